@@ -106,6 +106,8 @@ export interface Model {
    * `inline` drivers only.
    */
   isReady?(): boolean;
+  /** Numbers of the processes that it runs in now, whose memory is told. Called for `inline` drivers only. */
+  processIds?(): readonly number[];
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;
 }

@@ -95,7 +95,8 @@ export class HookGeneration {
   /** Counts of its threads, including starting and lost ones. */
   get threads(): ThreadCounts {
     const ready = [...this.#ready].filter((worker) => worker.isOpen).length;
-    return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount };
+    const pids = [...this.#threads].flatMap(({ pid }) => pid ?? []);
+    return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount, pids };
   }
 
   /** Times of the hooks in all its threads until now. */

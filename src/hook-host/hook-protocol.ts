@@ -122,6 +122,8 @@ export interface DeclaredHooks {
 /** The declarations, and what the pipeline's signatures need. */
 export interface HookDeclaration extends DeclaredHooks {
   readonly edges: HookEdges;
+  /** Number of the process that runs the hooks; absent = the thread does. */
+  readonly pid?: number;
 }
 
 /** Messages from a hook thread to the main thread. */

@@ -50,12 +50,13 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   const detach = data.inspect ? await inspect(log) : () => {};
   try {
     const opened = await openHooks(data, log);
-    const { hooks, sources } = opened;
+    const { hooks, sources, pid } = opened;
     const { options, entries } = hooks;
     const found = {
       places: hookPlaces(hooks),
       ...(entries && { entries: [...entries.keys()] }),
       ...(sources && { sources }),
+      ...(pid !== undefined && { pid }),
     };
     say({ declared: { ...(options && { options }), ...found, edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");

@@ -50,6 +50,7 @@ export class HookWorker {
   #leases: HookLeases | undefined;
   #client: RpcClient | undefined;
   #hasAnswered = false;
+  #pid: number | undefined;
 
   constructor(options: HookThreadOptions, log: Logger) {
     const { stallMs, ...data } = options;
@@ -74,6 +75,11 @@ export class HookWorker {
   /** True while requests can be sent to it; false once the thread has ended, or has a reason to. */
   get isOpen(): boolean {
     return this.#client?.isOpen === true && !this.#control.hasFailed;
+  }
+
+  /** Number of the process that runs its hooks, once it has started; undefined where the thread runs them. */
+  get pid(): number | undefined {
+    return this.#pid;
   }
 
   /** True once it has answered a request. */
@@ -101,7 +107,8 @@ export class HookWorker {
    * what init_hook threw, and `unavailable` for a thread that has ended.
    */
   async start(provider: ModelProvider, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
-    const { edges } = await this.declared;
+    const { edges, pid } = await this.declared;
+    this.#pid = pid;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
     const send = this.#control.send.bind(this.#control);

@@ -10,6 +10,8 @@ export interface OpenedHooks {
   readonly hooks: HookSet;
   /** Files that only the import has shown. */
   readonly sources?: readonly string[];
+  /** Number of the process that runs them. */
+  readonly pid?: number | undefined;
   /** Time limit that the pipeline applies to each hook, in milliseconds; 0 = none, or the hooks' process has its own. */
   readonly hookTimeoutMs: number;
   /** Resolves when hooks that run elsewhere cannot run any more, with the reason. */

@@ -42,7 +42,8 @@ function checkMark(content: unknown): void {
 
 /** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
-  const { options, edges, entries = [], sources = [], places = [] } = membersOf(content, "declared");
+  const { options, edges, entries = [], sources = [], places = [], pid = 1 } = membersOf(content, "declared");
+  expect(Number.isSafeInteger(pid) && (pid as number) > 0, "declared.pid is not the number of a process");
   expect(
     Array.isArray(sources) && sources.every((source) => typeof source === "string"),
     "declared.sources are not paths",

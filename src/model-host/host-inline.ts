@@ -20,6 +20,7 @@ export function hostInline(handle: ModelHandle, close: () => Promise<void>): Mod
     connect,
     onReconnect: () => () => {},
     isReady: () => handle.isReady?.() ?? true,
+    threads: () => ({ ready: 0, missing: 0, lost: 0, pids: handle.processIds?.() ?? [] }),
     close,
   };
 }

@@ -140,7 +140,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       }
     },
     statistics: async () => queue.statistics(),
-    isReady: () => model.isReady?.() ?? true,
+    ...processesOf(model),
     close: () => {
       closed ??= Promise.allSettled(preprocessing)
         .then(() => queue.idle())
@@ -148,6 +148,11 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
       return closed;
     },
   };
+}
+
+/** The state of a model that runs in processes of its own. */
+function processesOf(model: Model): Pick<ModelHandle, "isReady" | "processIds"> {
+  return { isReady: () => model.isReady?.() ?? true, processIds: () => model.processIds?.() ?? [] };
 }
 
 async function timedImages(preprocessing: Promise<Tensors>, { timeline }: ModelCall): Promise<Tensors> {

@@ -14,6 +14,8 @@ export interface ModelHandle extends ModelFacts {
   statistics(): Promise<RunStatistics>;
   /** True while it can answer; absent = always. */
   isReady?(): boolean;
+  /** Numbers of the processes that it runs in; absent = in none of its own. */
+  processIds?(): readonly number[];
   /** Waits for the last predict, then frees the model. Further calls return the same promise. */
   close(): Promise<void>;
 }

@@ -48,6 +48,7 @@ export function createPythonModel(driver: string, processes: readonly Supervised
       model_inputs: Object.fromEntries((inputs ?? []).map(({ name, shape = [] }) => [name, shape])),
       model_outputs: names(outputs),
     },
+    processIds: () => processes.flatMap(({ pid }) => pid ?? []),
     isReady: () => processes.some(({ isReady }) => isReady),
     predict: (tensors, call) => predict(leastLoaded(processes), tensors, call),
     close: async () => {

@@ -41,6 +41,11 @@ export class SupervisedProcess {
     return this.#alive?.isRunning ?? false;
   }
 
+  /** Its number; undefined while it is started again. */
+  get pid(): number | undefined {
+    return this.isReady ? this.#alive?.pid : undefined;
+  }
+
   /** Number of open requests; without a process, more than any process has. */
   get load(): number {
     return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;

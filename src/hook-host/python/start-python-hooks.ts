@@ -18,6 +18,7 @@ export interface StartedPythonHooks {
   readonly hooks: HookSet;
   /** The file, and the files that it imports from its folder. */
   readonly sources: readonly string[];
+  readonly pid: number | undefined;
   /** Resolves when the process has ended without {@link close}, with the reason. */
   readonly lost: Promise<ServingError>;
   /** Lets close_hook run, and ends the process. */
@@ -62,7 +63,7 @@ export async function startPythonHooks(data: Data, log: Logger): Promise<Started
     hooks.lose(forClient);
     return forLog;
   });
-  return { hooks: hooks.hooks, sources, lost, close: () => process.close() };
+  return { hooks: hooks.hooks, sources, pid: process.pid, lost, close: () => process.close() };
 }
 
 const INTERPRETER = {

@@ -116,7 +116,12 @@ export const METRICS = {
   },
   kserving_model_process_resident_memory_bytes: {
     type: "gauge",
-    help: "Memory of the processes of an isolated model (--isolate), all copies together; on Linux alone.",
+    help: "Memory of the processes of an isolated model (--isolate), or of one in Python, all copies together; on Linux alone.",
+    labels: VERSION,
+  },
+  kserving_hook_process_resident_memory_bytes: {
+    type: "gauge",
+    help: "Memory of the processes of hooks in Python, all workers together; on Linux alone.",
     labels: VERSION,
   },
   kserving_model_loads_total: {

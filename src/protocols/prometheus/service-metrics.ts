@@ -29,7 +29,8 @@ export async function serviceMetrics({
     ...modelMetrics(statistics),
     toFamily("kserving_hook_seconds", statistics.flatMap(hookSamples)),
     ...threadMetrics(statistics),
-    toFamily("kserving_model_process_resident_memory_bytes", await processSamples(statistics)),
+    toFamily("kserving_model_process_resident_memory_bytes", await processSamples(statistics, "model")),
+    toFamily("kserving_hook_process_resident_memory_bytes", await processSamples(statistics, "hook")),
     toFamily("kserving_model_loads_total", (service.loads?.() ?? []).flatMap(loadSamples)),
   ];
 }
@@ -105,21 +106,16 @@ function threadMetrics(statistics: readonly NamedStatistics[]): readonly MetricF
   return [toFamily("kserving_threads", states), toFamily("kserving_threads_lost_total", lost)];
 }
 
-async function processSamples(statistics: readonly NamedStatistics[]): Promise<readonly Sample[]> {
-  const samples = statistics.map(
-    async ({
-      model,
-      version,
-      threads: {
-        model: { pids = [] },
-      },
-    }) => {
-      const sizes = await Promise.all(pids.map(residentMemory));
-      const known = sizes.flatMap((bytes) => bytes ?? []);
-      if (known.length === 0) return [];
-      return [{ labels: [model, String(version)], value: known.reduce((sum, bytes) => sum + bytes, 0) }];
-    },
-  );
+async function processSamples(
+  statistics: readonly NamedStatistics[],
+  kind: keyof NamedStatistics["threads"],
+): Promise<readonly Sample[]> {
+  const samples = statistics.map(async ({ model, version, threads }) => {
+    const sizes = await Promise.all((threads[kind].pids ?? []).map(residentMemory));
+    const known = sizes.flatMap((bytes) => bytes ?? []);
+    if (known.length === 0) return [];
+    return [{ labels: [model, String(version)], value: known.reduce((sum, bytes) => sum + bytes, 0) }];
+  });
   return (await Promise.all(samples)).flat();
 }
 

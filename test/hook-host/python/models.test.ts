@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { IMPORT_PATH } from "../../drivers/python/load-model.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
@@ -111,5 +112,19 @@ def process(inputs, ctx):
     expect((await ask(X(1, 2))).error).toBe(
       "The hook preprocess failed: AttributeError: session has no 'graph': the model runs in the server, not in this process. It has run, device; driver.predict runs the model",
     );
+  });
+
+  it.runIf(process.platform === "linux")("tells the memory of its processes, and of those of models", async () => {
+    const model = {
+      driver: "python",
+      options: { model_class: "toy.models:Scale", import_path: IMPORT_PATH, "model.factor": "2" },
+    };
+    const { server } = await servePythonHooks("def preprocess(inputs): return inputs", { stages: [model], workers: 2 });
+    const text = await (await fetch(`${server.httpUrl}/metrics`)).text();
+    for (const kind of ["hook", "model"]) {
+      const [, bytes] =
+        new RegExp(`^kserving_${kind}_process_resident_memory_bytes\\{.*\\} (.*)$`, "m").exec(text) ?? [];
+      expect(Number(bytes)).toBeGreaterThan(10e6);
+    }
   });
 });
