@@ -203,9 +203,13 @@ export const FOREIGN_GROUPS: readonly ForeignGroup[] = [
     env: PICKLES,
     mayFail: "XGBoost 3 reads no models in the binary form of 2018",
   })),
+  {
+    flags: ["--model_name=mxnet_mlp_model", "--model_base_path=./models/mxnet_mlp/mx_mlp", "--model_platform=mxnet"],
+    clients: [python("mxnet_mlp_client.py", /"lro_output": \[/)],
+    mayFail: "no Python here has mxnet, which VIRTUAL_ENV may name",
+  },
   ...(
     [
-      ["mxnet_mlp/mx_mlp", "mxnet", "mxnet_mlp_client.py"],
       ["h2o_prostate_model/GLM_model_python_1525255083960_17", "h2o", "h2o_prostate_client.py"],
       ["mllib_lr_model", "spark", "mllib_lr_client.py"],
     ] as const

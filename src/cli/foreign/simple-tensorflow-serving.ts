@@ -134,7 +134,9 @@ function readTls(values: ReadonlyMap<string, string>, settings: Translation["set
 /** The one model of the command line, read as the model_config_file is. */
 function toModel(fields: Translation["fields"]): readonly ModelConfig[] {
   const { base_path: path = "./model", session_config: session = "{}" } = fields;
-  if (/^\.?\//.test(path) && !existsSync(path)) throw invalidArgument(`Local model path does not exist: ${path}`);
+  // MXNet's models are named by what their files' names begin with.
+  const isThere = existsSync(path) || existsSync(`${path}-symbol.json`);
+  if (/^\.?\//.test(path) && !isThere) throw invalidArgument(`Local model path does not exist: ${path}`);
   const config = { name: "default", ...fields, base_path: path, session_config: parseSession(session) };
   const tree = parseYaml(JSON.stringify({ model_config_list: [config] }), "the command line");
   if (tree === undefined) return [];

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
@@ -41,6 +42,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
   scikitlearn: "sklearn",
   xgboost: "xgboost",
   pmml: "pmml",
+  mxnet: "mxnet",
 };
 
 /** Reads Simple TensorFlow Serving's `model_config_file`. */
@@ -58,13 +60,19 @@ function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
   const refusal = driver === undefined ? unknown : remotePathRefusal(path);
   return modelConfig({
     name,
-    path: remotePathRefusal(path) === undefined ? toPlace(path) : path,
+    path: remotePathRefusal(path) === undefined ? toPlace(modelPath(path, driver)) : path,
     options: toOptions(fields),
     // All that there are can be asked for.
     versions: { kind: "all" },
     ...(driver !== undefined && { driver }),
     ...(refusal !== undefined && { refusal }),
   });
+}
+
+/** MXNet's models are named by what their files' names begin with. */
+function modelPath(path: string, driver: string | undefined): string {
+  const symbol = `${path}-symbol.json`;
+  return driver === "mxnet" && existsSync(symbol) ? symbol : path;
 }
 
 function toOptions({ session_config, custom_op_paths }: FieldValues<typeof MODEL_FIELDS>): RawOptions {

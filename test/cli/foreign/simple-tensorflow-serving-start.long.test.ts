@@ -95,11 +95,11 @@ test("with TLS the generated program has the encrypted address", async () => {
 test("a file of models serves what can be served, and says why the others are not", async () => {
   const entries = [
     { name: "half", base_path: HALF, platform: "onnx" },
-    { name: "digits", base_path: "./models/mlp", platform: "mxnet" },
+    { name: "digits", base_path: "./models/mlp", platform: "spark" },
   ];
   const file = join(tempFolder(), "models.json");
   writeFileSync(file, JSON.stringify({ model_config_list: entries }));
   const { program, url } = await start([`--model_config_file=${file}`]);
   expect(await (await post(url, { model_name: "half", data: { x: [2] } })).json()).toEqual({ y: [3] });
-  await program.output(/digits is of the platform mxnet, for which there is no driver/);
+  await program.output(/digits is of the platform spark, for which there is no driver/);
 });

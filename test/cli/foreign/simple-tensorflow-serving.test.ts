@@ -80,7 +80,7 @@ describe("the flags of simple_tensorflow_serving", () => {
   });
 
   it("name a file of models, of which a faulty one does not end the start", async () => {
-    const config = { model_config_list: [{ name: "a", base_path: "/a", platform: "mxnet" }] };
+    const config = { model_config_list: [{ name: "a", base_path: "/a", platform: "spark" }] };
     const file = `${tempFolder({ "c.json": JSON.stringify(config) })}/c.json`;
     const { settings, sources } = await understood(["--model_config_file", file]);
     expect(sources).toMatchObject({ models: [], files: [file], keepsFiles: true });
@@ -111,7 +111,7 @@ describe("a command line that it does not take ends with 2", () => {
     [["--port", "x"], "argument --port: invalid int value: 'x'"],
     [["--nope", "1"], "unrecognized arguments: --nope 1"],
     [["--model_base_path=./no/such"], "Local model path does not exist: ./no/such"],
-    [[...HERE, "--model_platform=mxnet"], "of the platform mxnet, for which there is no driver"],
+    [[...HERE, "--model_platform=spark"], "of the platform spark, for which there is no driver"],
     [[...HERE, "--session_config=[1"], "--session_config is [1; expected a JSON object."],
     [[...HERE, "--download_inference_images=True"], "is not taken: files of clients are not written to disk."],
     [[...HERE, "--enable_auth=True"], "--enable_auth needs a password"],

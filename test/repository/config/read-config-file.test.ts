@@ -332,12 +332,14 @@ describe("OpenVINO Model Server's config.json", () => {
 });
 
 test("Simple TensorFlow Serving's model_config_file is told by its flat entries, and its paths go out from the working folder", async () => {
+  const net = join(tempFolder({ "net-symbol.json": "{}" }), "net");
   const { format, models, warnings } = await read(
     JSON.stringify({
       model_config_list: [
         { name: "a", base_path: "./models/a", session_config: { allow_growth: true }, custom_op_paths: "/ops,/more" },
         { name: "b", base_path: "/b", platform: "scikitlearn", extra: 1 },
         { name: "c", base_path: "/c", platform: "h2o" },
+        { name: "d", base_path: net, platform: "mxnet" },
       ],
     }),
   );
@@ -351,6 +353,7 @@ test("Simple TensorFlow Serving's model_config_file is told by its flat entries,
     },
     { driver: "sklearn" },
     { refusal: expect.stringContaining("c is of the platform h2o, for which there is no driver") },
+    { driver: "mxnet", path: `${net}-symbol.json` },
   ]);
   expect(warnings).toEqual([expect.stringContaining('The key "extra" of "model_config_list" is ignored')]);
 });
