@@ -17,7 +17,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 /** Returns its inputs; the first value of x says what else it does. */
 const DRIVER = `
 import { writeSync } from "node:fs";
-import { defineDriver } from "kserving";
+import { createTensor, defineDriver } from "kserving";
 export default defineDriver({
   name: "mortal",
   options: { exit: { type: "boolean", default: false } },
@@ -38,6 +38,8 @@ export default defineDriver({
         if (x === -4) writeSync(3, Buffer.alloc(64, 0xee));
         if (x === -5) process.kill(process.pid, "SIGSTOP");
         if (x === -6) await new Promise(() => {});
+        if (x === -7) globalThis.kept = inputs.large.data;
+        if (x === -8) return { x: createTensor("float32", [1], Float32Array.of(globalThis.kept.length)) };
         return inputs;
       },
       close: async () => {},
@@ -101,6 +103,15 @@ describe("a model in a process of its own", () => {
     const { tools } = host.handle.hookArgs as { tools: { add(a: number, b: number): Promise<number> } };
     expect(await tools.add(2, 3)).toBe(5);
     expect(lines).toEqual(["loading", "printed"]);
+  });
+
+  test("sees nothing of later requests in what it returned and kept", async () => {
+    const { host } = await start();
+    const large = (value: number) => createTensor("uint8", [200_000], new Uint8Array(200_000).fill(value));
+    await host.handle.predict({ ...one(-7), large: large(1) }, CALL);
+    const { large: echoed } = await host.handle.predict({ ...one(1), large: large(2) }, CALL);
+    expect(isEqual(echoed, large(2))).toBe(true);
+    expect(await ask(host, -8)).toBe(0);
   });
 
   test("gets neither the server's descriptors nor its secrets, outlives signals, and ends with its model", async () => {
