@@ -5,6 +5,7 @@ import { PLAIN_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
 import type { Driver } from "./driver.ts";
+import { pathHint } from "./path-hint.ts";
 
 type ImportDriver = () => Promise<{ default: Driver }>;
 
@@ -72,7 +73,7 @@ async function unrecognised(path: string): Promise<string> {
     return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
   const inside = await modelsIn(path);
   const hint = inside.length === 0 ? "" : ` The folder has ${inside.join(", ")}, which --model-path may name.`;
-  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}`;
+  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}${pathHint(path)}`;
 }
 
 function isEmptyFolder(path: string): boolean {

@@ -62,7 +62,7 @@ function toColours(image: Pixels, spec: TensorSpec, { layout, choices }: ColourW
   if (layout.channels === -1 || layout.channels === grey.channels) return grey;
   throw refused(
     "Invalid number of channels in binary input",
-    `Expected: ${layout.channels}; Actual: ${grey.channels}`,
+    `Expected: ${layout.channels}; Actual: ${grey.channels}${layout.channels === 1 ? " (-o color_format=GRAY makes images grey)" : ""}`,
     spec,
   );
 }

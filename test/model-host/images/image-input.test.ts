@@ -163,6 +163,12 @@ describe("what is no image for an input is refused", () => {
       { shape },
       "Invalid number of channels in binary input - Expected: 3; Actual: 1; input name: x",
     ],
+    [
+      "colours for grey",
+      async () => [await png([[RED]])],
+      { shape: [1, 1, 1, 1] },
+      "Expected: 1; Actual: 3 (-o color_format=GRAY makes images grey); input name: x",
+    ],
     ["alpha for colours", async () => [await png([[[1, 2, 3, 4]]])], { shape }, "Expected: 3; Actual: 4"],
     [
       "two for one",
