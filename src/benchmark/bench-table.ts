@@ -9,9 +9,17 @@ const KEPT = 0.95;
 
 /** The results of a sweep as lines, with what is to be known about them below. */
 export function toBenchTable(results: readonly LevelResult[]): string[] {
+  const notes = benchNotes(results);
+  return [...toColumns(benchRows(results)), ...(notes.length > 0 ? ["", ...notes] : [])];
+}
+
+/** The figures of each level as cells, the first row with their names. */
+export function benchRows(results: readonly LevelResult[]): readonly (readonly string[])[] {
   const isOpen = results.some(({ rate }) => rate !== undefined);
-  const rows = results.map((result) => [levelText(result), ...toCells(result)]);
-  return [...toColumns([[isOpen ? "Rate" : "Concurrency", ...HEAD], ...rows]), ...notes(results)];
+  return [
+    [isOpen ? "Rate" : "Concurrency", ...HEAD],
+    ...results.map((result) => [levelText(result), ...toCells(result)]),
+  ];
 }
 
 /** A level for people. */
@@ -30,14 +38,15 @@ function toCells(result: LevelResult): string[] {
   ];
 }
 
-function notes(results: readonly LevelResult[]): string[] {
+/** Sentences about what is to be known about figures: unstable ones, those of the client, failures. */
+export function benchNotes(results: readonly LevelResult[]): readonly string[] {
   const bound = results.filter(isClientBound);
   const late = results.filter(({ rate = 0, requestsPerSecond }) => requestsPerSecond < KEPT * rate);
   const failures = new Map<string, number>();
   for (const result of results)
     for (const [problem, count] of Object.entries(result.failures))
       failures.set(problem, (failures.get(problem) ?? 0) + count);
-  const lines = [
+  return [
     ...(results.some(({ isStable }) => !isStable)
       ? ["unstable: the last three windows differ by more than 10 %; measure longer (--window, --max-windows)."]
       : []),
@@ -53,5 +62,4 @@ function notes(results: readonly LevelResult[]): string[] {
       : []),
     ...Array.from(failures, ([problem, count]) => `Failed ${count} times: ${problem}`),
   ];
-  return lines.length === 0 ? [] : ["", ...lines];
 }

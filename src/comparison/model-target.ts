@@ -1,6 +1,5 @@
 import type { Server } from "../server/server.ts";
 import { chooseSignature } from "../signature/choose-signature.ts";
-import { randomTensors } from "../signature/random-tensors.ts";
 import type { Target } from "./target.ts";
 
 /** A model of a server in this process; `name` is for people. */
@@ -12,7 +11,7 @@ export async function openModelTarget(server: Server, model: string, name: strin
     name,
     ...(stage?.runtime !== undefined && { runtime: stage.runtime }),
     signature: chooseSignature("", lease.description.signatures)?.spec ?? {},
-    examples: async (seed) => randomTensors((await server.exampleInputs())?.inputs ?? [], seed),
+    examples: async () => (await server.exampleInputs())?.inputs ?? [],
     predict: (inputs) => server.predict(model, inputs),
     close: () => server.close(),
   };

@@ -1,7 +1,6 @@
 import { openKserveClient } from "../remote/kserve/kserve-client.ts";
 import { parseModelAddress } from "../remote/kserve/model-address.ts";
 import { guessExamples } from "../signature/guess-examples.ts";
-import { randomTensors } from "../signature/random-tensors.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Target } from "./target.ts";
 
@@ -11,7 +10,7 @@ export async function openRemoteTarget(text: string): Promise<Target> {
   return {
     name: text,
     signature: { inputs: specs },
-    examples: async (seed) => randomTensors(guessExamples(specs), seed),
+    examples: async () => guessExamples(specs),
     predict: (values) => predict(toTensors(values, (name) => specs.find((spec) => spec.name === name)?.dtype)),
     close: async () => close(),
   };

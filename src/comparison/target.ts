@@ -1,3 +1,4 @@
+import type { ExampleInput } from "../signature/example-inputs.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -10,7 +11,7 @@ export interface Target {
   readonly runtime?: string;
   readonly signature: Signature;
   /** Inputs that fit it. */
-  examples(seed: number): Promise<Tensors>;
+  examples(): Promise<readonly ExampleInput[]>;
   predict(inputs: Values): Promise<Tensors>;
   close(): Promise<void>;
 }

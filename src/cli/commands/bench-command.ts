@@ -1,12 +1,16 @@
+import { writeFileSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
 import { type Command, Option } from "commander";
 import { toBenchTable } from "../../benchmark/bench-table.ts";
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import { type Goal, meets, parseGoal } from "../../benchmark/goal.ts";
 import { failureCount, type Level, type LevelResult } from "../../benchmark/measure/level.ts";
 import { parseCounts, parseLevels } from "../../benchmark/parse-levels.ts";
+import { toReport } from "../../benchmark/report/to-report.ts";
 import { runBench } from "../../benchmark/run-bench.ts";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { printable } from "../../text/printable.ts";
+import { readProblem } from "../../text/read-problem.ts";
 import { LiveLine } from "../benchmark/live-line.ts";
 import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
@@ -52,6 +56,7 @@ interface BenchFlags extends ModelFlags {
   readonly maxWindows: string;
   readonly goal: readonly string[];
   readonly remoteAuthFile?: string;
+  readonly report?: string;
   readonly json?: boolean;
 }
 
@@ -85,6 +90,7 @@ export function createBenchCommand(): Command {
     .option("--max-windows <count>", "windows at most, where no three agree", "10")
     .option("--goal <figure=bound>", "latency that every step has to keep, such as p99=20ms; repeatable", collect, [])
     .option("--remote-auth-file <file>", "credentials at the server, as for kserving replay")
+    .option("--report <file>", "write an HTML page with charts")
     .option("--json", "print JSON")
     .action(run);
 }
@@ -116,6 +122,7 @@ async function run(place: string, flags: BenchFlags): Promise<void> {
       const results = await runBench(target.load, levels, { ...measuring, signal, onProgress });
       line.clear();
       give(target, results, flags.json === true);
+      if (flags.report !== undefined) writeReport(flags.report, target, results);
       assertGood(results, goals);
       signal.throwIfAborted();
     } finally {
@@ -160,6 +167,16 @@ function give({ address, runtime }: BenchTarget, results: readonly LevelResult[]
   const heading = [address, ...(runtime === undefined ? [] : [runtime])].join(", ");
   const lines = [heading, "", ...toBenchTable(results)];
   console.log(isJson ? JSON.stringify({ address, runtime, levels: results }, null, 2) : printable(lines.join("\n")));
+}
+
+function writeReport(path: string, { address, runtime }: BenchTarget, results: readonly LevelResult[]): void {
+  const machine = `${availableParallelism()} cores (${cpus()[0]?.model ?? "of an unknown kind"}), Node ${process.version}`;
+  const lines = [...(runtime === undefined ? [] : [runtime]), `Client: ${machine}`, new Date().toISOString()];
+  try {
+    writeFileSync(path, toReport(results, { address, lines }));
+  } catch (cause) {
+    throw invalidArgument(`The report "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
+  }
 }
 
 function assertGood(results: readonly LevelResult[], goals: readonly Goal[]): void {

@@ -10,9 +10,11 @@ import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { isAddress } from "../../remote/kserve/model-address.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
+import { randomTensors } from "../../signature/random-tensors.ts";
 import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { applyShapes } from "../benchmark/apply-shapes.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { readInputs } from "./input-flags.ts";
@@ -37,6 +39,7 @@ interface CompareFlags {
   readonly driver: readonly string[];
   readonly option: readonly string[];
   readonly input: readonly string[];
+  readonly shape: readonly string[];
   readonly seed: string;
   readonly golden?: string;
   readonly tolerance: readonly string[];
@@ -62,6 +65,7 @@ export function createCompareCommand(): Command {
     .option("--driver <name>", "driver for the models; repeatable (default: all that take them)", collect, [])
     .option("-o, --option <key=value>", "option of the drivers; repeatable", collect, [])
     .option("--input <[name=]value>", "value of an input, or @FILE, as for kserving infer; repeatable", collect, [])
+    .option("--shape <name=sizes>", "shape of an input with random values; repeatable", collect, [])
     .option("--seed <number>", "seed of the random inputs", "0")
     .option("--golden <file>", "outputs to compare with, as kserving infer --json has written them")
     .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect, [])
@@ -80,7 +84,8 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
     const [first, second] = targets;
     if (first === undefined || (second === undefined && golden.length === 0)) throw tooFew(targets, refusals);
     const given = await readInputs(flags.input, first.signature);
-    const inputs = flags.input.length > 0 ? given : await first.examples(seed);
+    const examples = flags.input.length > 0 ? [] : applyShapes(await first.examples(), flags.shape);
+    const inputs = { ...given, ...randomTensors(examples, seed) };
     const answers: Answer[] = [...golden];
     const failures: string[] = [];
     for (const target of targets) {

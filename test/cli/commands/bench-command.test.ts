@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
 import { createServer, type Server } from "../../../src/server/server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
 
 const half = fileURLToPath(new URL("../../fixtures/models/half-plus-two.onnx", import.meta.url));
@@ -32,9 +35,11 @@ test.each(["grpc", "http"] as const)("bench measures a model of a server over %s
 });
 
 test("bench serves a model itself, and prints a table", async () => {
-  const { code, stdout } = await bench(half, "--rate", "500", "--goal", "p50=60s");
+  const report = join(tempFolder({}), "report.html");
+  const { code, stdout } = await bench(half, "--rate", "500", "--goal", "p50=60s", "--report", report);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^grpc:\/\/127\.0\.0\.1:\d+\/half-plus-two, ONNX Runtime/)]);
   expect(stdout).toMatch(/^Rate +Requests\/s +p50 ms .*\n500\/s +\d/m);
+  expect(readFileSync(report, "utf8")).toMatch(/<h1>grpc:.*half-plus-two<\/h1>[\s\S]*<td>500\/s<\/td>/);
 });
 
 test("bench ends with 1 where requests fail after the first, or a goal is missed", async () => {

@@ -10,6 +10,16 @@ const model = (name: string) => fileURLToPath(new URL(`../../fixtures/models/${n
 const half = model("half-plus-two.onnx");
 const ONE = ["--driver", "onnx", "--runs", "1"];
 
+/** A golden file with outputs of zeros, of these shapes. */
+function goldenOf(shapes: Readonly<Record<string, readonly number[]>>): string {
+  const outputs = Object.entries(shapes).map(([name, shape]) => {
+    const count = shape.reduce((product, size) => product * size, 1);
+    return [name, { dtype: "float32", shape, data: new Array<number>(count).fill(0) }] as const;
+  });
+  const golden = JSON.stringify(Object.fromEntries(outputs));
+  return join(tempFolder({ "golden.json": golden }), "golden.json");
+}
+
 async function compare(...args: string[]) {
   const { code, stdout, stderr } = await runCommand(["compare", ...args]);
   return { code, stdout, stderr };
@@ -36,6 +46,16 @@ test("compare reads a server's answers over gRPC too", async () => {
     0,
     [{ target: http, output: "y", distance: 0, isNear: true, text: "" }],
   ]);
+});
+
+test("compare gives random values the shapes that are asked for", async () => {
+  const { httpUrl } = await startServer({ models: { half: { path: half } } });
+  const place = `${httpUrl}/v2/models/half`;
+  const { code, stdout } = await compare(place, half, ...ONE, "--shape", "x=5", "--golden", goldenOf({ y: [5] }));
+  expect([code, stdout]).toEqual([1, expect.not.stringContaining("float32[")]);
+  expect((await compare(place, half, ...ONE, "--shape", "y=5")).stderr).toContain(
+    'names the input "y"; the model has x',
+  );
 });
 
 test("compare tells by its exit code where two servers differ by more than the tolerance", async () => {
