@@ -1,5 +1,6 @@
 import type { PageState } from "../protocols/page/page-data.ts";
 import { ActivityPart } from "./activity-part.tsx";
+import { ApiPart } from "./api-part.tsx";
 import { CallError } from "./call-server.ts";
 import { LogPart } from "./log-part.tsx";
 import { ModelList } from "./model-list.tsx";
@@ -11,7 +12,8 @@ import { usePolled } from "./use-polled.ts";
 /** The whole page. */
 export function App() {
   const { value: state, error, refresh } = usePolled<PageState>("ui/models", 3000);
-  const [part = "", ...rest] = usePlace();
+  const [place = "", ...rest] = usePlace();
+  const part = place === "" && isApiPage() ? "api" : place;
   if (error instanceof CallError && error.status === 401) return <SignIn error={error} onDone={refresh} />;
   return (
     <>
@@ -38,6 +40,7 @@ interface PartProps {
 function Part({ part, rest, state, refresh }: PartProps) {
   if (part === "activity" && state.mayWatch) return <ActivityPart />;
   if (part === "log" && state.mayWatch) return <LogPart />;
+  if (part === "api") return <ApiPart />;
   const [model = "", version = ""] = part === "models" ? rest : [];
   const shown =
     state.models.find((one) => one.model === model && one.version === version) ??
@@ -61,7 +64,7 @@ function Part({ part, rest, state, refresh }: PartProps) {
 const WATCHED = { activity: "Activity", log: "Log" } as const;
 
 function Header({ state, part }: { readonly state: PageState | undefined; readonly part: string }) {
-  const isModels = part !== "activity" && part !== "log";
+  const isModels = part !== "activity" && part !== "log" && part !== "api";
   return (
     <header>
       <a class="skip" href="#main">
@@ -71,6 +74,9 @@ function Header({ state, part }: { readonly state: PageState | undefined; readon
       <nav aria-label="Parts of the page">
         <a href={linkTo("models")} aria-current={isModels ? "page" : undefined}>
           Models
+        </a>
+        <a href={linkTo("api")} aria-current={part === "api" ? "page" : undefined}>
+          API
         </a>
         {state?.mayWatch === true &&
           Object.entries(WATCHED).map(([name, title]) => (
@@ -85,6 +91,11 @@ function Header({ state, part }: { readonly state: PageState | undefined; readon
       </p>
     </header>
   );
+}
+
+/** The page under `/docs` begins with the calls. */
+function isApiPage(): boolean {
+  return new URL(document.baseURI).pathname.endsWith("/docs");
 }
 
 function failureText(error: unknown): string {

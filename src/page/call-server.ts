@@ -34,12 +34,16 @@ export function isSignedIn(): boolean {
   return sessionStorage.getItem(KEY) !== null;
 }
 
-/** Sends a request to this server; throws {@link CallError} for an answer that is no success. */
-export async function callServer(path: string, init: RequestInit = {}): Promise<Response> {
+/** Sends a request to this server with the credentials that the page has; resolves with its answer, errors included. */
+export function askServer(path: string, init: RequestInit = {}): Promise<Response> {
   const authorization = sessionStorage.getItem(KEY);
   const own = { "x-kserving-page": TOKEN, ...(authorization !== null && { authorization }) };
-  const request = { ...init, headers: { ...own, ...init.headers } };
-  const response = await send(urlOf(path), request);
+  return send(urlOf(path), { ...init, headers: { ...own, ...init.headers } });
+}
+
+/** Sends a request to this server; throws {@link CallError} for an answer that is no success. */
+export async function callServer(path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await askServer(path, init);
   if (response.ok) return response;
   const challenges = (response.headers.get("www-authenticate") ?? "").match(/\b(Basic|Bearer)\b/g) ?? [];
   throw new CallError(response.status, await errorText(response), challenges);

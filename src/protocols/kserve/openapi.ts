@@ -1,11 +1,9 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
+import type { Signature } from "../../signature/signature.ts";
 import { readVersion } from "../../version.ts";
-import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
-import { defaultSignature, toSize } from "./model-metadata.ts";
-import { describeModel } from "./model-ref.ts";
+import { describeAll } from "./describe-all.ts";
 import type { EndpointSchemas } from "./openapi-schemas.ts";
+import { requestContent, responseSchema } from "./openapi-tensors.ts";
 
 /** An endpoint in the document. */
 interface Endpoint {
@@ -31,8 +29,19 @@ const REFUSALS: Readonly<Record<string, string>> = {
   504: "The request's time was up.",
 };
 
+/** A document of OpenAPI 3.1. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
 /** The OpenAPI document of the endpoints, with the inputs and outputs of every model that is loaded. */
-export async function openApiDocument(endpoints: readonly Endpoint[], service: InferenceService): Promise<object> {
+export async function openApiDocument(
+  endpoints: readonly Endpoint[],
+  service: InferenceService,
+): Promise<OpenApiDocument> {
   const models = await describeAll(service);
   const paths: Record<string, Record<string, object>> = {};
   for (const endpoint of endpoints) {
@@ -42,7 +51,8 @@ export async function openApiDocument(endpoints: readonly Endpoint[], service: I
   }
   for (const [name, signature] of models) {
     const path = `/v2/models/${encodeURIComponent(name)}/infer`;
-    paths[path] = { post: inferOperation(`Run the model ${name}`, signature) };
+    const named = { summary: `Run the model ${name}`, tags: [name], operationId: operationIdOf("post", path) };
+    paths[path] = { post: { ...named, ...inferOperation(signature) } };
   }
   return {
     openapi: "3.1.0",
@@ -52,104 +62,45 @@ export async function openApiDocument(endpoints: readonly Endpoint[], service: I
   };
 }
 
-async function describeAll(service: InferenceService): Promise<(readonly [string, Signature])[]> {
-  const names = new Set(service.index().flatMap(({ model, isReady }) => (isReady ? [model] : [])));
-  return Promise.all(
-    [...names].map(async (model) => [model, defaultSignature(await describeModel(service, { model }))] as const),
-  );
-}
-
 function operation({ method, path, summary, isEmpty, schemas: { body, answer } = {} }: Endpoint): object {
-  if (path.endsWith("/infer")) return { ...inferOperation(summary, {}), parameters: pathParameters(path) };
-  return {
+  const named = {
     summary,
+    tags: ["KServe V2"],
+    operationId: operationIdOf(method, path),
     parameters: pathParameters(path),
+  };
+  if (path.endsWith("/infer")) return { ...named, ...inferOperation({}) };
+  return {
+    ...named,
     ...(method === "POST" && { requestBody: { required: false, content: json(body ?? { type: "object" }) } }),
     responses: { 200: { description: "It is so.", ...(!isEmpty && { content: json(answer ?? {}) }) }, ...refusals() },
   };
 }
 
-function inferOperation(summary: string, { inputs, outputs }: Signature): object {
+/** A name for generated clients: `post_v2_models_name_infer`, with the percent signs of other characters as underscores. */
+export function operationIdOf(method: string, path: string): string {
+  return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
+}
+
+const BINARY =
+  "Values may be bytes after the JSON, with the header Inference-Header-Content-Length; so are outputs of a request with the parameter binary_data_output.";
+
+function inferOperation({ inputs, outputs }: Signature): object {
   return {
-    summary,
-    requestBody: { required: true, content: json(requestSchema(inputs)) },
+    description: BINARY,
+    requestBody: { required: true, content: requestContent(inputs) },
     responses: {
-      200: {
-        description: "The outputs.",
-        content: { ...json(responseSchema(outputs)), "application/octet-stream": {} },
-      },
+      200: { description: "The outputs.", content: json(responseSchema(outputs)) },
       ...refusals(),
     },
   };
 }
 
-function requestSchema(specs: readonly TensorSpec[] | undefined): object {
-  return {
-    type: "object",
-    required: ["inputs"],
-    properties: {
-      id: { type: "string" },
-      parameters: { $ref: "#/components/schemas/InferParameters" },
-      inputs: { type: "array", items: specs === undefined ? tensorSchema() : { oneOf: specs.map(tensorSchema) } },
-      outputs: {
-        type: "array",
-        items: {
-          type: "object",
-          required: ["name"],
-          properties: { name: { type: "string" }, parameters: { $ref: "#/components/schemas/InferParameters" } },
-        },
-      },
-    },
-  };
-}
-
-function responseSchema(specs: readonly TensorSpec[] | undefined): object {
-  return {
-    type: "object",
-    required: ["model_name", "model_version", "outputs"],
-    properties: {
-      id: { type: "string" },
-      model_name: { type: "string" },
-      model_version: { type: "string" },
-      outputs: {
-        type: "array",
-        items: specs === undefined ? tensorSchema() : { anyOf: [...specs.map(tensorSchema), tensorSchema()] },
-      },
-    },
-  };
-}
-
-/** One tensor: of a model's input or output, or any. */
-function tensorSchema(spec?: TensorSpec): object {
-  const datatype = spec === undefined ? { enum: DATATYPE_NAMES } : { enum: datatypesOf(spec) };
-  return {
-    type: "object",
-    required: ["name", "datatype", "shape"],
-    properties: {
-      name: spec === undefined ? { type: "string" } : { const: spec.name },
-      datatype: { type: "string", ...datatype },
-      shape: shapeSchema(spec),
-      parameters: { $ref: "#/components/schemas/InferParameters" },
-      data: { type: "array" },
-    },
-  };
-}
-
-/** An input of images takes them encoded, too. */
-function datatypesOf(spec: TensorSpec): readonly string[] {
-  const own = datatypeOf(spec.dtype)?.name ?? spec.dtype;
-  return takesImages(spec) ? [own, "BYTES"] : [own];
-}
-
-function shapeSchema(spec: TensorSpec | undefined): object {
-  const description = spec?.shape === undefined ? {} : { description: `[${spec.shape.map(toSize)}], -1 = any size` };
-  return { type: "array", items: { type: "integer", minimum: 0 }, ...description };
-}
-
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
 
-function refusals(): object {
+/** Answers of any operation that are errors. */
+export function refusals(): object {
   const content = json({ $ref: "#/components/schemas/Error" });
   return Object.fromEntries(
     Object.entries(REFUSALS).map(([status, description]) => [status, { description, content }]),

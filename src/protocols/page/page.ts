@@ -5,6 +5,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
 import type { Protocol } from "../protocol.ts";
+import { apiDocument } from "./api-document.ts";
 import { controlRoutes } from "./control-routes.ts";
 import { exampleRoute } from "./example-route.ts";
 import { liveRoutes } from "./live-routes.ts";
@@ -25,10 +26,18 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
   return [
     { ...fileRoute(files, "/", "index.html"), takes: ({ headers }) => headers.accept?.includes("text/html") === true },
     fileRoute(files, "/ui", "index.html"),
+    fileRoute(files, "/docs", "index.html"),
     ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
     ...controlRoutes(dependencies.service),
     ...liveRoutes(sources, mayWatch),
     exampleRoute(dependencies.service),
+    {
+      method: "GET",
+      path: "/docs/openapi.json",
+      kind: "read",
+      isForOwnPage: true,
+      answer: async () => toJson(await apiDocument(dependencies.service)),
+    },
     {
       method: "GET",
       path: "/ui/models",
@@ -43,17 +52,21 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
 /** The program is public: it is the same for everybody, and asks for credentials where the rest needs some. */
 function fileRoute(files: PageFiles, path: string, name: PageFile): HttpRoute {
   const answer = async ({ request }: HttpExchange): Promise<HttpAnswer> =>
-    path === "/ui" && /^\/ui\//.test(request.url ?? "") ? TO_PAGE : files.answer(name, request);
+    name === "index.html" && /^\/(?:ui|docs)\//.test(request.url ?? "")
+      ? redirectTo(path)
+      : files.answer(name, request);
   return { method: "GET", path, kind: "page", isForOwnPage: true, answer };
 }
 
 /** Relative, as all URLs of the page, so that it works behind a proxy under whatever prefix. */
-const TO_PAGE: HttpAnswer = {
-  status: 308,
-  contentType: "text/plain; charset=utf-8",
-  body: Buffer.from("The page is at ../ui\n"),
-  headers: { location: "../ui" },
-};
+function redirectTo(path: string): HttpAnswer {
+  return {
+    status: 308,
+    contentType: "text/plain; charset=utf-8",
+    body: Buffer.from(`The page is at ..${path}\n`),
+    headers: { location: `..${path}` },
+  };
+}
 
 function permissionsOf(request: HttpExchange["request"], { policy }: HttpDependencies) {
   return { mayControl: mayControl(request, policy), mayWatch: mayWatch(request) };

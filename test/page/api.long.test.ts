@@ -1,0 +1,55 @@
+import { createServer, request as requestHttp } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { authFiles, TOKENS } from "../access/auth-fixture.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
+
+const models = { half: { path: "test/fixtures/models/half-plus-two.onnx" } };
+
+/** A proxy that serves a server under a prefix, which it takes away. */
+async function startProxy(target: string, prefix: string): Promise<string> {
+  const proxy = createServer((request, response) => {
+    const { method, headers, url = "" } = request;
+    const sent = requestHttp(target + url.slice(prefix.length), { method: `${method}`, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(sent);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void proxy.closeAllConnections());
+  onTestFinished(() => void proxy.close());
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`;
+}
+
+describe.skipIf(lacksChromium())("the page of the API", () => {
+  test("shows types and sends the call of a model, under a path prefix, and shows an error", async () => {
+    const { httpUrl } = await startServer({ models });
+    const page = await openPage(`${await startProxy(httpUrl, "/models")}/docs`);
+    await page.getByText("Run the model half", { exact: true }).click();
+    await page.getByText("shape: number[]; // [-1], -1 = any size").first().waitFor();
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/^200 /).waitFor();
+    const answer = page.getByRole("region", { name: "Answer" });
+    expect(JSON.parse(await answer.locator("pre").innerText()).outputs).toMatchObject([{ name: "y", data: [2.5] }]);
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.getByLabel("Body, as JSON").fill('{"inputs": []}');
+    await page.getByRole("button", { name: "Send" }).press("Enter");
+    await page.getByText(/^400 /).waitFor();
+    expect(await answer.innerText()).toContain('"error"');
+  });
+
+  test("fills the path of a call, and asks for credentials where the server needs them", async () => {
+    const { httpUrl } = await startServer({ models, auth: await authFiles() });
+    const page = await openPage(`${httpUrl}/docs`);
+    await page.getByLabel(/Password or token/).fill(TOKENS.admin);
+    await page.getByRole("button", { name: /sign in/i }).click();
+    await page.getByText("Describe a model", { exact: true }).first().click();
+    await page.getByLabel("name", { exact: true }).fill("half");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/^200 /).waitFor();
+    await page.getByRole("link", { name: "Models" }).click();
+    await page.getByRole("heading", { name: /half/ }).first().waitFor();
+  });
+});

@@ -1,0 +1,109 @@
+import { expect, test } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { authFiles, basic } from "../../access/auth-fixture.ts";
+import { PIXELS } from "../../client/pixels-driver.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const hooks: Hooks = {
+  inputs: [
+    { name: "x", dtype: "int8", shape: [-1, 2, 3] },
+    { name: "note", dtype: "bytes", shape: [1] },
+    { name: "photo", dtype: "uint8", shape: [1, -1, -1, 3] },
+  ],
+  outputs: [{ name: "kind", dtype: "bytes", shape: [-1], labels: ["cat", "dog"] }],
+  process: () => ({ kind: ["cat"] }),
+};
+const models = { "a b": { driver: "null", hooks }, any: { driver: "null" } };
+
+/** JSON of any form. */
+// biome-ignore lint/suspicious/noExplicitAny: a document is compared, not used
+type Json = any;
+
+interface Operation {
+  readonly operationId: string;
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: Json; readonly example?: Json }> };
+  readonly responses: Record<string, { readonly content?: Record<string, { readonly schema: Json }> }>;
+}
+
+async function readDocument(options: ServerOptions = {}): Promise<Record<string, Record<string, Operation>>> {
+  const { httpUrl } = await startServer({ models, ...options });
+  const response = await fetch(`${httpUrl}/docs/openapi.json`);
+  return ((await response.json()) as { paths: Record<string, Record<string, Operation>> }).paths;
+}
+
+test("every operation has an id of its own, and each answer one content type", async () => {
+  const operations = Object.values(await readDocument()).flatMap((methods) => Object.values(methods));
+  const ids = operations.map(({ operationId }) => operationId);
+  expect(ids.every((id) => /^[a-z][A-Za-z0-9_]+$/.test(id))).toBe(true);
+  expect(new Set(ids).size).toBe(ids.length);
+  const answers = operations.flatMap(({ responses }) => Object.values(responses));
+  expect(answers.filter(({ content = {} }) => Object.keys(content).length > 1)).toEqual([]);
+});
+
+test("a model's values have the types, nesting and labels of its inputs and outputs, in both protocols", async () => {
+  const paths = await readDocument();
+  const v2 = paths["/v2/models/a%20b/infer"]?.post as Operation;
+  const content: Json = v2.requestBody?.content["application/json"];
+  const { schema, example } = content;
+  const [x, note, photo] = schema.properties.inputs.items.oneOf;
+  const int8 = { type: "integer", minimum: -128, maximum: 127 };
+  const row = { type: "array", items: int8, minItems: 3, maxItems: 3 };
+  const rows = { type: "array", items: { type: "array", items: row, minItems: 2, maxItems: 2 } };
+  expect(x.properties.data.anyOf).toEqual([{ type: "array", items: int8 }, rows]);
+  expect([note.properties.datatype.enum, photo.properties.datatype.enum]).toEqual([["BYTES"], ["UINT8", "BYTES"]]);
+  expect(example.inputs.map(({ shape }: { shape: number[] }) => shape)).toEqual([[1, 2, 3], [1], [1]]);
+  const v1 = paths["/v1/models/a%20b:predict"]?.post as Operation;
+  expect(v1.requestBody?.content["application/json"]?.schema.properties.inputs).toMatchObject({
+    ...{ required: ["x", "note", "photo"], properties: { x: rows } },
+  });
+  const answer = v1.responses["200"]?.content?.["application/json"]?.schema.properties.outputs;
+  expect(answer.items).toEqual({ type: "string", enum: ["cat", "dog"] });
+  expect(paths["/v1/models/any:predict"]?.post?.requestBody?.content["application/json"]?.schema).toMatchObject({
+    properties: { inputs: {} },
+  });
+});
+
+test("an example of the document is a request that the model answers, an image among it", async () => {
+  const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
+  const { httpUrl } = await startServer({ models: { pixels: { driver } } });
+  const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as { paths: Json };
+  const { example } = paths["/v2/models/pixels/infer"].post.requestBody.content["application/json"];
+  const response = await fetch(`${httpUrl}/v2/models/pixels/infer`, { method: "POST", body: JSON.stringify(example) });
+  const answer = (await response.json()) as { outputs?: { shape: number[] }[]; error?: string };
+  expect([answer.error, answer.outputs?.map(({ shape }) => shape)]).toEqual([
+    undefined,
+    [
+      [1, 1, 1, 3],
+      [1, 1],
+    ],
+  ]);
+});
+
+test("/docs is the page, with its headers, and not there without the page", async () => {
+  const { httpUrl } = await startServer({ models });
+  const page = await fetch(`${httpUrl}/docs`);
+  expect(page.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'self'");
+  expect(await page.text()).toContain('src="ui/page.js"');
+  const slash = await fetch(`${httpUrl}/docs/`, { redirect: "manual" });
+  expect([slash.status, slash.headers.get("location")]).toEqual([308, "../docs"]);
+  const bare = await startServer({ models, ui: false });
+  expect((await fetch(`${bare.httpUrl}/docs`)).status).toBe(404);
+  expect((await fetch(`${bare.httpUrl}/docs/openapi.json`)).status).toBe(404);
+});
+
+test("a caller gets the models that it may know of, and none without a name", async () => {
+  const { httpUrl } = await startServer({
+    models: { ...models, default: { driver: "null" } },
+    auth: await authFiles(),
+  });
+  expect((await fetch(`${httpUrl}/docs/openapi.json`)).status).toBe(401);
+  const ask = async (name: string, password: string) => {
+    const headers = { authorization: basic(name, password) };
+    const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`, { headers })).json()) as { paths: object };
+    return Object.keys(paths).filter((path) => path.startsWith("/v1/"));
+  };
+  expect(await ask("alice", "open sesame")).toEqual(["/v1/models/default:predict"]);
+  expect((await ask("root", "toor")).length).toBe(3);
+});
