@@ -18,7 +18,7 @@ export interface Schema {
 type Content = Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>;
 
 /** One operation of the server's OpenAPI document. */
-export interface Operation {
+interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;

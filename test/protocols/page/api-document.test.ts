@@ -52,8 +52,8 @@ test("a model's values have the types, nesting and labels of its inputs and outp
   const row = { type: "array", items: int8, minItems: 3, maxItems: 3 };
   const rows = { type: "array", items: { type: "array", items: row, minItems: 2, maxItems: 2 } };
   expect(x.properties.data.anyOf).toEqual([{ type: "array", items: int8 }, rows]);
-  expect([note.properties.datatype.enum, photo.properties.datatype.enum]).toEqual([["BYTES"], ["UINT8", "BYTES"]]);
-  expect(example.inputs.map(({ shape }: { shape: number[] }) => shape)).toEqual([[1, 2, 3], [1], [1]]);
+  expect([note.properties.datatype.enum, photo.properties.datatype.enum]).toEqual([["BYTES"], ["UINT8"]]);
+  expect(example.inputs.map(({ shape }: { shape: number[] }) => shape)).toEqual([[1, 2, 3], [1], [1, 1, 1, 3]]);
   const v1 = paths["/v1/models/a%20b:predict"]?.post as Operation;
   expect(v1.requestBody?.content["application/json"]?.schema.properties.inputs).toMatchObject({
     ...{ required: ["x", "note", "photo"], properties: { x: rows } },
