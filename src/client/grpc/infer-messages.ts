@@ -76,6 +76,7 @@ export function decodeStreamResponse(bytes: Uint8Array): DecodedAnswer & { reado
     const tag = reader.tag();
     if (tag === ((STREAM.error << 3) | WIRE.bytes)) errorText = reader.text();
     else if (tag === ((STREAM.response << 3) | WIRE.bytes)) answer = readResponse(reader.nested("ModelInferResponse"));
+    else if (tag >>> 3 === RESPONSE.outputs) throw reader.malformed("its answers are not Triton's, but MLServer's");
     else reader.skip(tag);
   }
   return { ...answer, errorText };

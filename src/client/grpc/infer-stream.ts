@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
+import { reasonText } from "../../errors.ts";
 import { toMetadata } from "../../remote/metadata-record.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
@@ -40,7 +41,8 @@ export async function* inferStream(
     await sending;
   } catch (reason) {
     if (unsent !== undefined) throw unsent.reason;
-    throw signal.aborted ? abortError(signal) : grpcFailure(address, reason as ServiceError, hasHeaders);
+    if (signal.aborted) throw abortError(signal);
+    throw isServiceError(reason) ? grpcFailure(address, reason, hasHeaders) : unreadable(address, reason);
   } finally {
     signal.removeEventListener("abort", cancel);
     call.cancel();
@@ -66,6 +68,15 @@ function nextDrain(call: Duplex): Promise<void> {
     };
     for (const event of ["drain", "close", "error"]) call.on(event, done);
   });
+}
+
+function isServiceError(reason: unknown): reason is ServiceError {
+  return typeof (reason as ServiceError | null)?.details === "string";
+}
+
+function unreadable(address: string, cause: unknown): CallError {
+  const text = `The stream of ${address} cannot be read: ${reasonText(cause)} Send the requests one by one.`;
+  return new CallError("internal", text, { cause });
 }
 
 function toAnswer(address: string, message: Buffer): StreamAnswer {

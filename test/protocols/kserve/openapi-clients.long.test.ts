@@ -28,10 +28,10 @@ async function python(module: string, ...args: string[]): Promise<string> {
 }
 
 describe.skipIf(missing)("the OpenAPI document", () => {
-  it("is valid", { timeout: LIMIT_MS }, async () => {
+  it.each(["v2", "docs"])("is valid, at /%s/openapi.json", { timeout: LIMIT_MS }, async (place) => {
     const { httpUrl } = await start();
     const path = join(tempFolder(), "openapi.json");
-    writeFileSync(path, await (await fetch(`${httpUrl}/v2/openapi.json`)).text());
+    writeFileSync(path, await (await fetch(`${httpUrl}/${place}/openapi.json`)).text());
     expect(await python("openapi_spec_validator", path)).toContain("OK");
   });
 
