@@ -16,6 +16,9 @@ from ..framework import BaseFramework
 from .pytorch import CALLERS_FAULT
 from .transformers_tasks import TASKS, choose_task, input_spec, output_specs, values_of
 
+# Bars of progress would be lines of the log.
+transformers.utils.logging.disable_progress_bar()
+
 
 class Framework(BaseFramework):
     """Inputs and outputs are those of the task."""
