@@ -1,4 +1,5 @@
 import { Backoff } from "../async/backoff.ts";
+import { limitedSignal } from "../async/limited-signal.ts";
 import { ServingError } from "../errors.ts";
 import { CallError } from "./call-error.ts";
 import { type ConnectOptions, headersOf } from "./connect-options.ts";
@@ -34,10 +35,9 @@ export class CallSender {
 
   /** The limits of a call, and its headers. */
   open({ timeoutMs = this.#options.timeoutMs, signal, metadata = {} }: CallChoices): TransportCall {
-    const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
     const lower = Object.entries(metadata).map(([name, value]) => [name.toLowerCase(), value]);
     return {
-      signal: AbortSignal.any([...(signal === undefined ? [] : [signal]), ...timeout]),
+      signal: limitedSignal(signal, timeoutMs),
       deadline: timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
       metadata: { ...this.#headers, ...Object.fromEntries(lower) },
     };

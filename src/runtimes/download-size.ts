@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { limitedSignal } from "../async/limited-signal.ts";
 
 /** Milliseconds that a request for the size may take; it is worth no more waiting. */
 const HEAD_MS = 10_000;
@@ -19,10 +20,7 @@ export async function findDownloadSize(urls: readonly string[], signal: AbortSig
 
 async function sizeOf(url: string, signal: AbortSignal): Promise<number | undefined> {
   if (url.startsWith("file:")) return (await stat(fileURLToPath(url))).size;
-  const response = await fetch(url, {
-    method: "HEAD",
-    signal: AbortSignal.any([signal, AbortSignal.timeout(HEAD_MS)]),
-  });
+  const response = await fetch(url, { method: "HEAD", signal: limitedSignal(signal, HEAD_MS) });
   const length = response.ok ? response.headers.get("content-length") : null;
   return length === null ? undefined : Number(length);
 }

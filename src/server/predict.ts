@@ -1,3 +1,4 @@
+import { limitedSignal } from "../async/limited-signal.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { answeredTensors } from "../protocols/answered-tensors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -51,8 +52,6 @@ export async function predict(
 }
 
 function timeOf(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
-  const timeout = timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)];
-  const given = signal === undefined ? [] : [signal];
   const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-  return { signal: AbortSignal.any([...given, ...timeout]), ...deadline };
+  return { signal: limitedSignal(signal, timeoutMs), ...deadline };
 }

@@ -54,8 +54,12 @@ async function run(place: string, flags: ClientFlags): Promise<void> {
   const content = flags.json
     ? `${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`
     : writeModelTypes(models, place);
-  if (flags.out === undefined) process.stdout.write(content);
-  else writeOut(flags.out, content);
+  if (flags.out === undefined) {
+    process.stdout.write(content);
+    return;
+  }
+  writeOut(flags.out, content);
+  console.error(`${flags.out} has the types of ${[...models.keys()].join(", ")}`);
 }
 
 async function describe(place: string, { model, remoteAuthFile, ...flags }: ClientFlags) {
