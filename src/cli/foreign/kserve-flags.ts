@@ -38,7 +38,7 @@ export const KSERVE_FLAGS = {
     type: "text",
     default: "false",
     help: "a page with the API",
-    unused: "/v2/openapi.json describes it, and /ui is a page for people",
+    unused: "/docs is such a page, unless `--no-ui` turns it off",
   },
   configure_logging: { type: "text", default: "true", help: "set up logging", unused: "KSERVING_LOG_LEVEL does" },
   log_config_file: { type: "text", help: "settings of logging", unused: "KSERVING_LOG_LEVEL does" },
