@@ -28,7 +28,7 @@ test.each(["grpc", "http"] as const)("bench measures a model of a server over %s
   expect(levels).toHaveLength(2);
   for (const [index, level] of levels.entries()) {
     expect(level).toMatchObject({ concurrency: index + 1, failures: {}, clientShare: expect.any(Number), backlog: 0 });
-    expect(level.requests).toBeGreaterThan(9);
+    expect(level.requests).toBeGreaterThan(0);
     expect(level.latencyMs.p50).toBeLessThanOrEqual(level.latencyMs.p99);
     expect(level.requestsPerSecond).toBeCloseTo(level.requests / level.seconds);
   }
