@@ -49,6 +49,13 @@ test.each([
   expect(() => storeAfter(text, readNumberRun)).toThrow(message);
 });
 
+test.each(["7", "1,23", "1, 23", "1.5,2", "12,", "12, ", "1, 2, ", "1 , "])(
+  "a run that the text ends with, %j, ends there too",
+  (text) => {
+    expect(storeAfter(text, readNumberRun)).toEqual(storeAfter(text, readEach));
+  },
+);
+
 test.each([
   ["1,02]", [1, 0], 3],
   ["007,5]", [0], 1],
