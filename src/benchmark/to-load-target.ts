@@ -1,6 +1,6 @@
 import { INFER_PATH } from "../remote/kserve/grpc-caller.ts";
 import { toModelUrl } from "../remote/kserve/http-caller.ts";
-import { binaryBody, jsonBody } from "../remote/kserve/infer-body.ts";
+import { inferBody } from "../remote/kserve/infer-body.ts";
 import { encodeInferRequest } from "../remote/kserve/infer-message.ts";
 import type { ModelAddress } from "../remote/kserve/model-address.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -21,13 +21,19 @@ export function toLoadTarget(address: ModelAddress, inputs: Tensors, form: Reque
   const own = authorization === undefined ? {} : { authorization };
   if (address.protocol === "grpc") {
     const origin = address.server.replace(/^grpc/, "http");
-    const body = encodeInferRequest(address, inputs);
+    const body = encodeInferRequest({ ...address, inputs });
     return { protocol: "grpc", origin, path: INFER_PATH, headers: own, body, connections };
   }
   const url = new URL(`${toModelUrl(address)}/infer`);
-  const { headers, body } = encoding === "json" ? jsonBody(inputs) : binaryBody(inputs);
+  const { headers, body } = inferBody({ inputs }, encoding === "binary");
   return {
     protocol: "http",
-    ...{ origin: url.origin, path: url.pathname, headers: { ...headers, ...own }, body, connections },
+    ...{
+      origin: url.origin,
+      path: url.pathname,
+      headers: { ...headers, ...own },
+      body: Buffer.from(body.buffer),
+      connections,
+    },
   };
 }

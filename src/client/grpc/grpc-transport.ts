@@ -2,22 +2,15 @@ import { type ChannelCredentials, Client, credentials, type Metadata, type Servi
 import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
+import { decodeInferResponse, encodeInferRequest } from "../../remote/kserve/infer-message.ts";
+import type { ModelName } from "../../remote/kserve/infer-request.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "../../remote/metadata-record.ts";
 import { parseRemoteAddress } from "../../remote/remote-address.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
-import type {
-  ModelAnswer,
-  ModelMetadata,
-  ModelName,
-  ModelRequest,
-  StreamAnswer,
-  Transport,
-  TransportCall,
-} from "../transport.ts";
+import type { ModelAnswer, ModelMetadata, ModelRequest, StreamAnswer, Transport, TransportCall } from "../transport.ts";
 import { grpcFailure } from "./grpc-failure.ts";
-import { decodeInferResponse, encodeInferRequest } from "./infer-messages.ts";
 import { inferStream } from "./infer-stream.ts";
 
 const SERVICE = "inference.GRPCInferenceService";

@@ -1,9 +1,10 @@
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
+import { inferBody, JSON_BYTES } from "../../remote/kserve/infer-body.ts";
+import type { ModelName } from "../../remote/kserve/infer-request.ts";
 import { CallError } from "../call-error.ts";
 import type { ConnectOptions } from "../connect-options.ts";
-import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";
+import type { ModelAnswer, ModelMetadata, ModelRequest, Transport, TransportCall } from "../transport.ts";
 import { failedAnswer, unansweredError } from "./http-failure.ts";
-import { inferBody, JSON_BYTES } from "./infer-body.ts";
 import { readAnswer } from "./read-answer.ts";
 
 /** The name by which a server says that it takes values as bytes. */

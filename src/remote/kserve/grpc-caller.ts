@@ -25,7 +25,9 @@ export function openGrpcCaller(address: ModelAddress, authorization?: string): K
       return decodeMessage("inference.ModelMetadataResponse", answer).inputs as unknown as readonly DescribedTensor[];
     },
     predict: async (inputs) =>
-      decodeInferResponse(await client.call(INFER_PATH, encodeInferRequest(address, inputs), TIMEOUT_MS), name),
+      decodeInferResponse(
+        await client.call(INFER_PATH, encodeInferRequest({ model: name, version, inputs }), TIMEOUT_MS),
+      ).outputs,
     close: () => client.close(),
   };
 }

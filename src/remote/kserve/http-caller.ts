@@ -2,7 +2,7 @@ import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-js
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { createTensors } from "../../tensor/tensor.ts";
-import { jsonBody } from "./infer-body.ts";
+import { inferBody } from "./infer-body.ts";
 import type { DescribedTensor, KserveCaller } from "./kserve-caller.ts";
 import type { ModelAddress } from "./model-address.ts";
 
@@ -16,7 +16,7 @@ export function openHttpCaller(address: ModelAddress, authorization?: string): K
       return inputs;
     },
     predict: async (inputs) => {
-      const sent = jsonBody(inputs);
+      const sent = inferBody({ inputs }, false);
       const request = { method: "POST", body: sent.body, headers: { ...sent.headers, ...headers } };
       const { outputs = [] } = (await ask(`${url}/infer`, request)) as {
         readonly outputs?: readonly DescribedTensor[];

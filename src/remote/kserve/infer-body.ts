@@ -1,39 +1,86 @@
+import { invalidArgument } from "../../errors.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { toNested } from "../../tensor/nested.ts";
-import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { elementCount, type Tensor } from "../../tensor/tensor.ts";
+import type { InferRequest } from "./infer-request.ts";
 
-/** A request over HTTP. */
-export interface HttpBody {
+/** Header with the length of the JSON before binary values. */
+export const JSON_BYTES = "inference-header-content-length";
+
+/** A body with the headers that describe it. */
+interface InferBody {
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** The JSON of a V2 request, with the values in it. */
-export function jsonBody(inputs: Tensors): HttpBody {
-  const listed = Object.entries(inputs).map(([name, tensor]) => ({ ...headOf(name, tensor), data: valuesOf(tensor) }));
-  return { headers: { "content-type": "application/json" }, body: Buffer.from(JSON.stringify({ inputs: listed })) };
-}
-
-/** A V2 request of the binary extension: values are bytes behind the JSON, and the outputs shall be too. */
-export function binaryBody(inputs: Tensors): HttpBody {
-  const parts = Object.entries(inputs).map(([name, tensor]) => ({ head: headOf(name, tensor), raw: toRaw(tensor) }));
-  const listed = parts.map(({ head, raw }) => ({ ...head, parameters: { binary_data_size: raw.length } }));
-  const json = Buffer.from(JSON.stringify({ inputs: listed, parameters: { binary_data_output: true } }));
-  const headers = {
-    "content-type": "application/octet-stream",
-    "inference-header-content-length": String(json.length),
-  };
-  return { headers, body: Buffer.concat([json, ...parts.map(({ raw }) => raw)]) };
-}
-
-function headOf(name: string, { dtype, shape }: Tensor) {
-  return { name, datatype: datatypeOf(dtype)?.name, shape };
-}
-
-function valuesOf(tensor: Tensor): unknown {
-  return toNested(tensor, (element) => {
-    if (element instanceof Uint8Array) return Buffer.from(element).toString();
-    return typeof element === "bigint" ? Number(element) : element;
+/**
+ * The body of a request of KServe V2: with values as bytes after the JSON, or as JSON for servers without the binary extension.
+ * Throws `invalid_argument` for a tensor that the form cannot carry.
+ */
+export function inferBody(request: Omit<InferRequest, "model" | "version">, isBinary: boolean): InferBody {
+  const { id = "", inputs, outputs = [], parameters = {} } = request;
+  const entries = Object.entries(inputs);
+  const parts = isBinary ? entries.map(([, tensor]) => toRaw(tensor)) : [];
+  const described = entries.map(([name, tensor], index) => {
+    const head = { name, datatype: datatypeFor(name, tensor), shape: tensor.shape };
+    const part = parts[index];
+    if (part === undefined) return headWithData(head, tensor);
+    return JSON.stringify({ ...head, parameters: { binary_data_size: part.length } });
   });
+  const common = {
+    ...(id !== "" && { id }),
+    ...(outputs.length > 0 && { outputs: outputs.map((name) => ({ name })) }),
+    parameters: { ...parameters, ...(isBinary && { binary_data_output: true }) },
+  };
+  const json = `{"inputs":[${described.join()}],${JSON.stringify(common).slice(1)}`;
+  const head = new TextEncoder().encode(json);
+  if (!isBinary) return { headers: { "content-type": "application/json" }, body: head };
+  const headers = { "content-type": "application/octet-stream", [JSON_BYTES]: String(head.length) };
+  return { headers, body: concat([head, ...parts]) };
+}
+
+function datatypeFor(name: string, { dtype }: Tensor): string {
+  const datatype = datatypeOf(dtype)?.name;
+  if (datatype !== undefined) return datatype;
+  throw invalidArgument(`"${name}" is ${dtype}, for which KServe V2 has no datatype; send its parts as floats.`);
+}
+
+/** By hand: JSON.stringify knows no BigInt. */
+function headWithData(head: { readonly name: string }, tensor: Tensor): string {
+  const flat = { ...tensor, shape: [elementCount(tensor.shape)] } as Tensor;
+  const data = toNested(flat, (element) => {
+    if (element instanceof Uint8Array) return JSON.stringify(toText(element, head.name));
+    return typeof element === "bigint" || Number.isFinite(element) ? String(element) : toJson(element, head.name);
+  }) as readonly string[];
+  return `${JSON.stringify(head).slice(0, -1)},"data":[${data.join()}]}`;
+}
+
+function toJson(element: unknown, name: string): string {
+  if (typeof element === "boolean") return String(element);
+  throw noJson(`${element}`, name);
+}
+
+function toText(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw noJson("bytes that are not text", name);
+  }
+}
+
+function noJson(what: string, name: string): Error {
+  return invalidArgument(
+    `"${name}" has ${what}, and this server takes JSON alone (its extensions lack binary_tensor_data); send it over gRPC.`,
+  );
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let position = 0;
+  for (const part of parts) {
+    joined.set(part, position);
+    position += part.length;
+  }
+  return joined;
 }

@@ -1,58 +1,102 @@
 import { varintsField } from "../../codecs/protobuf/packed-fields.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, messageField, textField } from "../../codecs/protobuf/wire-writer.ts";
+import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import {
+  bytesField,
+  doubleField,
+  encodeMessage,
+  integerField,
+  messageField,
+  textElement,
+  textField,
+  type WirePart,
+} from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request-tensors.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import type { ModelAddress } from "./model-address.ts";
+import { createTensors, type Tensor } from "../../tensor/tensor.ts";
+import type { InferAnswer, InferRequest } from "./infer-request.ts";
 
-/** Field numbers of inference.ModelInferRequest and ModelInferResponse, and of a tensor in either. */
-const REQUEST = { model: 1, version: 2, inputs: 5, raw: 7 } as const;
-const RESPONSE = { outputs: 5, raw: 6 } as const;
+/** Field numbers of inference.ModelInferRequest, ModelInferResponse, ModelStreamInferResponse, their tensors and parameters. */
+const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
+const RESPONSE = { model: 1, version: 2, id: 3, outputs: 5, raw: 6 } as const;
+const STREAM = { error: 1, response: 2 } as const;
 const TENSOR = { name: 1, datatype: 2, shape: 3 } as const;
+const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4 } as const;
 
-/** Writes a ModelInferRequest with its values in raw_input_contents. */
-export function encodeInferRequest(
-  { model, version = "" }: Pick<ModelAddress, "model" | "version">,
-  inputs: Tensors,
-): Buffer {
+/** Writes a ModelInferRequest, values as raw contents. Throws `invalid_argument` for complex numbers. */
+export function encodeInferRequest(request: InferRequest): Buffer {
+  const { model, version = "", id = "", inputs, outputs = [], parameters = {} } = request;
   const entries = Object.entries(inputs);
   return encodeMessage([
     textField(REQUEST.model, model),
     textField(REQUEST.version, version),
-    ...entries.map(([name, tensor]) => messageField(REQUEST.inputs, headOf(name, tensor))),
+    textField(REQUEST.id, id),
+    ...Object.entries(parameters).map(([name, value]) => messageField(REQUEST.parameters, parameterParts(name, value))),
+    ...entries.map(([name, tensor]) => messageField(REQUEST.inputs, headParts(name, tensor))),
+    ...outputs.map((name) => messageField(REQUEST.outputs, [textElement(TENSOR.name, name)])),
     ...entries.map(([, tensor]) => bytesField(REQUEST.raw, toRaw(tensor))),
   ]);
 }
 
-function headOf(name: string, { dtype, shape }: Tensor) {
+function headParts(name: string, { dtype, shape }: Tensor): WirePart[] {
   const datatype = datatypeOf(dtype)?.name;
-  if (datatype === undefined) throw invalidArgument(`The input "${name}" is ${dtype}, which KServe V2 cannot carry.`);
+  if (datatype === undefined)
+    throw invalidArgument(`"${name}" is ${dtype}, for which KServe V2 has no datatype; send its parts as floats.`);
   const sizes = shape.length === 0 ? [] : [varintsField(TENSOR.shape, BigInt64Array.from(shape, BigInt))];
-  return [textField(TENSOR.name, name), textField(TENSOR.datatype, datatype), ...sizes];
+  return [textElement(TENSOR.name, name), textField(TENSOR.datatype, datatype), ...sizes];
 }
 
-/** The outputs of a ModelInferResponse, whose tensors have the fields of a request's; throws `invalid_argument` for malformed bytes. */
-export function decodeInferResponse(bytes: Uint8Array, model: string): Tensors {
-  const budget = new DecodeBudget(Number.MAX_SAFE_INTEGER);
-  const reader = new WireReader(bytes, "ModelInferResponse");
-  const outputs: InputFields[] = [];
+function parameterParts(name: string, value: string | number | boolean): WirePart[] {
+  return [textElement(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [choiceOf(value)])];
+}
+
+function choiceOf(value: string | number | boolean): WirePart {
+  if (typeof value === "string") return textElement(PARAMETER.string, value);
+  if (typeof value === "boolean") return integerField(PARAMETER.bool, Number(value));
+  return Number.isSafeInteger(value) ? integerField(PARAMETER.int64, value) : doubleField(PARAMETER.double, value);
+}
+
+/** Reads a ModelInferResponse; its tensors may view `bytes`. Throws `invalid_argument` for any other bytes. */
+export function decodeInferResponse(bytes: Uint8Array): InferAnswer {
+  return readResponse(new WireReader(bytes, "ModelInferResponse"));
+}
+
+/** Reads a ModelStreamInferResponse, an answer or an error, likewise. */
+export function decodeStreamResponse(bytes: Uint8Array): InferAnswer & { readonly errorText: string } {
+  const reader = new WireReader(bytes, "ModelStreamInferResponse");
+  let answer: InferAnswer = { id: "", model: "", version: "", outputs: createTensors() };
+  let errorText = "";
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === ((STREAM.error << 3) | WIRE.bytes)) errorText = reader.text();
+    else if (tag === ((STREAM.response << 3) | WIRE.bytes)) answer = readResponse(reader.nested("ModelInferResponse"));
+    else if (tag >>> 3 === RESPONSE.outputs) throw reader.malformed("its answers are not Triton's, but MLServer's");
+    else reader.skip(tag);
+  }
+  return { ...answer, errorText };
+}
+
+function readResponse(reader: WireReader): InferAnswer {
+  const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
+  const texts = { [RESPONSE.model]: "", [RESPONSE.version]: "", [RESPONSE.id]: "" };
+  const heads: InputFields[] = [];
   const raw: Uint8Array[] = [];
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((RESPONSE.outputs << 3) | WIRE.bytes))
-      outputs.push(readInput(reader.nested("InferOutputTensor"), budget));
-    else if (tag === ((RESPONSE.raw << 3) | WIRE.bytes)) raw.push(reader.bytes());
+    const field = tag >>> 3;
+    if ((tag & 7) !== WIRE.bytes) reader.skip(tag);
+    else if (field in texts) texts[field as keyof typeof texts] = reader.text();
+    else if (field === RESPONSE.outputs) heads.push(readInput(reader.nested("InferOutputTensor"), budget));
+    else if (field === RESPONSE.raw) raw.push(reader.bytes());
     else reader.skip(tag);
   }
-  return createTensors(
-    outputs.map(({ head, contents }, index) => {
-      const values = raw[index];
-      const tensor = values === undefined ? contents.toTensor(head, model) : fromRaw(head, values, { model, budget });
-      return [head.name, tensor];
-    }),
-  );
+  const model = texts[RESPONSE.model];
+  const outputs = heads.map(({ head, contents }, index) => {
+    const values = raw[index];
+    const tensor = values === undefined ? contents.toTensor(head, model) : fromRaw(head, values, { model, budget });
+    return [head.name, tensor] as const;
+  });
+  return { model, version: texts[RESPONSE.version], id: texts[RESPONSE.id], outputs: createTensors(outputs) };
 }
