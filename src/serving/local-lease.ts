@@ -26,9 +26,9 @@ export class LocalLease implements Lease {
   #isReleased = false;
 
   constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
-    const { name, version, drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces } = servable;
-    const facts = { drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces };
-    this.description = { model: name, version, ...facts };
+    const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
+    const { entries, models, hookPlaces } = servable;
+    this.description = { model, version, drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces };
     this.#servable = servable;
     this.#queue = queue;
     this.#limits = limits;

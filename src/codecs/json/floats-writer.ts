@@ -19,7 +19,7 @@ type FloatTensor = Tensor<"float16" | "bfloat16" | "float32" | "float64">;
 
 /** Elements that are written between two looks at the writer's room. */
 const FLOATS_AT_ONCE = 256;
-const RUN_BYTES = FLOATS_AT_ONCE * (MAX_FLOAT_BYTES + 2);
+const ELEMENT_BYTES = MAX_FLOAT_BYTES + 2;
 /** Both separators, the comma in the lower byte: what follows is written over the space where there is none. */
 const COMMA_SPACE = 0x202c;
 
@@ -30,9 +30,10 @@ export function floatsWriter(writer: JsonWriter, tensor: FloatTensor, style: Num
   return (start, count) => {
     const end = start + count;
     for (let from = start; from < end; from += FLOATS_AT_ONCE) {
-      const text = writer.reserve(RUN_BYTES);
+      const to = Math.min(from + FLOATS_AT_ONCE, end);
+      const text = writer.reserve((to - from) * ELEMENT_BYTES);
       const at = from > start ? writeSeparator(text, writer.length, gap) : writer.length;
-      writer.advance(writeRun(text, at, from, Math.min(from + FLOATS_AT_ONCE, end)));
+      writer.advance(writeRun(text, at, from, to));
     }
   };
 }

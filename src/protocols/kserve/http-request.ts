@@ -35,9 +35,9 @@ export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveB
 }
 
 function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
-  const { id = "", parameters, outputs: listed = [], ...root } = body;
+  const { id = "", parameters, inputs: given, outputs: listed = [] } = body;
   if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
-  const [inputs, outputs] = [toList("inputs", root.inputs), toList("outputs", listed)];
+  const [inputs, outputs] = [toList("inputs", given), toList("outputs", listed)];
   budget.countInputs(inputs.length);
   budget.countOutputs(outputs.length);
   return {

@@ -97,8 +97,7 @@ function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm)
 }
 
 function writeMember(writer: JsonWriter, name: string, value: string): void {
-  writer.string(name);
-  writer.ascii(":");
+  writer.ascii(`"${name}":`);
   writer.string(value);
   writer.ascii(",");
 }

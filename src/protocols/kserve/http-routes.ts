@@ -49,10 +49,10 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
 function toHandler(
   { answer }: KserveEndpoint,
   parameters: PathParameters,
-  dependencies: HttpDependencies,
+  { service, tracer, log }: HttpDependencies,
 ): RouteHandler {
   const { name: model = "", version = "", region = "" } = parameters;
-  return (exchange) => answer({ ...dependencies, model, version, region, exchange });
+  return (exchange) => answer({ service, tracer, log, model, version, region, exchange });
 }
 
 /** `{name}` in Express' form. */
