@@ -49,7 +49,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "access", mayImport: ["text", "observability", "limits", "codecs"], packages: ["jose"] },
   { folder: "threads", mayImport: ["text", "async", "observability", "tensor"] },
   { folder: "codec-host", mayImport: ["text", "async", "machine", "limits", "tensor", "threads"] },
-  { folder: "native", mayImport: ["text", "observability", "machine"], packages: ["koffi"] },
+  { folder: "native", mayImport: ["text", "async", "observability", "machine"], packages: ["koffi"] },
   { folder: "processes", mayImport: ["observability"] },
   {
     folder: "runtimes",

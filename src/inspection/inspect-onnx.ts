@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
+import { ONNX_TYPES } from "../drivers/onnx/onnx-types.ts";
 import { type ProtobufField, ProtobufFile } from "../drivers/onnx/protobuf-file.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
-import { ONNX_TYPES } from "./onnx-types.ts";
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 const MODEL = {

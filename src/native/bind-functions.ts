@@ -1,5 +1,6 @@
-import koffi, { type LibraryHandle, type TypeObject } from "koffi";
+import type { LibraryHandle, TypeObject } from "koffi";
 import { failedPrecondition, reasonText } from "../errors.ts";
+import { koffi } from "./koffi.ts";
 
 /** A C object's address. */
 export type Pointer = bigint;

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
-import koffi, { type LibraryHandle } from "koffi";
+import type { LibraryHandle } from "koffi";
 import { failedPrecondition, reasonText } from "../errors.ts";
+import { koffi } from "./koffi.ts";
 import { processLibrary } from "./process-library.ts";
 
 /** dlopen's flags: bind symbols lazily, only if it is loaded already, never unload. */

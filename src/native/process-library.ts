@@ -1,4 +1,5 @@
-import koffi, { type LibraryHandle } from "koffi";
+import type { LibraryHandle } from "koffi";
+import { koffi } from "./koffi.ts";
 
 let library: LibraryHandle | undefined;
 

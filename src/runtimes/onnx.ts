@@ -15,6 +15,11 @@ export interface NpmArchive {
 /** The native libraries for this platform, below the package. */
 const LIBRARIES = `bin/napi-v6/${process.platform}/${process.arch}/`;
 
+const LIBRARY_NAMES: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: "libonnxruntime.1.dylib",
+  win32: "onnxruntime.dll",
+};
+
 /** ONNX Runtime: an npm package with libraries for five platforms, and the package of its JavaScript interface. */
 export const onnx = {
   name: "onnx",
@@ -67,6 +72,11 @@ export const ONNX_PLACES: readonly string[] = [NPM_SOURCE, FOLDER_SOURCE];
 /** The file to import of a copy. Throws where the package is incomplete. */
 export function entryOf(path: string): string {
   return createRequire(join(path, "package.json")).resolve(path);
+}
+
+/** ONNX Runtime's own library in a copy, by the name that the package's addon has for it. */
+export function libraryOf(path: string): string {
+  return join(path, LIBRARIES, LIBRARY_NAMES[process.platform] ?? "libonnxruntime.so.1");
 }
 
 /** The folder that has the package in its `node_modules`, for a path that names it, its `node_modules` or the package; undefined where there is none. */

@@ -1,14 +1,13 @@
-import { ServingError } from "../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
-import { importOnnxRuntime, type LoadedOnnx } from "./onnx-runtime.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
 import { checkDeclaredTypes, toTensorSpec } from "./onnx-spec.ts";
+import { openEngine } from "./open-engine.ts";
 import { createSessionHandle } from "./session-handle.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
 
-/** Runs `.onnx` and `.ort` models with onnxruntime-node, which is imported with the first model. */
+/** Runs `.onnx` and `.ort` models with ONNX Runtime, which is loaded with the first model. */
 export default defineDriver<OnnxOptions>({
   name: "onnx",
   options: ONNX_OPTIONS,
@@ -18,12 +17,13 @@ export default defineDriver<OnnxOptions>({
   detect: (path) => /\.(onnx|ort)$/i.test(path),
   load: async (path, options, host) => {
     const file = readModelFile(path);
-    if (file !== undefined) checkDeclaredTypes(file);
+    const engine = await openEngine(options, host.log);
+    if (file !== undefined) checkDeclaredTypes(file, engine.name);
     const threads = options.intra_op_threads || host.threads;
-    const runtime = await importOnnxRuntime();
-    const session = await loadOnnxSession(runtime.api, path, { ...options, intra_op_threads: threads });
+    const session = await loadOnnxSession(engine, path, { options: { ...options, intra_op_threads: threads }, host });
     try {
-      return { ...createModel(session, file, host), runtime: describeRuntime(runtime) };
+      const runtime = `ONNX Runtime ${engine.version} of ${engine.source}`;
+      return { ...createModel(session, file, host), runtime };
     } catch (reason) {
       await session.close();
       throw reason;
@@ -31,14 +31,10 @@ export default defineDriver<OnnxOptions>({
   },
 });
 
-function describeRuntime({ api, source }: LoadedOnnx): string {
-  return `ONNX Runtime ${api.env.versions.node ?? api.env.versions.common} of ${source}`;
-}
-
 /** Runs one at a time: a run blocks its thread. */
 function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {
-  const inputs = session.inputMetadata.map((value) => toTensorSpec("Input", value, file?.inputs));
-  const outputs = session.outputMetadata.map((value) => toTensorSpec("Output", value, file?.outputs));
+  const inputs = session.inputs.map((value) => toTensorSpec("Input", value, file?.inputs));
+  const outputs = session.outputs.map((value) => toTensorSpec("Output", value, file?.outputs));
   const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name));
   if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
   return {
@@ -49,10 +45,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
       model_inputs: toShapes(inputs),
       model_outputs: outputs.map(({ name }) => name),
     },
-    predict: async (tensors, { outputs: wanted, signal }) => {
-      if (signal.aborted) throw ServingError.from(signal.reason);
-      return session.run(tensors, wanted);
-    },
+    predict: (tensors, call) => session.run(tensors, call),
     close: () => session.close(),
   };
 }

@@ -39,7 +39,7 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
         throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
       const tensors = toTensors(feeds, (name) => inputs.find((input) => input.name === name)?.dtype);
       for (const input of inputs) checkDType(input, tensors[input.name]?.dtype);
-      return session.run(tensors, fetches);
+      return session.run(tensors, { outputs: fetches });
     },
   };
 }

@@ -1,9 +1,11 @@
 import type { InferenceSession } from "onnxruntime-node";
 import type { OptionTable } from "../option-table.ts";
 import { BACKENDS, type BackendName, findProvider, OTHER_BACKENDS } from "./backends.ts";
+import { ENGINE_NAMES, type EngineName } from "./engine-name.ts";
 
 /** The driver's options, parsed. */
 export interface OnnxOptions {
+  readonly engine: "auto" | EngineName;
   readonly runtime_backend: BackendName;
   readonly device_id: number;
   readonly intra_op_threads: number;
@@ -20,6 +22,12 @@ const LOG_LEVELS = ["verbose", "info", "warning", "error", "fatal"] as const;
 
 /** The `-o` keys of the onnx driver. */
 export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
+  engine: {
+    type: "choice",
+    choices: ["auto", ...ENGINE_NAMES],
+    default: "auto",
+    help: "What calls ONNX Runtime: native is its C API, node the JavaScript API of onnxruntime-node; auto takes native where it can.",
+  },
   runtime_backend: {
     type: "choice",
     choices: [...BACKENDS, ...OTHER_BACKENDS],
@@ -75,9 +83,14 @@ export function toSessionOptions(offered: readonly string[], options: OnnxOption
     interOpNumThreads: options.inter_op_threads,
     executionMode: options.execution_mode,
     graphOptimizationLevel: options.graph_optimization_level,
-    logSeverityLevel: LOG_LEVELS.indexOf(options.ort_log_level) as 0 | 1 | 2 | 3 | 4,
+    logSeverityLevel: logLevelOf(options),
     extra: toConfigEntries(options.session),
   };
+}
+
+/** ONNX Runtime's number for `ort_log_level`. */
+export function logLevelOf({ ort_log_level }: Pick<OnnxOptions, "ort_log_level">): 0 | 1 | 2 | 3 | 4 {
+  return LOG_LEVELS.indexOf(ort_log_level) as 0 | 1 | 2 | 3 | 4;
 }
 
 function toConfigEntries(session: OnnxOptions["session"]): Record<string, string> {

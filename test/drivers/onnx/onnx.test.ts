@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { encodeModel } from "../../../scripts/onnx-writer.ts";
 import type { Model } from "../../../src/drivers/driver.ts";
+import { ENGINE_NAMES } from "../../../src/drivers/onnx/engine-name.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
 import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
@@ -21,18 +22,23 @@ const texts = (...values: string[]) =>
     values.map((value) => Buffer.from(value)),
   );
 
-const isInstalled = await describeDriver({
+const subject = {
   name: "onnx",
   runtime: () => import("onnxruntime-node"),
   modelPath: modelPath("split-two-outputs.onnx"),
-  options: { intra_op_threads: "1" },
   samples: [
     { inputs: { x: row(1, 2, 3, 4) }, expected: { left: row(1, 2), right: row(3, 4) } },
     { inputs: { x: row(-1, 0, 5, 6) }, expected: { left: row(-1, 0), right: row(5, 6) } },
   ],
-});
+} as const;
+const [isInstalled] = await Promise.all(
+  ENGINE_NAMES.map((engine) => describeDriver({ ...subject, options: { intra_op_threads: "1", engine } })),
+);
 
-describe.skipIf(!isInstalled)("the onnx driver", () => {
+describe.skipIf(!isInstalled).each(ENGINE_NAMES)("the onnx driver with engine=%s", (engine) => {
+  const load = (name: string) => loadOnnx(name, { engine });
+  const open = (name: string) => openOnnx(name, { engine });
+
   it.each<[DType, TensorData]>([
     ["bool", Uint8Array.of(1, 0)],
     ["uint8", Uint8Array.of(0, 255)],
@@ -48,7 +54,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     ["float64", Float64Array.of(Number.MIN_VALUE, Number.MAX_VALUE, 0.1)],
     ["bytes", [new Uint8Array(Buffer.from("größe")), new Uint8Array(Buffer.from("\ufeffmarked")), new Uint8Array()]],
   ])("carries %s both ways, none of it included", async (dtype, data) => {
-    const model = await loadOnnx(`identity-${dtype === "bytes" ? "string" : dtype}.onnx`);
+    const model = await load(`identity-${dtype === "bytes" ? "string" : dtype}.onnx`);
     const full = createTensor(dtype, [data.length], data);
     const empty = createTensor(dtype, [0], data.slice(0, 0));
     expect((await predict(model, { x: full })).y).toEqual(full);
@@ -56,7 +62,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   });
 
   it("gives each output a buffer of its own that holds nothing else, so that it can be transferred", async () => {
-    const model = await loadOnnx("split-two-outputs.onnx");
+    const model = await load("split-two-outputs.onnx");
     const { left, right } = (await predict(model, { x: row(1, 2, 3, 4) })) as Record<string, Tensor<"float32">>;
     expect(left?.data.buffer.byteLength).toBe(8);
     expect(left?.data.buffer).not.toBe(right?.data.buffer);
@@ -65,25 +71,25 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   it("takes inputs in memory that threads share", async () => {
     const shared = new Float32Array(new SharedArrayBuffer(8));
     shared.set([1, 2]);
-    const model = await loadOnnx("identity-float32.onnx");
+    const model = await load("identity-float32.onnx");
     expect((await predict(model, { x: createTensor("float32", [2], shared) })).y?.data).toEqual(Float32Array.of(1, 2));
   });
 
   it("takes and gives scalars", async () => {
-    const model = await loadOnnx("scalar.onnx");
+    const model = await load("scalar.onnx");
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32", shape: [] }]);
     const scalar = createTensor("float32", [], Float32Array.of(3));
     expect((await predict(model, { x: scalar })).y).toEqual(createTensor("float32", [], Float32Array.of(-3)));
   });
 
   it("distinguishes an input of any rank from a scalar", async () => {
-    const model = await loadOnnx("any-rank.onnx");
+    const model = await load("any-rank.onnx");
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32" }]);
     expect((await predict(model, { x: row(1, 2) })).y).toEqual(row(-1, -2));
   });
 
   it("shows symbolic and unknown dimensions as any size", async () => {
-    const model = await loadOnnx("symbolic-dims.onnx");
+    const model = await load("symbolic-dims.onnx");
     expect(model.signatures[DEFAULT_SIGNATURE]).toEqual({
       inputs: [{ name: "image", dtype: "float32", shape: [-1, 3, -1, -1] }],
       outputs: [{ name: "mean", dtype: "float32", shape: [-1, 3] }],
@@ -91,18 +97,18 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   });
 
   it("finds a model's data file next to it", async () => {
-    const model = await loadOnnx("external-data.onnx");
+    const model = await load("external-data.onnx");
     expect((await predict(model, { x: list(1, 2, 3) })).y).toEqual(list(11, 22, 33));
   });
 
   it("names the data file that is missing or cut short", async () => {
     const folder = tempFolder({ "model.onnx": readFileSync(modelPath("external-data.onnx")) });
-    await expect(openOnnx(`${folder}/model.onnx`)).rejects.toMatchObject({
+    await expect(open(`${folder}/model.onnx`)).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringContaining('External data path does not exist: "external-data.bin"'),
     });
     writeFileSync(`${folder}/external-data.bin`, new Uint8Array(4));
-    await expect(openOnnx(`${folder}/model.onnx`)).rejects.toMatchObject({
+    await expect(open(`${folder}/model.onnx`)).rejects.toMatchObject({
       code: "failed_precondition",
       message: expect.stringMatching(
         /: Exception during initialization: External initializer: w offset: 0 size to read: 12 given file_length: 4 /,
@@ -115,7 +121,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     const { InferenceSession } = (await importOnnxRuntime()).api;
     const options = { optimizedModelFilePath: path, graphOptimizationLevel: "basic" } as const;
     await (await InferenceSession.create(modelPath("scalar.onnx"), options)).release();
-    const model = await loadOnnx(path);
+    const model = await load(path);
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual([{ name: "x", dtype: "float32" }]);
     const scalar = createTensor("float32", [], Float32Array.of(3));
     expect((await predict(model, { x: scalar })).y?.data).toEqual(Float32Array.of(-3));
@@ -128,18 +134,18 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
       outputs: [{ name: "y" }],
       nodes: [{ op: "Neg", inputs: ["x"], outputs: ["y"] }],
     } as const;
-    const model = await loadOnnx(`${tempFolder({ "model.onnx": encodeModel({ opset: 17, graph }) })}/model.onnx`);
+    const model = await load(`${tempFolder({ "model.onnx": encodeModel({ opset: 17, graph }) })}/model.onnx`);
     expect(model.signatures[DEFAULT_SIGNATURE]?.outputs).toEqual([{ name: "y", dtype: "float32", shape: [-1] }]);
   });
 
   it("takes batches of any size where the model does", async () => {
-    const model = await loadOnnx("matmul-dynamic-batch.onnx");
+    const model = await load("matmul-dynamic-batch.onnx");
     const batch = createTensor("float32", [2, 3], Float32Array.of(1, 0, 0, 0, 0, 1));
     expect((await predict(model, { x: batch })).y?.data).toEqual(Float32Array.of(1, 2, 5, 6));
   });
 
   it("treats names that objects inherit like any others", async () => {
-    const model = await loadOnnx("odd-names.onnx");
+    const model = await load("odd-names.onnx");
     const { inputs = [], outputs = [] } = model.signatures[DEFAULT_SIGNATURE] ?? {};
     const given = Object.fromEntries(inputs.map(({ name }, index) => [name, list(index)]));
     const all = await predict(model, given);
@@ -149,7 +155,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   });
 
   it("leaves inputs with values of their own to the model", async () => {
-    const model = await loadOnnx("default-input.onnx");
+    const model = await load("default-input.onnx");
     expect(model.signatures[DEFAULT_SIGNATURE]?.inputs?.map(({ name }) => name)).toEqual(["x"]);
     expect((await predict(model, { x: list(1) })).y).toEqual(list(101));
   });
@@ -162,13 +168,13 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     ],
     ["text with a zero byte", texts("a\0b"), '"x" has a zero byte in element 0'],
   ])("refuses %s where the model takes text", async (_what, x, message) => {
-    const model = await loadOnnx("identity-string.onnx");
+    const model = await load("identity-string.onnx");
     const expected = { code: "invalid_argument", message: expect.stringContaining(message) };
     await expect(predict(model, { x })).rejects.toMatchObject(expected);
   });
 
   it("blames the model, with the operator's name and reason, when it fails while it runs", async () => {
-    const model = await loadOnnx("fails-at-run.onnx");
+    const model = await load("fails-at-run.onnx");
     const index = createTensor("int64", [1], BigInt64Array.of(3n));
     await expect(predict(model, { index })).rejects.toMatchObject({
       code: "internal",
@@ -179,7 +185,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   });
 
   it("distinguishes a model that needs too much memory from one that fails", async () => {
-    const model = await loadOnnx("zeros.onnx");
+    const model = await load("zeros.onnx");
     const shape = (...sizes: bigint[]) => createTensor("int64", [sizes.length], BigInt64Array.from(sizes));
     await expect(predict(model, { shape: shape(2n ** 40n, 4n) })).rejects.toMatchObject({
       code: "resource_exhausted",
@@ -191,7 +197,7 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
   });
 
   it("blames the inputs when two of them disagree about a dimension", async () => {
-    const model = await loadOnnx("add-two-inputs.onnx");
+    const model = await load("add-two-inputs.onnx");
     await expect(predict(model, { a: list(1, 2), b: list(1, 2, 3) })).rejects.toMatchObject({
       code: "invalid_argument",
       message: 'Dimension "N" is 2 in input "a" and 3 in input "b"; the model takes one size for both.',
@@ -202,28 +208,30 @@ describe.skipIf(!isInstalled)("the onnx driver", () => {
     ["rank", list(1, 2, 3, 4), "Invalid rank for input: x Got: 1 Expected: 2."],
     ["dtype", createTensor("int32", [1, 4], new Int32Array(4)), "Unexpected input data type."],
   ])("blames the input for a wrong %s that nobody checked before", async (_what, x, message) => {
-    const model = await loadOnnx("split-two-outputs.onnx");
+    const model = await load("split-two-outputs.onnx");
     const expected = { code: "invalid_argument", message: expect.stringContaining(message) };
     await expect(predict(model, { x })).rejects.toMatchObject(expected);
   });
 
   it("refuses to run after it was closed", async () => {
-    const model = await openOnnx("half-plus-two.onnx");
+    const model = await open("half-plus-two.onnx");
     await model.close();
     await expect(predict(model, { x: list(1) })).rejects.toMatchObject({ code: "failed_precondition" });
   });
 });
 
-describe.skipIf(!isInstalled)("the session that hooks of an onnx model receive", () => {
+describe.skipIf(!isInstalled).each(ENGINE_NAMES)("the session that hooks receive with engine=%s", (engine) => {
+  const load = (name: string) => loadOnnx(name, { engine });
+
   it("runs the model on plain values and tensors, for all outputs or some", async () => {
-    const session = sessionOf(await loadOnnx("split-two-outputs.onnx"));
+    const session = sessionOf(await load("split-two-outputs.onnx"));
     expect(session).toMatchObject({ inputNames: ["x"], outputNames: ["left", "right"] });
     expect(await session.run({ x: [[1, 2, 3, 4]] })).toEqual({ left: row(1, 2), right: row(3, 4) });
     expect(await session.run({ x: row(1, 2, 3, 4) }, ["right"])).toEqual({ right: row(3, 4) });
   });
 
   it("comes with the inputs' shapes and the outputs' names", async () => {
-    const { hookArgs } = await loadOnnx("split-two-outputs.onnx");
+    const { hookArgs } = await load("split-two-outputs.onnx");
     expect(hookArgs).toMatchObject({ model_inputs: { x: [-1, 4] }, model_outputs: ["left", "right"] });
   });
 
@@ -250,7 +258,7 @@ describe.skipIf(!isInstalled)("the session that hooks of an onnx model receive",
     ],
     ["a wrong dtype", { x: [["text"]] }, undefined, 'Input "x" is bytes; the model takes float32.'],
   ])("refuses %s", async (_what, feeds, fetches, message) => {
-    const session = sessionOf(await loadOnnx("split-two-outputs.onnx"));
+    const session = sessionOf(await load("split-two-outputs.onnx"));
     await expect(session.run(feeds as never, fetches)).rejects.toMatchObject({ code: "invalid_argument", message });
   });
 });

@@ -1,9 +1,9 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
+import { Pace } from "../../../native/pace.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
 import type { NativeContext } from "./native-context.ts";
 import { NativeRequest } from "./native-request.ts";
-import { Pace } from "./pace.ts";
 import { takePointer, takeText } from "./status.ts";
 
 /** ov_compiled_model_t. */

@@ -1,10 +1,10 @@
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
+import type { Pace } from "../../../native/pace.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { InferRequest, Port } from "../engine.ts";
 import type { NativeContext } from "./native-context.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
-import type { Pace } from "./pace.ts";
 import { check, takePointer } from "./status.ts";
 
 /** ov_infer_request_t. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Pace } from "../../../../src/drivers/openvino/native/pace.ts";
+import { Pace } from "../../src/native/pace.ts";
 
 /** Predictions for runs on 100 and on 101 bytes after runs of these lengths on 100 bytes. */
 function expected(...lengthsMs: number[]): boolean[] {

@@ -1,34 +1,12 @@
 import type { Tensor as OrtTensor } from "onnxruntime-node";
-import { invalidArgument } from "../../errors.ts";
-import type { DType, NumericData } from "../../tensor/dtype.ts";
-import { createTensor, type Tensor } from "../../tensor/tensor.ts";
-import type { OnnxRuntime } from "./onnx-runtime.ts";
-
-/** Our dtype for each type that ONNX Runtime's JavaScript API carries and we do. */
-const DTYPES: Partial<Record<string, DType>> = {
-  bool: "bool",
-  uint8: "uint8",
-  uint16: "uint16",
-  uint32: "uint32",
-  uint64: "uint64",
-  int8: "int8",
-  int16: "int16",
-  int32: "int32",
-  int64: "int64",
-  float16: "float16",
-  float32: "float32",
-  float64: "float64",
-  string: "bytes",
-};
+import type { NumericData } from "../../../tensor/dtype.ts";
+import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
+import { assertTexts } from "../assert-text.ts";
+import type { OnnxRuntime } from "../onnx-runtime.ts";
 
 // A byte order mark is the client's text too.
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
-
-/** Our dtype for ONNX Runtime's; undefined for one that we cannot carry. */
-export function toDType(type: OrtTensor.Type): DType | undefined {
-  return DTYPES[type];
-}
 
 /** A tensor of a dtype that a model takes, viewing the same numbers; throws `invalid_argument` naming the input for bytes that are not text. */
 export function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor): OrtTensor {
@@ -64,21 +42,6 @@ function toBits(data: NumericData): Uint16Array {
 }
 
 function toTexts(name: string, elements: readonly Uint8Array[]): string[] {
-  return elements.map((element, index) => {
-    const text = decodeText(name, element, index);
-    if (!text.includes("\0")) return text;
-    // The runtime's binding passes C strings, which would end there.
-    throw invalidArgument(
-      `Input "${name}" has a zero byte in element ${index}; ONNX Runtime's JavaScript API takes text only.`,
-    );
-  });
-}
-
-function decodeText(name: string, element: Uint8Array, index: number): string {
-  try {
-    return decoder.decode(element);
-  } catch (cause) {
-    const message = `Input "${name}" is not valid UTF-8 in element ${index}; the model takes text.`;
-    throw invalidArgument(message, cause);
-  }
+  assertTexts(name, elements);
+  return elements.map((element) => decoder.decode(element));
 }

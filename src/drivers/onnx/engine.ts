@@ -1,0 +1,48 @@
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import type { DriverHost } from "../driver.ts";
+import type { EngineName } from "./engine-name.ts";
+import type { OnnxOptions } from "./session-options.ts";
+
+/** An input or output of a loaded model. */
+export interface OnnxPort {
+  readonly name: string;
+  /** ONNX's name of its type: that of a tensor's elements. */
+  readonly type: string;
+  /** Undefined for what is no tensor, and for elements that we do not carry. */
+  readonly dtype: DType | undefined;
+  /** Sizes, and names of symbolic dimensions; empty for a scalar, and where the rank is not known. */
+  readonly shape: readonly (number | string)[];
+}
+
+/** Choices for one run. */
+export interface RunChoice {
+  /** Names of the outputs wanted; absent = all. */
+  readonly outputs?: readonly string[] | undefined;
+  /** Ends the run, where the engine can end one. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A model that ONNX Runtime has loaded. Errors are those of ONNX Runtime. */
+export interface EngineSession {
+  /** The inputs that a run needs; inputs with values in the model are not among them. */
+  readonly inputs: readonly OnnxPort[];
+  readonly outputs: readonly OnnxPort[];
+  /** Runs the model on a tensor for each input; throws `invalid_argument` for bytes that are not text. */
+  run(inputs: Tensors, choice: RunChoice): Promise<Tensors>;
+  /** Waits for the last run and frees the model. */
+  close(): Promise<void>;
+}
+
+/** A way to call ONNX Runtime. */
+export interface OnnxEngine {
+  readonly name: EngineName;
+  /** ONNX Runtime's version. */
+  readonly version: string;
+  /** Place where it was found, as people would name it. */
+  readonly source: string;
+  /** Names of the execution providers that it has, in lower case: `cpu`, `cuda`. */
+  readonly providers: readonly string[];
+  /** Loads a model by its path, so that data files next to it are found. Errors are those of ONNX Runtime. */
+  load(path: string, options: OnnxOptions, host: DriverHost): Promise<EngineSession>;
+}

@@ -1,0 +1,74 @@
+import type { PlacedFunctions } from "../../../native/bind-places.ts";
+
+/** The version of the API whose places these are; later libraries have it too. */
+export const API_VERSION = 17;
+
+/** OrtApiBase: what the library itself exports a pointer to. */
+export const API_BASE = {
+  GetApi: [0, "void *", "int"],
+  GetVersionString: [1, "str"],
+} as const;
+
+/**
+ * The functions of ONNX Runtime's C API that we call, with their places in OrtApi:
+ * https://github.com/microsoft/onnxruntime/blob/main/include/onnxruntime/core/session/onnxruntime_c_api.h. A pointer that one returns is an
+ * OrtStatus, null for success; what it creates it writes to its last argument.
+ */
+export const C_API = {
+  GetErrorCode: [1, "int", "void *"],
+  GetErrorMessage: [2, "str", "void *"],
+  ReleaseStatus: [93, "void", "void *"],
+
+  CreateEnv: [3, "void *", "int", "str", "void *"],
+  DisableTelemetryEvents: [6, "void *", "void *"],
+  GetAvailableProviders: [125, "void *", "void *", "void *"],
+  ReleaseAvailableProviders: [126, "void *", "void *", "int"],
+
+  CreateSessionOptions: [10, "void *", "void *"],
+  ReleaseSessionOptions: [100, "void", "void *"],
+  SetSessionExecutionMode: [13, "void *", "void *", "int"],
+  SetSessionLogSeverityLevel: [22, "void *", "void *", "int"],
+  SetSessionGraphOptimizationLevel: [23, "void *", "void *", "int"],
+  SetIntraOpNumThreads: [24, "void *", "void *", "int"],
+  SetInterOpNumThreads: [25, "void *", "void *", "int"],
+  AddSessionConfigEntry: [130, "void *", "void *", "str", "str"],
+
+  CreateSession: [7, "void *", "void *", "void *", "void *", "void *"],
+  ReleaseSession: [95, "void", "void *"],
+  SessionGetInputCount: [30, "void *", "void *", "void *"],
+  SessionGetOutputCount: [31, "void *", "void *", "void *"],
+  SessionGetInputName: [36, "void *", "void *", "size_t", "void *", "void *"],
+  SessionGetOutputName: [37, "void *", "void *", "size_t", "void *", "void *"],
+  SessionGetInputTypeInfo: [33, "void *", "void *", "size_t", "void *"],
+  SessionGetOutputTypeInfo: [34, "void *", "void *", "size_t", "void *"],
+
+  GetOnnxTypeFromTypeInfo: [56, "void *", "void *", "void *"],
+  CastTypeInfoToTensorInfo: [55, "void *", "void *", "void *"],
+  ReleaseTypeInfo: [98, "void", "void *"],
+  GetTensorElementType: [60, "void *", "void *", "void *"],
+  GetDimensionsCount: [61, "void *", "void *", "void *"],
+  GetDimensions: [62, "void *", "void *", "void *", "size_t"],
+  GetSymbolicDimensions: [63, "void *", "void *", "void *", "size_t"],
+  ReleaseTensorTypeAndShapeInfo: [99, "void", "void *"],
+
+  GetAllocatorWithDefaultOptions: [78, "void *", "void *"],
+  AllocatorFree: [76, "void *", "void *", "void *"],
+  CreateCpuMemoryInfo: [69, "void *", "int", "int", "void *"],
+
+  CreateTensorAsOrtValue: [48, "void *", "void *", "void *", "size_t", "int", "void *"],
+  CreateTensorWithDataAsOrtValue: [49, "void *", "void *", "void *", "size_t", "void *", "size_t", "int", "void *"],
+  FillStringTensor: [52, "void *", "void *", "void *", "size_t"],
+  GetTensorTypeAndShape: [65, "void *", "void *", "void *"],
+  GetTensorMutableData: [51, "void *", "void *", "void *"],
+  GetStringTensorDataLength: [53, "void *", "void *", "void *"],
+  GetStringTensorContent: [54, "void *", "void *", "void *", "size_t", "void *", "size_t"],
+  ReleaseValue: [96, "void", "void *"],
+
+  CreateRunOptions: [39, "void *", "void *"],
+  RunOptionsSetTerminate: [46, "void *", "void *"],
+  ReleaseRunOptions: [97, "void", "void *"],
+  Run: [9, "void *", "void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"],
+} as const;
+
+/** ONNX Runtime's library, opened. */
+export type OnnxApi = PlacedFunctions<typeof C_API>;

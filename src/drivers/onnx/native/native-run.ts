@@ -1,0 +1,100 @@
+import { invalidArgument } from "../../../errors.ts";
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
+import type { OnnxPort } from "../engine.ts";
+import type { Names } from "./names.ts";
+import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
+import type { NativeContext } from "./open-onnx.ts";
+import { check, takePointer } from "./status.ts";
+
+/** A loaded model, as its runs need it. */
+export interface RunnableSession {
+  readonly context: NativeContext;
+  readonly pointer: Pointer;
+  readonly inputs: readonly OnnxPort[];
+  readonly inputNames: Names;
+}
+
+/** The memory that ONNX Runtime reads at present; the garbage collector leaves it alone. */
+const lent = new Set<Tensors>();
+
+/** One run: made once, then released. */
+export class NativeRun {
+  readonly #session: RunnableSession;
+  readonly #inputs: Tensors;
+  readonly #outputs: Names;
+  readonly #given: BigUint64Array;
+  readonly #results: BigUint64Array;
+  #options: Pointer | undefined;
+
+  /** Takes the inputs, which have to stay as they are until {@link release}; throws `invalid_argument` for one that is missing, and for bytes that are not text. */
+  constructor(session: RunnableSession, inputs: Tensors, outputs: Names) {
+    this.#session = session;
+    this.#inputs = inputs;
+    this.#outputs = outputs;
+    this.#results = new BigUint64Array(outputs.names.length);
+    this.#given = new BigUint64Array(session.inputs.length);
+    lent.add(inputs);
+    try {
+      for (const [index, { name }] of session.inputs.entries()) this.#given[index] = this.#toValue(name);
+    } catch (reason) {
+      this.release();
+      throw reason;
+    }
+  }
+
+  /** Runs in this thread. */
+  runHere(): Tensors {
+    const { context, pointer, inputNames } = this.#session;
+    const { api } = context;
+    const { names, texts } = this.#outputs;
+    const given = this.#given;
+    const results = this.#results;
+    check(api, api.Run(pointer, null, inputNames.texts, given, given.length, texts, names.length, results));
+    return this.#takeResults();
+  }
+
+  /** Runs in a thread of the pool. */
+  async runElsewhere(): Promise<Tensors> {
+    const { context, pointer, inputNames } = this.#session;
+    const { api } = context;
+    const { names, texts } = this.#outputs;
+    const given = this.#given;
+    const results = this.#results;
+    const options = takePointer(api, (at) => api.CreateRunOptions(at));
+    this.#options = options;
+    check(
+      api,
+      await runAsync(api.Run, pointer, options, inputNames.texts, given, given.length, texts, names.length, results),
+    );
+    return this.#takeResults();
+  }
+
+  /** Ends a run in a thread of the pool before its next operator. */
+  cancel(): void {
+    const { api } = this.#session.context;
+    if (this.#options !== undefined) check(api, api.RunOptionsSetTerminate(this.#options));
+  }
+
+  /** Frees what the run has taken, once it has ended. */
+  release(): void {
+    const { api } = this.#session.context;
+    for (const value of this.#given) if (value !== 0n) api.ReleaseValue(value);
+    for (const value of this.#results) if (value !== 0n) api.ReleaseValue(value);
+    if (this.#options !== undefined) api.ReleaseRunOptions(this.#options);
+    this.#options = undefined;
+    lent.delete(this.#inputs);
+  }
+
+  #toValue(name: string): Pointer {
+    const tensor = this.#inputs[name];
+    if (tensor === undefined) throw invalidArgument(`Input "${name}" is missing.`);
+    return toNativeTensor(this.#session.context, name, tensor);
+  }
+
+  #takeResults(): Tensors {
+    const { context } = this.#session;
+    const { names } = this.#outputs;
+    return createTensors(names.map((name, index) => [name, fromNativeTensor(context, name, this.#results[index]!)]));
+  }
+}

@@ -1,0 +1,75 @@
+import type { Pointer } from "../../../native/bind-functions.ts";
+import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
+import { NativeObject } from "../../../native/native-object.ts";
+import { Pace } from "../../../native/pace.ts";
+import { byteSize, type Tensors } from "../../../tensor/tensor.ts";
+import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
+import { type Names, toNames } from "./names.ts";
+import { NativeRun, type RunnableSession } from "./native-run.ts";
+import type { NativeContext } from "./open-onnx.ts";
+import { readInputs, readOutputs } from "./ports.ts";
+
+/** An OrtSession. It runs in this thread while its runs are quick, else in the pool, where they can be ended. */
+export class NativeSession implements EngineSession {
+  readonly outputs: readonly OnnxPort[];
+  readonly #session: NativeObject;
+  readonly #runnable: RunnableSession;
+  readonly #all: Names;
+  readonly #pace = new Pace();
+  readonly #runs: CancellableRuns;
+
+  /** Takes over the session. */
+  constructor(context: NativeContext, session: Pointer, limits: RunLimits) {
+    this.#session = new NativeObject(session, context.api.ReleaseSession);
+    const inputs = readInputs(context, session);
+    this.#runnable = { context, pointer: session, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
+    this.outputs = readOutputs(context, session);
+    this.#all = toNames(this.outputs.map(({ name }) => name));
+    this.#runs = new CancellableRuns(limits);
+  }
+
+  get inputs(): readonly OnnxPort[] {
+    return this.#runnable.inputs;
+  }
+
+  async run(inputs: Tensors, { outputs, signal }: RunChoice): Promise<Tensors> {
+    const wanted = outputs === undefined ? this.#all : toNames(outputs);
+    const bytes = sizeOf(inputs);
+    if (this.#pace.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
+    const start = () => {
+      const run = new NativeRun(this.#runnable, inputs, wanted);
+      const result = this.#timed(bytes, () => run.runElsewhere()).finally(() => run.release());
+      return { result, cancel: () => run.cancel() };
+    };
+    return this.#runs.run(start, signal);
+  }
+
+  async close(): Promise<void> {
+    await this.#runs.close();
+    this.#session.release();
+  }
+
+  async #timed(bytes: number, run: () => Tensors | Promise<Tensors>): Promise<Tensors> {
+    const started = performance.now();
+    try {
+      return await run();
+    } finally {
+      this.#pace.note(bytes, performance.now() - started);
+    }
+  }
+
+  #runHere(inputs: Tensors, outputs: Names): Tensors {
+    const run = new NativeRun(this.#runnable, inputs, outputs);
+    try {
+      return run.runHere();
+    } finally {
+      run.release();
+    }
+  }
+}
+
+function sizeOf(inputs: Tensors): number {
+  let bytes = 0;
+  for (const name in inputs) bytes += byteSize(inputs[name]!);
+  return bytes;
+}

@@ -1,0 +1,77 @@
+import { ServingError } from "../../../errors.ts";
+import type { Pointer } from "../../../native/bind-functions.ts";
+import { toCTexts } from "../../../native/c-texts.ts";
+import { copyFromNative } from "../../../native/memory.ts";
+import { numericLayout } from "../../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
+import { assertTexts } from "../assert-text.ts";
+import { codeOf, toDType, typeOf } from "../element-types.ts";
+import type { NativeContext } from "./open-onnx.ts";
+import { check, takeInt, takePointer, takeSize } from "./status.ts";
+
+/** An OrtValue that views a tensor's memory, which has to stay where it is for as long; texts are copied. Throws `invalid_argument` for bytes that are not text. */
+export function toNativeTensor({ api, memory, allocator }: NativeContext, name: string, tensor: Tensor): Pointer {
+  const { dtype, shape } = tensor;
+  const dims = BigInt64Array.from(shape, BigInt);
+  const rank = shape.length;
+  const code = codeOf(dtype);
+  if (tensor.dtype !== "bytes") {
+    const { data } = tensor;
+    return takePointer(api, (at) =>
+      api.CreateTensorWithDataAsOrtValue(memory, data, data.byteLength, dims, rank, code, at),
+    );
+  }
+  assertTexts(name, tensor.data);
+  const value = takePointer(api, (at) => api.CreateTensorAsOrtValue(allocator, dims, rank, code, at));
+  try {
+    check(api, api.FillStringTensor(value, toCTexts(tensor.data), tensor.data.length));
+    return value;
+  } catch (reason) {
+    api.ReleaseValue(value);
+    throw reason;
+  }
+}
+
+/** A copy of an OrtValue's tensor, in memory of its own; throws `failed_precondition` for elements that we do not carry. */
+export function fromNativeTensor(context: NativeContext, name: string, value: Pointer): Tensor {
+  const { api } = context;
+  const { code, shape } = readShape(context, value);
+  const dtype = toDType(typeOf(code));
+  if (dtype === undefined)
+    throw new ServingError("failed_precondition", `Output "${name}" is ${typeOf(code)}, which cannot be carried.`);
+  const count = elementCount(shape);
+  if (dtype === "bytes") return createTensor("bytes", shape, readTexts(context, value, count));
+  const { array, slots } = numericLayout(dtype);
+  const data = new array(count * slots);
+  if (count > 0)
+    copyFromNative(
+      data,
+      takePointer(api, (at) => api.GetTensorMutableData(value, at)),
+    );
+  return createTensor(dtype, shape, data as never);
+}
+
+const room = new BigInt64Array(64);
+
+function readShape({ api }: NativeContext, value: Pointer): { code: number; shape: number[] } {
+  const info = takePointer(api, (at) => api.GetTensorTypeAndShape(value, at));
+  try {
+    const rank = takeSize(api, (at) => api.GetDimensionsCount(info, at));
+    const dims = rank <= room.length ? room : new BigInt64Array(rank);
+    check(api, api.GetDimensions(info, dims, rank));
+    const shape = Array.from({ length: rank }, (_, axis) => Number(dims[axis]));
+    return { code: takeInt(api, (at) => api.GetTensorElementType(info, at)), shape };
+  } finally {
+    api.ReleaseTensorTypeAndShapeInfo(info);
+  }
+}
+
+function readTexts({ api }: NativeContext, value: Pointer, count: number): Uint8Array[] {
+  if (count === 0) return [];
+  const length = takeSize(api, (at) => api.GetStringTensorDataLength(value, at));
+  const content = new Uint8Array(Math.max(1, length));
+  const starts = new BigUint64Array(count);
+  check(api, api.GetStringTensorContent(value, content, length, starts, count));
+  const end = (index: number) => (index + 1 < count ? Number(starts[index + 1]) : length);
+  return Array.from({ length: count }, (_, index) => content.slice(Number(starts[index]), end(index)));
+}

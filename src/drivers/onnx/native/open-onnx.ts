@@ -1,0 +1,46 @@
+import { failedPrecondition } from "../../../errors.ts";
+import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
+import { bindPlaces } from "../../../native/bind-places.ts";
+import { openLibrary } from "../../../native/open-library.ts";
+import { API_BASE, API_VERSION, C_API, type OnnxApi } from "./c-api.ts";
+import { takePointer } from "./status.ts";
+
+/** ONNX Runtime in this thread, with what each of its calls needs. */
+export interface NativeContext {
+  readonly api: OnnxApi;
+  readonly version: string;
+  /** The process has one, which is never freed. */
+  readonly environment: Pointer;
+  /** Describes memory of ours. */
+  readonly memory: Pointer;
+  readonly allocator: Pointer;
+}
+
+/** Libraries that this thread has opened, by path. */
+const opened = new Map<string, NativeContext>();
+
+/** OrtArenaAllocator and OrtMemTypeDefault. */
+const MEMORY = [1, 0] as const;
+
+/** Opens ONNX Runtime's library; `logLevel` counts for the first of the process. Throws `failed_precondition` for a file that does not load, and for a library that is too old. */
+export function openOnnx(path: string, logLevel: number): NativeContext {
+  const known = opened.get(path);
+  if (known !== undefined) return known;
+  const title = `The ONNX Runtime library "${path}"`;
+  const { OrtGetApiBase } = bindFunctions(openLibrary(path), { OrtGetApiBase: ["void *"] }, title);
+  const base = bindPlaces(OrtGetApiBase() as Pointer, API_BASE);
+  const version = base.GetVersionString() ?? "";
+  const functions = base.GetApi(API_VERSION);
+  if (functions === null)
+    throw failedPrecondition(`${title} is version ${version}; expected 1.${API_VERSION} or later.`);
+  const api = bindPlaces(functions, C_API);
+  const context: NativeContext = {
+    api,
+    version,
+    environment: takePointer(api, (at) => api.CreateEnv(logLevel, "kserving", at)),
+    memory: takePointer(api, (at) => api.CreateCpuMemoryInfo(...MEMORY, at)),
+    allocator: takePointer(api, (at) => api.GetAllocatorWithDefaultOptions(at)),
+  };
+  opened.set(path, context);
+  return context;
+}

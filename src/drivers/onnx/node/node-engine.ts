@@ -1,0 +1,22 @@
+import type { OnnxEngine } from "../engine.ts";
+import type { LoadedOnnx } from "../onnx-runtime.ts";
+import { toSessionOptions } from "../session-options.ts";
+import { NodeSession } from "./node-session.ts";
+
+/** ONNX Runtime by onnxruntime-node's JavaScript API. */
+export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
+  const { api, source } = runtime;
+  const { env, InferenceSession, listSupportedBackends } = api;
+  const providers = listSupportedBackends().map(({ name }) => name);
+  return {
+    name: "node",
+    version: env.versions.node ?? env.versions.common,
+    source,
+    providers,
+    load: async (path, options) => {
+      const sessionOptions = toSessionOptions(providers, options);
+      env.logLevel = options.ort_log_level;
+      return new NodeSession(api, await InferenceSession.create(path, sessionOptions));
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
+import { openEngine } from "../../../src/drivers/onnx/open-engine.ts";
+import { ONNX_OPTIONS, type OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
+import { parseOptions } from "../../../src/drivers/option-table.ts";
+import { findOnnx } from "../../../src/runtimes/onnx.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { missingRuntime } from "../missing-runtime.ts";
+
+const missing = await missingRuntime("The engines of the onnx driver", importOnnxRuntime);
+
+/** A copy of ONNX Runtime whose JavaScript API works, and whose library is not where the C API is looked for. */
+function copyWithoutLibrary() {
+  const entry = `module.exports = require(${JSON.stringify(findOnnx()[0]!.path)});`;
+  return { path: tempFolder({ "package.json": '{"main":"index.js"}', "index.js": entry }), source: "elsewhere" };
+}
+
+const toOptions = (engine: string) => parseOptions<OnnxOptions>(ONNX_OPTIONS, { engine });
+
+describe.skipIf(missing !== undefined)("openEngine", () => {
+  it("takes the C API of the library that the npm package brings", async () => {
+    const { log, events } = createEventLog();
+    const { name, version, providers } = await openEngine(toOptions("auto"), log);
+    expect({ name, version, providers, events }).toMatchObject({
+      name: "native",
+      version: expect.stringMatching(/^1\.\d+\.\d+/),
+      providers: expect.arrayContaining(["cpu"]),
+      events: [],
+    });
+  });
+
+  it("takes the JavaScript API where the library cannot be called, and says so in one line", async () => {
+    const { log, events } = createEventLog();
+    const { name, source } = await openEngine(toOptions("auto"), log, [copyWithoutLibrary()]);
+    expect({ name, source }).toEqual({ name: "node", source: "elsewhere" });
+    expect(events).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        msg: expect.stringMatching(/^ONNX Runtime is called by its JavaScript API, .* cannot be loaded on /),
+      }),
+    ]);
+  });
+
+  it("takes nothing else where the C API is asked for", async () => {
+    const { log } = createEventLog();
+    await expect(openEngine(toOptions("native"), log, [copyWithoutLibrary()])).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("cannot be loaded on"),
+    });
+  });
+
+  it("names the command that installs ONNX Runtime where there is none", async () => {
+    const { log } = createEventLog();
+    await expect(openEngine(toOptions("auto"), log, [])).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining("Run: kserving runtimes install onnx"),
+    });
+  });
+});
