@@ -17,13 +17,18 @@ export function measureRenames(): Promise<void> {
     try {
       await share(server, async () => {});
       const rest = await share(server, async () => {});
-      const renamed = await share(server, async () => {
-        const loaded = untilLoaded(server, "2");
-        for (const model of models) renameSync(join(model, "1"), join(model, "2"));
-        await loaded;
-      });
+      const rename = (from: string, to: string) =>
+        share(server, async () => {
+          const loaded = untilLoaded(server, to);
+          for (const model of models) renameSync(join(model, from), join(model, to));
+          await loaded;
+        });
+      const renamed = await rename("1", "2");
+      const again = await rename("2", "3");
       const rows = [[`${COUNT} models, ${WINDOW_MS / 1000} s`, "% of a core"]];
-      rows.push(["polled", rest.toFixed(2)], ["polled, each renamed once and loaded", renamed.toFixed(2)]);
+      rows.push(["polled", rest.toFixed(2)]);
+      rows.push(["each renamed and loaded, by code that runs for the first time", renamed.toFixed(2)]);
+      rows.push(["each renamed and loaded again", again.toFixed(2)]);
       for (const line of tableLines(rows)) console.log(line);
     } finally {
       await server.stop();

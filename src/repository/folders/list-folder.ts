@@ -1,4 +1,4 @@
-import type { Dirent } from "node:fs";
+import type { Dirent, Stats } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
@@ -25,10 +25,10 @@ const LISTED = new StampedCache<readonly OwnEntry[]>();
 
 /**
  * Lists a folder, sorted by name; throws `failed_precondition` for one that cannot be read, or has over 10000 entries.
- * A link to nothing or to itself has the kind `other`.
+ * A link to nothing or to itself has the kind `other`. `stats` = the folder's facts, where they were just read.
  */
-export async function listFolder(folder: string): Promise<readonly FolderEntry[]> {
-  const entries = await LISTED.get(folder, () => readFolder(folder));
+export async function listFolder(folder: string, stats?: Stats): Promise<readonly FolderEntry[]> {
+  const entries = await LISTED.get(folder, () => readFolder(folder), stats);
   return Promise.all(entries.map(followLink));
 }
 

@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
@@ -30,8 +31,9 @@ export const FLAT_VERSION = 1n;
  * found where there is neither, `failed_precondition` for a path that cannot be read.
  */
 export async function listVersions(path: string, driver?: string): Promise<VersionList> {
-  if (!(await isFolder(path))) return flat(path);
-  const entries = await listFolder(path);
+  const stats = await statOf(path);
+  if (!stats.isDirectory()) return flat(path);
+  const entries = await listFolder(path, stats);
   const numbered = entries.filter(({ kind, name }) => kind === "folder" && parseVersion(name) !== undefined);
   if (numbered.length > 0) return distinct(numbered);
   const isOwnDriver = driver !== undefined && !DRIVER_NAMES.includes(driver);
@@ -73,10 +75,11 @@ function noVersion(path: string, entries: readonly FolderEntry[]): string {
   return `The folder "${path}" holds ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}; ${expected}.`;
 }
 
-async function isFolder(path: string): Promise<boolean> {
+/** The facts of a file or folder. */
+async function statOf(path: string): Promise<Stats> {
   try {
     const stats = await stat(path);
-    if (stats.isDirectory() || stats.isFile()) return stats.isDirectory();
+    if (stats.isDirectory() || stats.isFile()) return stats;
   } catch (reason) {
     throw failedPrecondition(`The model "${path}" ${readProblem(reason)}; expected a file or a folder.`, reason);
   }

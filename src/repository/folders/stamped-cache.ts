@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 
 /** Time within which a file system may give two changes the same time, in milliseconds. */
@@ -17,9 +18,9 @@ interface Entry<Value> {
 export class StampedCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
 
-  /** Resolves with the cached result of `read`, or a new one; failures are not cached. */
-  async get(path: string, read: () => Promise<Value>): Promise<Value> {
-    const { stamp, changedMs } = await stampOf(path);
+  /** Resolves with the cached result of `read`, or a new one; failures are not cached. `stats` = the path's facts, where they were just read. */
+  async get(path: string, read: () => Promise<Value>, stats?: Stats): Promise<Value> {
+    const { stamp, changedMs } = stampOf(stats ?? (await statOf(path)));
     const entry = this.#entries.get(path);
     if (entry !== undefined && entry.stamp === stamp) return entry.value;
     this.#entries.delete(path);
@@ -31,11 +32,12 @@ export class StampedCache<Value> {
 }
 
 /** Empty where the path's facts cannot be read. */
-async function stampOf(path: string): Promise<{ readonly stamp: string; readonly changedMs: number }> {
-  try {
-    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
-    return { stamp: `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`, changedMs: ctimeMs };
-  } catch {
-    return { stamp: "", changedMs: 0 };
-  }
+function stampOf(stats: Stats | undefined): { readonly stamp: string; readonly changedMs: number } {
+  if (stats === undefined) return { stamp: "", changedMs: 0 };
+  const { dev, ino, size, mtimeMs, ctimeMs } = stats;
+  return { stamp: `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`, changedMs: ctimeMs };
+}
+
+function statOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(() => undefined);
 }
