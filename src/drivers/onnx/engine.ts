@@ -44,5 +44,13 @@ export interface OnnxEngine {
   /** Names of the execution providers that it has, in lower case: `cpu`, `cuda`. */
   readonly providers: readonly string[];
   /** Loads a model by its path, so that data files next to it are found. Errors are those of ONNX Runtime. */
-  load(path: string, options: OnnxOptions, host: DriverHost): Promise<EngineSession>;
+  load(path: string, loading: OnnxLoading): Promise<EngineSession>;
+}
+
+/** Facts that an engine loads a model by, in addition to its path. */
+export interface OnnxLoading {
+  readonly options: OnnxOptions;
+  readonly host: DriverHost;
+  /** True where the duration of a run is known to depend on the shapes of its inputs alone. */
+  readonly hasBoundedRuns: boolean;
 }

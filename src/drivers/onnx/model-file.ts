@@ -2,6 +2,7 @@ import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { hasBoundedRuns } from "./bounded-runs.ts";
 import { describeFileKind } from "./file-kind.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
@@ -13,6 +14,8 @@ export interface ModelFile {
   readonly initializers: ReadonlySet<string>;
   /** The exporter's notes about the model, such as its labels. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** True where the duration of a run depends on the shapes of its inputs alone. */
+  readonly hasBoundedRuns: boolean;
 }
 
 /** One input or output as the file declares it. */
@@ -120,10 +123,10 @@ function readModel(file: ProtobufFile, size: number): ModelFile {
       metadata[readName(file, field, ENTRY.key)] = readName(file, field, ENTRY.value);
   }
   if (graph === undefined) throw new ProtobufError("The message has no graph.");
-  return { ...graph, metadata };
+  return { ...graph, metadata, hasBoundedRuns: hasBoundedRuns(file, size) };
 }
 
-function readGraph(file: ProtobufFile, graph: ProtobufField): Omit<ModelFile, "metadata"> {
+function readGraph(file: ProtobufFile, graph: ProtobufField): Omit<ModelFile, "metadata" | "hasBoundedRuns"> {
   const inputs: DeclaredValue[] = [];
   const outputs: DeclaredValue[] = [];
   const initializers = new Set<string>();

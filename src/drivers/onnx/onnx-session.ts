@@ -1,9 +1,7 @@
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import type { DriverHost } from "../driver.ts";
-import type { EngineSession, OnnxEngine, OnnxPort, RunChoice } from "./engine.ts";
+import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
-import type { OnnxOptions } from "./session-options.ts";
 
 /** A loaded model, whose errors are told as clients understand them. */
 export class OnnxSession {
@@ -46,15 +44,11 @@ export class OnnxSession {
 }
 
 /** Loads a model. Throws `failed_precondition` with the runtime's reason. */
-export async function loadOnnxSession(
-  engine: OnnxEngine,
-  path: string,
-  { options, host }: { readonly options: OnnxOptions; readonly host: DriverHost },
-): Promise<OnnxSession> {
+export async function loadOnnxSession(engine: OnnxEngine, path: string, loading: OnnxLoading): Promise<OnnxSession> {
   try {
-    return new OnnxSession(await engine.load(path, options, host));
+    return new OnnxSession(await engine.load(path, loading));
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
-    throw toLoadError(reason, path, options.runtime_backend);
+    throw toLoadError(reason, path, loading.options.runtime_backend);
   }
 }

@@ -20,7 +20,11 @@ export default defineDriver<OnnxOptions>({
     const engine = await openEngine(options, host.log);
     if (file !== undefined) checkDeclaredTypes(file, engine.name);
     const threads = options.intra_op_threads || host.threads;
-    const session = await loadOnnxSession(engine, path, { options: { ...options, intra_op_threads: threads }, host });
+    const session = await loadOnnxSession(engine, path, {
+      options: { ...options, intra_op_threads: threads },
+      host,
+      hasBoundedRuns: file?.hasBoundedRuns ?? false,
+    });
     try {
       const runtime = `ONNX Runtime ${engine.version} of ${engine.source}`;
       return { ...createModel(session, file, host), runtime };

@@ -54,6 +54,8 @@ export class ProtobufFile {
 
   /** The bytes at a place; fewer where the file ends. */
   bytes(start: number, length: number): Buffer {
+    const offset = start - this.#windowStart;
+    if (offset >= 0 && offset + length <= this.#window.length) return this.#window.subarray(offset, offset + length);
     const bytes = Buffer.alloc(length);
     return bytes.subarray(0, readSync(this.#descriptor, bytes, 0, length, start));
   }

@@ -12,6 +12,7 @@ describe("readModelFile", () => {
       outputs: [{ name: "rows", kind: "sequence", elementType: 0, hasShape: false }],
       initializers: new Set(),
       metadata: {},
+      hasBoundedRuns: true,
     });
   });
 

@@ -22,10 +22,10 @@ export function openNativeEngine({ path, source }: FoundOnnx, logLevel: number):
     version: context.version,
     source,
     providers,
-    load: async (path, options, host) => {
+    load: async (path, { options, host, hasBoundedRuns }) => {
       if (options.runtime_backend !== "CPU") throw failedPrecondition(CPU_ALONE);
       const session = loadSession(context, path, toSessionOptions(providers, options));
-      return new NativeSession(context, session, toLimits(host));
+      return new NativeSession(context, session, { hasBoundedRuns, ...toLimits(host) });
     },
   };
 }

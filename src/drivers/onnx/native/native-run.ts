@@ -2,6 +2,7 @@ import { invalidArgument } from "../../../errors.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
 import type { OnnxPort } from "../engine.ts";
+import { lentMemory } from "./lent-memory.ts";
 import type { Names } from "./names.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 import type { NativeContext } from "./open-onnx.ts";
@@ -14,9 +15,6 @@ export interface RunnableSession {
   readonly inputs: readonly OnnxPort[];
   readonly inputNames: Names;
 }
-
-/** The memory that ONNX Runtime reads at present; the garbage collector leaves it alone. */
-const lent = new Set<Tensors>();
 
 /** One run: made once, then released. */
 export class NativeRun {
@@ -34,7 +32,7 @@ export class NativeRun {
     this.#outputs = outputs;
     this.#results = new BigUint64Array(outputs.names.length);
     this.#given = new BigUint64Array(session.inputs.length);
-    lent.add(inputs);
+    lentMemory.add(inputs);
     try {
       for (const [index, { name }] of session.inputs.entries()) this.#given[index] = this.#toValue(name);
     } catch (reason) {
@@ -83,7 +81,7 @@ export class NativeRun {
     for (const value of this.#results) if (value !== 0n) api.ReleaseValue(value);
     if (this.#options !== undefined) api.ReleaseRunOptions(this.#options);
     this.#options = undefined;
-    lent.delete(this.#inputs);
+    lentMemory.delete(this.#inputs);
   }
 
   #toValue(name: string): Pointer {

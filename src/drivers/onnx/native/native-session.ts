@@ -8,6 +8,13 @@ import { type Names, toNames } from "./names.ts";
 import { NativeRun, type RunnableSession } from "./native-run.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { readInputs, readOutputs } from "./ports.ts";
+import { PreparedRuns } from "./prepared-runs.ts";
+
+/** Treatment of a session's runs. */
+interface SessionChoice extends RunLimits {
+  /** True where a run that is likely to be quick may block the thread. */
+  readonly hasBoundedRuns: boolean;
+}
 
 /** An OrtSession. It runs in this thread while its runs are quick, else in the pool, where they can be ended. */
 export class NativeSession implements EngineSession {
@@ -15,16 +22,19 @@ export class NativeSession implements EngineSession {
   readonly #session: NativeObject;
   readonly #runnable: RunnableSession;
   readonly #all: Names;
-  readonly #pace = new Pace();
+  readonly #prepared: PreparedRuns;
+  readonly #pace: Pace | undefined;
   readonly #runs: CancellableRuns;
 
   /** Takes over the session. */
-  constructor(context: NativeContext, session: Pointer, limits: RunLimits) {
+  constructor(context: NativeContext, session: Pointer, { hasBoundedRuns, ...limits }: SessionChoice) {
     this.#session = new NativeObject(session, context.api.ReleaseSession);
     const inputs = readInputs(context, session);
     this.#runnable = { context, pointer: session, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
     this.outputs = readOutputs(context, session);
     this.#all = toNames(this.outputs.map(({ name }) => name));
+    this.#pace = hasBoundedRuns ? new Pace() : undefined;
+    this.#prepared = new PreparedRuns(this.#runnable, this.#all);
     this.#runs = new CancellableRuns(limits);
   }
 
@@ -35,7 +45,7 @@ export class NativeSession implements EngineSession {
   async run(inputs: Tensors, { outputs, signal }: RunChoice): Promise<Tensors> {
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
-    if (this.#pace.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
+    if (this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
     const start = () => {
       const run = new NativeRun(this.#runnable, inputs, wanted);
       const result = this.#timed(bytes, () => run.runElsewhere()).finally(() => run.release());
@@ -46,6 +56,7 @@ export class NativeSession implements EngineSession {
 
   async close(): Promise<void> {
     await this.#runs.close();
+    this.#prepared.release();
     this.#session.release();
   }
 
@@ -54,14 +65,19 @@ export class NativeSession implements EngineSession {
     try {
       return await run();
     } finally {
-      this.#pace.note(bytes, performance.now() - started);
+      this.#pace?.note(bytes, performance.now() - started);
     }
   }
 
   #runHere(inputs: Tensors, outputs: Names): Tensors {
+    const isWhole = outputs === this.#all;
+    const prepared = isWhole ? this.#prepared.tryRun(inputs) : undefined;
+    if (prepared !== undefined) return prepared;
     const run = new NativeRun(this.#runnable, inputs, outputs);
     try {
-      return run.runHere();
+      const results = run.runHere();
+      if (isWhole) this.#prepared.learn(inputs, results);
+      return results;
     } finally {
       run.release();
     }

@@ -2,7 +2,7 @@ import { ServingError } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { toCTexts } from "../../../native/c-texts.ts";
 import { copyFromNative } from "../../../native/memory.ts";
-import { numericLayout } from "../../../tensor/dtype.ts";
+import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { assertTexts } from "../assert-text.ts";
 import { codeOf, toDType, typeOf } from "../element-types.ts";
@@ -10,19 +10,13 @@ import type { NativeContext } from "./open-onnx.ts";
 import { check, takeInt, takePointer, takeSize } from "./status.ts";
 
 /** An OrtValue that views a tensor's memory, which has to stay where it is for as long; texts are copied. Throws `invalid_argument` for bytes that are not text. */
-export function toNativeTensor({ api, memory, allocator }: NativeContext, name: string, tensor: Tensor): Pointer {
-  const { dtype, shape } = tensor;
-  const dims = BigInt64Array.from(shape, BigInt);
-  const rank = shape.length;
-  const code = codeOf(dtype);
-  if (tensor.dtype !== "bytes") {
-    const { data } = tensor;
-    return takePointer(api, (at) =>
-      api.CreateTensorWithDataAsOrtValue(memory, data, data.byteLength, dims, rank, code, at),
-    );
-  }
+export function toNativeTensor(context: NativeContext, name: string, tensor: Tensor): Pointer {
+  if (tensor.dtype !== "bytes") return viewMemory(context, tensor);
   assertTexts(name, tensor.data);
-  const value = takePointer(api, (at) => api.CreateTensorAsOrtValue(allocator, dims, rank, code, at));
+  const { api, allocator } = context;
+  const dims = toDims(tensor.shape);
+  const code = codeOf("bytes");
+  const value = takePointer(api, (at) => api.CreateTensorAsOrtValue(allocator, dims, dims.length, code, at));
   try {
     check(api, api.FillStringTensor(value, toCTexts(tensor.data), tensor.data.length));
     return value;
@@ -30,6 +24,21 @@ export function toNativeTensor({ api, memory, allocator }: NativeContext, name: 
     api.ReleaseValue(value);
     throw reason;
   }
+}
+
+/** An OrtValue that views the memory of numbers, in which it is read or written. */
+export function viewMemory({ api, memory }: NativeContext, { dtype, shape, data }: Tensor<NumericDType>): Pointer {
+  const dims = toDims(shape);
+  const code = codeOf(dtype);
+  return takePointer(api, (at) =>
+    api.CreateTensorWithDataAsOrtValue(memory, data, data.byteLength, dims, dims.length, code, at),
+  );
+}
+
+function toDims(shape: readonly number[]): BigInt64Array {
+  const dims = new BigInt64Array(shape.length);
+  for (let axis = 0; axis < dims.length; axis++) dims[axis] = BigInt(shape[axis]!);
+  return dims;
 }
 
 /** A copy of an OrtValue's tensor, in memory of its own; throws `failed_precondition` for elements that we do not carry. */

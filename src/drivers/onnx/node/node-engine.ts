@@ -13,7 +13,7 @@ export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
     version: env.versions.node ?? env.versions.common,
     source,
     providers,
-    load: async (path, options) => {
+    load: async (path, { options }) => {
       const sessionOptions = toSessionOptions(providers, options);
       env.logLevel = options.ort_log_level;
       return new NodeSession(api, await InferenceSession.create(path, sessionOptions));

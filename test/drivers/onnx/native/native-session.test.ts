@@ -1,12 +1,21 @@
 import { describe, expect, it } from "vitest";
+import { encodeModel } from "../../../../scripts/onnx-writer.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
-import { createTensor } from "../../../../src/tensor/tensor.ts";
+import { createTensor, type Tensors } from "../../../../src/tensor/tensor.ts";
+import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { loadOnnx, openOnnx, predict } from "../load-onnx.ts";
 
 const missing = await missingRuntime("Runs by the C API of ONNX Runtime", importOnnxRuntime);
 
 const iterations = (count: bigint) => ({ iterations: createTensor("int64", [], BigInt64Array.of(count)) });
+/** The places of numbers other than 0, which depend on the numbers. */
+const PLACES_OF_ONES = {
+  name: "places",
+  inputs: [{ name: "x", type: { elemType: "float32", shape: ["N"] } }],
+  outputs: [{ name: "y", type: { elemType: "int64", shape: [1, "M"] } }],
+  nodes: [{ op: "NonZero", inputs: ["x"], outputs: ["y"] }],
+} as const;
 /** Takes minutes. */
 const ENDLESS = iterations(10_000_000n);
 
@@ -35,6 +44,45 @@ describe.skipIf(missing !== undefined)("a run by the C API", () => {
     await run;
     await model.close();
     expect(order).toEqual(["other work", "run"]);
+  });
+
+  it("can be ended although earlier ones were quick, where its duration depends on values", async () => {
+    const model = await loadOnnx("slow.onnx", { engine: "native" });
+    for (let run = 0; run < 6; run++) await predict(model, iterations(1n));
+    await expect(predict(model, ENDLESS, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
+      code: "deadline_exceeded",
+    });
+  });
+
+  it("gives outputs of other shapes than those of earlier runs on inputs of the same shapes", async () => {
+    const path = tempFolder({ "model.onnx": encodeModel({ opset: 17, graph: PLACES_OF_ONES }) });
+    const model = await loadOnnx(`${path}/model.onnx`, { engine: "native" });
+    const places = async (...x: number[]) =>
+      (await predict(model, { x: createTensor("float32", [x.length], Float32Array.from(x)) })).y?.shape;
+    for (let run = 0; run < 8; run++) expect(await places(1, 0, 1)).toEqual([1, 2]);
+    expect(await places(1, 1, 1)).toEqual([1, 3]);
+    expect(await places(0, 0, 0)).toEqual([1, 0]);
+    for (let run = 0; run < 8; run++) expect(await places(1, 0, 1)).toEqual([1, 2]);
+  });
+
+  it("fails as before after runs that were prepared for its shapes, and leaves the next ones right", async () => {
+    const model = await loadOnnx("fails-at-run.onnx", { engine: "native" });
+    const pick = (place: bigint) => predict(model, { index: createTensor("int64", [1], BigInt64Array.of(place)) });
+    for (let run = 0; run < 8; run++) expect((await pick(2n)).value?.data).toEqual(Float32Array.of(30));
+    await expect(pick(3n)).rejects.toMatchObject({ message: expect.stringContaining("idx=3") });
+    for (const [place, value] of [10, 20, 30].entries())
+      expect((await pick(BigInt(place))).value?.data).toEqual(Float32Array.of(value));
+  });
+
+  it.each([16, 5000])("gives outputs of their own to runs in a row, of %i numbers", async (count) => {
+    const model = await loadOnnx("identity-float32.onnx", { engine: "native" });
+    const answers: (readonly [number, Promise<Tensors>])[] = [];
+    for (let run = 0; run < 10; run++) {
+      const x = createTensor("float32", [count], new Float32Array(count).fill(run));
+      answers.push([run, predict(model, { x })]);
+      await answers.at(-1)?.[1];
+    }
+    for (const [run, answer] of answers) expect((await answer).y?.data).toEqual(new Float32Array(count).fill(run));
   });
 
   it("carries bfloat16 both ways", async () => {

@@ -1,0 +1,58 @@
+import type { Tensors } from "../../../tensor/tensor.ts";
+import type { Names } from "./names.ts";
+import type { RunnableSession } from "./native-run.ts";
+import { canPrepare, PreparedRun } from "./prepared-run.ts";
+
+/** Prepares a model's runs once two of them in a row had the same shapes, and none where outputs have shapes that depend on values. */
+export class PreparedRuns {
+  readonly #session: RunnableSession;
+  /** All outputs. */
+  readonly #names: Names;
+  #prepared: PreparedRun | undefined;
+  /** Shapes of the last run that was not prepared. */
+  #lastShapes = "";
+  #isOff = false;
+
+  constructor(session: RunnableSession, names: Names) {
+    this.#session = session;
+    this.#names = names;
+  }
+
+  /** The outputs; undefined where no run is prepared for these inputs, and where it fails: then another run has to be made. */
+  tryRun(inputs: Tensors): Tensors | undefined {
+    const prepared = this.#prepared;
+    if (prepared === undefined || !prepared.fits(inputs)) return undefined;
+    try {
+      return prepared.run(inputs);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Takes note of a run that was not prepared. */
+  learn(inputs: Tensors, outputs: Tensors): void {
+    if (this.#isOff) return;
+    const failed = this.#prepared?.fits(inputs) ?? false;
+    this.#isOff = failed || !canPrepare(inputs) || !canPrepare(outputs);
+    const shapes = this.#isOff ? "" : `${shapesOf(inputs)} ${shapesOf(outputs)}`;
+    if (this.#isOff) this.release();
+    else if (shapes === this.#lastShapes) this.#prepare(inputs, outputs);
+    this.#lastShapes = shapes;
+  }
+
+  release(): void {
+    this.#prepared?.release();
+    this.#prepared = undefined;
+  }
+
+  #prepare(inputs: Tensors, outputs: Tensors): void {
+    this.release();
+    this.#prepared = new PreparedRun(this.#session, this.#names, { inputs, outputs });
+  }
+}
+
+function shapesOf(tensors: Tensors): string {
+  return Object.values(tensors)
+    .map(({ dtype, shape }) => `${dtype}[${shape}]`)
+    .join();
+}
