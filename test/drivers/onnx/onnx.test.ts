@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { encodeModel } from "../../../scripts/onnx-writer.ts";
 import type { Model } from "../../../src/drivers/driver.ts";
@@ -21,6 +21,16 @@ const texts = (...values: string[]) =>
     [values.length],
     values.map((value) => Buffer.from(value)),
   );
+
+/** True where Linux grants more memory than there is, and kills a process that uses it. */
+const PROMISES_ANY_MEMORY = isOvercommitting();
+
+function isOvercommitting(): boolean {
+  const file = "/proc/sys/vm/overcommit_memory";
+  const isSo = existsSync(file) && readFileSync(file, "utf8").trim() === "1";
+  if (isSo) process.stderr.write("A model that needs too much memory is not run: vm.overcommit_memory is 1.\n");
+  return isSo;
+}
 
 const subject = {
   name: "onnx",
@@ -184,7 +194,7 @@ describe.skipIf(!isInstalled).each(ENGINE_NAMES)("the onnx driver with engine=%s
     expect((await predict(model, { index: good })).value).toEqual(list(30));
   });
 
-  it("distinguishes a model that needs too much memory from one that fails", async () => {
+  it.skipIf(PROMISES_ANY_MEMORY)("distinguishes a model that needs too much memory from one that fails", async () => {
     const model = await load("zeros.onnx");
     const shape = (...sizes: bigint[]) => createTensor("int64", [sizes.length], BigInt64Array.from(sizes));
     await expect(predict(model, { shape: shape(2n ** 40n, 4n) })).rejects.toMatchObject({
