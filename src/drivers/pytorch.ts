@@ -45,7 +45,7 @@ export default defineDriver<PytorchOptions>({
   },
   placement: "inline",
   isIsolated: true,
-  detect: (path) => /\.(pt|pth|pt2|torchscript)$/i.test(path),
+  detect: (path) => /\.(pt|pth|pt2|torchscript|jit)$/i.test(path),
   load: async (path, options, host) => {
     const { model_class, model_args, allow_pickle, device, threads, dtype, half, compile } = options;
     const own = {

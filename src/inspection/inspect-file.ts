@@ -54,7 +54,7 @@ async function readTensorflow(path: string): Promise<FileFacts> {
 /** Kinds of files by their endings, where their first bytes say little. */
 const KINDS: readonly (readonly [pattern: RegExp, kind: string])[] = [
   [/\.ort$/i, "ONNX Runtime's ORT format"],
-  [/\.(pt|pth|torchscript)$/i, "PyTorch file"],
+  [/\.(pt|pth|torchscript|jit)$/i, "PyTorch file"],
   [/\.pt2$/i, "PyTorch exported program"],
   [/\.(joblib|pkl|pickle)$/i, "Python pickle"],
   [/\.(ubj|bst|xgb)$/i, "XGBoost model"],

@@ -18,7 +18,7 @@ export type OptionFacts = OptionSpec & { readonly name: string };
 
 /** Files of models as their writers call them. */
 const FILES = [
-  ...["onnx", "ort", "xml", "pb", "tflite", "h5", "hdf5", "keras", "pt", "pth", "pt2", "torchscript"],
+  ...["onnx", "ort", "xml", "pb", "tflite", "h5", "hdf5", "keras", "pt", "pth", "pt2", "torchscript", "jit"],
   ...["joblib", "pkl", "pickle", "ubj", "bst", "xgb", "lgb", "lgbm"],
 ].map((ending) => `.${ending}`);
 

@@ -1,7 +1,8 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { Command } from "commander";
-import { invalidArgument, reasonText } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
+import { connectionProblem } from "../../remote/connection-problem.ts";
 import { readPem } from "../../remote/read-pem.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Environment, fromEnvironment } from "../settings/environment.ts";
@@ -84,7 +85,7 @@ async function problemOf(address: string, asking: Asking): Promise<string | unde
     const status = await checkHealth(address.replace(/^grpcs?:\/\//, ""), { ...asking, isEncrypted });
     return status === "SERVING" ? undefined : status;
   } catch (reason) {
-    return reasonText(reason);
+    return connectionProblem(reason);
   }
 }
 

@@ -1,7 +1,11 @@
 /** Files that users pass instead of an ONNX model: the offset of their signature, the signature, and advice. */
 const SIGNATURES: readonly (readonly [offset: number, signature: string, meaning: string])[] = [
   [0, "version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
-  [0, "PK\x03\x04", "a zip archive, as PyTorch (.pt) and Keras (.keras) write; unpack it, or export the model to ONNX"],
+  [
+    0,
+    "PK\x03\x04",
+    "a zip archive, as PyTorch (.pt, .jit) and Keras (.keras) write; --driver pytorch and tensorflow run these",
+  ],
   [0, "\x89HDF", "an HDF5 file, as Keras (.h5) writes; export the model to ONNX"],
   [0, "\x80\x02", "a Python pickle; export the model to ONNX"],
   [0, "\x80\x04", "a Python pickle; export the model to ONNX"],

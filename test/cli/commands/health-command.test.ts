@@ -65,5 +65,17 @@ test("health says what is wrong where no server answers", async () => {
     1,
     `http://${address} is not ready: no answer in time`,
   ]);
-  expect((await health([address, "--timeout", "0.05"]))[0]).toBe(1);
+  expect(await health([address, "--timeout", "0.05"])).toEqual([1, `${address} is not ready: no answer in time`]);
+});
+
+test.each(["", "http://", "grpcs://"])("health says that nothing listens at a port, asked by %j", async (scheme) => {
+  const address = `${scheme}127.0.0.1:1`;
+  const advice = "nothing listens there; start a server, or correct the address";
+  expect(await health([address])).toEqual([1, `${address} is not ready: ${advice}`]);
+});
+
+test("health says how a port is asked that does not speak gRPC", async () => {
+  const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
+  const [code, line] = await health([httpUrl.replace("http://", "")]);
+  expect([code, line]).toEqual([1, expect.stringContaining("http:// before the address asks over HTTP")]);
 });
