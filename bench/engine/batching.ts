@@ -4,9 +4,9 @@ import type { LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";
 import { makeDenseNet } from "../models.ts";
 import { alternate, type BenchRun, type Group, paired } from "./bench-run.ts";
+import { type CpuTurn, cpuTurn } from "./cpu-turn.ts";
 import type { Figure } from "./figure.ts";
 import { floats, grpcAnswer, plainTarget, predictMessage } from "./messages.ts";
-import { cpuMs } from "./process-usage.ts";
 import { type BenchServer, startKserving } from "./servers.ts";
 
 const PRESS = { connections: 8, inFlight: 64 };
@@ -20,20 +20,13 @@ export const batching: Group = {
     const dense = await compare(bench, { what: "dense net, 17 MB of weights", widths: [16, 2048, 2048, 8] });
     return [
       figure("tiny MLP", tiny, { of: "rate", target: { atLeast: 1 } }),
-      figure("tiny MLP, CPU per request", tiny, { of: "cpu", target: { atMost: 1 } }),
+      figure("tiny MLP, CPU per request", tiny, { of: "cpuUs", target: { atMost: 1 } }),
       figure("dense net, 17 MB of weights", dense, { of: "rate", target: { atLeast: 4 } }),
     ];
   },
 };
 
-/** One turn of one server. */
-interface Turn {
-  /** Requests per second. */
-  readonly rate: number;
-  /** Microseconds per request. */
-  readonly cpu: number;
-}
-type Turns = Readonly<Record<"on" | "off", Turn[]>>;
+type Turns = Readonly<Record<"on" | "off", CpuTurn[]>>;
 
 async function compare(bench: BenchRun, { what, widths }: { what: string; widths: number[] }): Promise<Turns> {
   bench.say(what);
@@ -64,18 +57,16 @@ function scoresTarget({ grpcPort }: BenchServer, message: Buffer, answer: Buffer
   return { ...target, messages: [{ body, expected: { ...expected, floats: { from, to: from + byteLength } } }] };
 }
 
-async function turn({ load, isQuick }: BenchRun, { pid }: BenchServer, target: LoadTarget): Promise<Turn> {
-  const before = cpuMs(pid);
-  const { requests, seconds } = await load.runClean({ ...target, ...PRESS, seconds: isQuick ? 0.6 : 1 });
-  return { rate: requests / seconds, cpu: ((cpuMs(pid) - before) * 1000) / requests };
+function turn({ load, isQuick }: BenchRun, { pid }: BenchServer, target: LoadTarget): Promise<CpuTurn> {
+  return cpuTurn(load, pid, { ...target, ...PRESS, seconds: isQuick ? 0.6 : 1 });
 }
 
 function figure(
   what: string,
   { on, off }: Turns,
-  { of, target }: { of: keyof Turn; target: NonNullable<Figure["target"]> },
+  { of, target }: { of: "rate" | "cpuUs"; target: NonNullable<Figure["target"]> },
 ): Figure {
-  const show = (turns: readonly Turn[]) => {
+  const show = (turns: readonly CpuTurn[]) => {
     const middle = median(turns.map((each) => each[of]));
     return of === "rate" ? `${middle.toFixed(0)}/s` : `${middle.toFixed(0)} µs`;
   };

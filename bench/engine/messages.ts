@@ -44,11 +44,11 @@ export function plainTarget(port: number, body: Buffer, answer: Buffer): LoadTar
 }
 
 /** The first answer's bytes; rejects unless its status is OK. */
-export function grpcAnswer(port: number, message: Buffer): Promise<Buffer> {
+export function grpcAnswer(port: number, message: Buffer, path = PREDICT_PATH): Promise<Buffer> {
   const unlimited = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), unlimited);
   return new Promise<Buffer>((resolve, reject) => {
-    client.makeUnaryRequest(PREDICT_PATH, asIs, asIs, message, (error, answer) => {
+    client.makeUnaryRequest(path, asIs, asIs, message, (error, answer) => {
       if (error === null) resolve(answer as Buffer);
       else reject(error);
     });

@@ -11,7 +11,7 @@ export const start: Group = {
   run: async ({ rounds, say }) => {
     say("null driver, --help, node alone");
     const { ready, help, node } = await alternate(rounds, {
-      ready: timeToReady,
+      ready: () => timeToReady(["--driver", "null"]),
       help: () => timeToEnd([BIN, "--help"]),
       node: () => timeToEnd(["-e", "0"]),
     });
@@ -23,9 +23,10 @@ export const start: Group = {
   },
 };
 
-async function timeToReady(): Promise<number> {
+/** Milliseconds from the start of a server with these arguments until it is ready. */
+export async function timeToReady(args: readonly string[]): Promise<number> {
   const started = performance.now();
-  const server = await startKserving(["--driver", "null"]);
+  const server = await startKserving(args);
   const took = performance.now() - started;
   await server.stop();
   return took;
