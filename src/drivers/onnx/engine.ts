@@ -1,18 +1,13 @@
-import type { DType } from "../../tensor/dtype.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
 import type { EngineName } from "./engine-name.ts";
+import type { OnnxType } from "./onnx-type.ts";
+import type { OnnxValues } from "./onnx-value.ts";
 import type { OnnxOptions } from "./session-options.ts";
 
 /** An input or output of a loaded model. */
 export interface OnnxPort {
   readonly name: string;
-  /** ONNX's name of its type: that of a tensor's elements. */
-  readonly type: string;
-  /** Undefined for what is no tensor, and for elements that we do not carry. */
-  readonly dtype: DType | undefined;
-  /** Sizes, and names of symbolic dimensions; empty for a scalar, and where the rank is not known. */
-  readonly shape: readonly (number | string)[];
+  readonly type: OnnxType;
 }
 
 /** Choices for one run. */
@@ -28,8 +23,10 @@ export interface EngineSession {
   /** The inputs that a run needs; inputs with values in the model are not among them. */
   readonly inputs: readonly OnnxPort[];
   readonly outputs: readonly OnnxPort[];
-  /** Runs the model on a tensor for each input; throws `invalid_argument` for bytes that are not text. */
-  run(inputs: Tensors, choice: RunChoice): Promise<Tensors>;
+  /** The exporter's notes about the model, such as its labels; absent where the engine does not tell. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Runs the model on a value of its type for each input; throws `invalid_argument` for bytes that are not text. */
+  run(inputs: OnnxValues, choice: RunChoice): Promise<OnnxValues>;
   /** Waits for the last run and frees the model. */
   close(): Promise<void>;
 }

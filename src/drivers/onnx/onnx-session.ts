@@ -1,7 +1,8 @@
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
+import type { OnnxValues } from "./onnx-value.ts";
 
 /** A loaded model, whose errors are told as clients understand them. */
 export class OnnxSession {
@@ -12,7 +13,7 @@ export class OnnxSession {
   /** Takes over the session: frees it in {@link close}. */
   constructor(session: EngineSession) {
     this.#session = session;
-    this.#symbols = new Map(session.inputs.map(({ name, shape }) => [name, shape]));
+    this.#symbols = new Map(session.inputs.map(({ name, type }) => [name, type.kind === "tensor" ? type.shape : []]));
   }
 
   /** The inputs that a run needs. */
@@ -24,15 +25,20 @@ export class OnnxSession {
     return this.#session.outputs;
   }
 
+  /** The exporter's notes about the model; absent where the engine does not tell. */
+  get metadata(): Readonly<Record<string, string>> | undefined {
+    return this.#session.metadata;
+  }
+
   /** Runs the model, and may block the thread meanwhile; gives the outputs named, or all. */
-  async run(inputs: Tensors, choice: RunChoice = {}): Promise<Tensors> {
+  async run(inputs: OnnxValues, choice: RunChoice = {}): Promise<OnnxValues> {
     if (this.#closed) throw failedPrecondition("The model is closed.");
     try {
       return await this.#session.run(inputs, choice);
     } catch (reason) {
       if (reason instanceof ServingError) throw reason;
       if (choice.signal?.aborted) throw ServingError.from(choice.signal.reason);
-      throw toRunError(reason, inputs, this.#symbols);
+      throw toRunError(reason, tensorsOf(inputs), this.#symbols);
     }
   }
 
@@ -41,6 +47,10 @@ export class OnnxSession {
     this.#closed = true;
     await this.#session.close();
   }
+}
+
+function tensorsOf(values: OnnxValues): Tensors {
+  return createTensors(Object.entries(values).filter((entry): entry is [string, Tensor] => isTensor(entry[1])));
 }
 
 /** Loads a model. Throws `failed_precondition` with the runtime's reason. */

@@ -1,8 +1,9 @@
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model } from "../driver.ts";
+import { createPredict } from "./create-predict.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
-import { checkDeclaredTypes, toTensorSpec } from "./onnx-spec.ts";
+import { checkDeclaredTypes, toTensorSpecs } from "./onnx-spec.ts";
 import { openEngine } from "./open-engine.ts";
 import { createSessionHandle } from "./session-handle.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
@@ -35,21 +36,21 @@ export default defineDriver<OnnxOptions>({
   },
 });
 
-/** Runs one at a time: a run blocks its thread. */
+/** Runs one at a time: a run blocks its thread, or its session. */
 function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {
-  const inputs = session.inputs.map((value) => toTensorSpec("Input", value, file?.inputs));
-  const outputs = session.outputs.map((value) => toTensorSpec("Output", value, file?.outputs));
+  const inputs = toTensorSpecs("Input", session.inputs, file?.inputs);
+  const outputs = toTensorSpecs("Output", session.outputs, file?.outputs);
   const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name));
   if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
     isPure: true,
     hookArgs: {
-      session: createSessionHandle(session, { inputs, outputs, metadata: file?.metadata ?? {} }),
+      session: createSessionHandle(session, session.metadata ?? file?.metadata ?? {}),
       model_inputs: toShapes(inputs),
-      model_outputs: outputs.map(({ name }) => name),
+      model_outputs: session.outputs.map(({ name }) => name),
     },
-    predict: (tensors, call) => session.run(tensors, call),
+    predict: createPredict(session, log),
     close: () => session.close(),
   };
 }

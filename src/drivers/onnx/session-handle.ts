@@ -1,30 +1,28 @@
 import { invalidArgument } from "../../errors.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { toTensors, type Values } from "../../tensor/plain-value.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { OnnxSession } from "./onnx-session.ts";
+import { createOnnxValues, type OnnxValues } from "./onnx-value.ts";
+import { type FeedValue, toOnnxValue } from "./to-onnx-value.ts";
 
 /** The `session` of hooks: plain data and async functions only, so that it can be reached from another thread. */
 export interface SessionHandle {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
-  /** The model file's `metadata_props` (ONNX Runtime's custom_metadata_map), as its exporter wrote them; empty for `.ort` files. */
+  /** The model file's `metadata_props` (ONNX Runtime's custom_metadata_map), as its exporter wrote them. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Runs the model; plain values become tensors of the dtype that the input has. Gives the outputs named, or all. */
-  run(feeds: Values, fetches?: readonly string[]): Promise<Tensors>;
+  /**
+   * Runs the model; plain values become tensors of the dtype that the input has, arrays sequences, objects maps, and null an optional without a
+   * value. Gives the outputs named, or all.
+   */
+  run(feeds: Feeds, fetches?: readonly string[]): Promise<OnnxValues>;
 }
 
-/** Facts about a session's model. */
-interface SessionFacts {
-  readonly inputs: readonly TensorSpec[];
-  readonly outputs: readonly TensorSpec[];
-  readonly metadata: Readonly<Record<string, string>>;
-}
+/** A hook's values by the names of inputs. */
+type Feeds = { readonly [name: string]: FeedValue };
 
-/** The handle of a session whose inputs and outputs are known. */
-export function createSessionHandle(session: OnnxSession, { inputs, outputs, metadata }: SessionFacts): SessionHandle {
+/** The handle of a session. */
+export function createSessionHandle(session: OnnxSession, metadata: SessionHandle["metadata"]): SessionHandle {
+  const { inputs, outputs } = session;
   const inputNames = inputs.map(({ name }) => name);
   const outputNames = outputs.map(({ name }) => name);
   return {
@@ -37,9 +35,8 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
       const missing = inputNames.find((name) => !Object.hasOwn(feeds, name));
       if (missing !== undefined)
         throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
-      const tensors = toTensors(feeds, (name) => inputs.find((input) => input.name === name)?.dtype);
-      for (const input of inputs) checkDType(input, tensors[input.name]?.dtype);
-      return session.run(tensors, { outputs: fetches });
+      const values = inputs.map(({ name, type }) => [name, toOnnxValue(feeds[name] as FeedValue, name, type)] as const);
+      return session.run(createOnnxValues(values), { outputs: fetches });
     },
   };
 }
@@ -48,8 +45,4 @@ export function createSessionHandle(session: OnnxSession, { inputs, outputs, met
 function checkName(role: string, name: string, known: readonly string[]): void {
   if (known.includes(name)) return;
   throw invalidArgument(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
-}
-
-function checkDType({ name, dtype }: TensorSpec, given: DType | undefined): void {
-  if (given !== dtype) throw invalidArgument(`Input "${name}" is ${given}; the model takes ${dtype}.`);
 }

@@ -1,10 +1,10 @@
 import { invalidArgument } from "../../../errors.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
 import type { OnnxPort } from "../engine.ts";
+import { createOnnxValues, type OnnxValues } from "../onnx-value.ts";
 import { lentMemory } from "./lent-memory.ts";
 import type { Names } from "./names.ts";
-import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
+import { fromNativeValue, toNativeValue } from "./native-value.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { check, takePointer } from "./status.ts";
 
@@ -19,14 +19,14 @@ export interface RunnableSession {
 /** One run: made once, then released. */
 export class NativeRun {
   readonly #session: RunnableSession;
-  readonly #inputs: Tensors;
+  readonly #inputs: OnnxValues;
   readonly #outputs: Names;
   readonly #given: BigUint64Array;
   readonly #results: BigUint64Array;
   #options: Pointer | undefined;
 
   /** Takes the inputs, which have to stay as they are until {@link release}; throws `invalid_argument` for one that is missing, and for bytes that are not text. */
-  constructor(session: RunnableSession, inputs: Tensors, outputs: Names) {
+  constructor(session: RunnableSession, inputs: OnnxValues, outputs: Names) {
     this.#session = session;
     this.#inputs = inputs;
     this.#outputs = outputs;
@@ -34,7 +34,7 @@ export class NativeRun {
     this.#given = new BigUint64Array(session.inputs.length);
     lentMemory.add(inputs);
     try {
-      for (const [index, { name }] of session.inputs.entries()) this.#given[index] = this.#toValue(name);
+      for (const [index, port] of session.inputs.entries()) this.#given[index] = this.#toValue(port);
     } catch (reason) {
       this.release();
       throw reason;
@@ -42,7 +42,7 @@ export class NativeRun {
   }
 
   /** Runs in this thread. */
-  runHere(): Tensors {
+  runHere(): OnnxValues {
     const { context, pointer, inputNames } = this.#session;
     const { api } = context;
     const { names, texts } = this.#outputs;
@@ -53,7 +53,7 @@ export class NativeRun {
   }
 
   /** Runs in a thread of the pool. */
-  async runElsewhere(): Promise<Tensors> {
+  async runElsewhere(): Promise<OnnxValues> {
     const { context, pointer, inputNames } = this.#session;
     const { api } = context;
     const { names, texts } = this.#outputs;
@@ -84,15 +84,15 @@ export class NativeRun {
     lentMemory.delete(this.#inputs);
   }
 
-  #toValue(name: string): Pointer {
-    const tensor = this.#inputs[name];
-    if (tensor === undefined) throw invalidArgument(`Input "${name}" is missing.`);
-    return toNativeTensor(this.#session.context, name, tensor);
+  #toValue({ name, type }: OnnxPort): Pointer {
+    const value = this.#inputs[name];
+    if (value === undefined) throw invalidArgument(`Input "${name}" is missing.`);
+    return toNativeValue(this.#session.context, { name, value, type });
   }
 
-  #takeResults(): Tensors {
+  #takeResults(): OnnxValues {
     const { context } = this.#session;
     const { names } = this.#outputs;
-    return createTensors(names.map((name, index) => [name, fromNativeTensor(context, name, this.#results[index]!)]));
+    return createOnnxValues(names.map((name, index) => [name, fromNativeValue(context, name, this.#results[index]!)]));
   }
 }

@@ -2,8 +2,9 @@ import type { Pointer } from "../../../native/bind-functions.ts";
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { Pace } from "../../../native/pace.ts";
-import { byteSize, type Tensors } from "../../../tensor/tensor.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
+import { type OnnxValues, sizeOfValue } from "../onnx-value.ts";
+import { readMetadata } from "./metadata.ts";
 import { type Names, toNames } from "./names.ts";
 import { NativeRun, type RunnableSession } from "./native-run.ts";
 import type { NativeContext } from "./open-onnx.ts";
@@ -19,6 +20,7 @@ interface SessionChoice extends RunLimits {
 /** An OrtSession. It runs in this thread while its runs are quick, else in the pool, where they can be ended. */
 export class NativeSession implements EngineSession {
   readonly outputs: readonly OnnxPort[];
+  readonly metadata: Readonly<Record<string, string>>;
   readonly #session: NativeObject;
   readonly #runnable: RunnableSession;
   readonly #all: Names;
@@ -32,6 +34,7 @@ export class NativeSession implements EngineSession {
     const inputs = readInputs(context, session);
     this.#runnable = { context, pointer: session, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
     this.outputs = readOutputs(context, session);
+    this.metadata = readMetadata(context, session);
     this.#all = toNames(this.outputs.map(({ name }) => name));
     this.#pace = hasBoundedRuns ? new Pace() : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);
@@ -42,7 +45,7 @@ export class NativeSession implements EngineSession {
     return this.#runnable.inputs;
   }
 
-  async run(inputs: Tensors, { outputs, signal }: RunChoice): Promise<Tensors> {
+  async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
     if (this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
@@ -60,7 +63,7 @@ export class NativeSession implements EngineSession {
     this.#session.release();
   }
 
-  async #timed(bytes: number, run: () => Tensors | Promise<Tensors>): Promise<Tensors> {
+  async #timed(bytes: number, run: () => OnnxValues | Promise<OnnxValues>): Promise<OnnxValues> {
     const started = performance.now();
     try {
       return await run();
@@ -69,7 +72,7 @@ export class NativeSession implements EngineSession {
     }
   }
 
-  #runHere(inputs: Tensors, outputs: Names): Tensors {
+  #runHere(inputs: OnnxValues, outputs: Names): OnnxValues {
     const isWhole = outputs === this.#all;
     const prepared = isWhole ? this.#prepared.tryRun(inputs) : undefined;
     if (prepared !== undefined) return prepared;
@@ -84,8 +87,8 @@ export class NativeSession implements EngineSession {
   }
 }
 
-function sizeOf(inputs: Tensors): number {
+function sizeOf(inputs: OnnxValues): number {
   let bytes = 0;
-  for (const name in inputs) bytes += byteSize(inputs[name]!);
+  for (const name in inputs) bytes += sizeOfValue(inputs[name]!);
   return bytes;
 }

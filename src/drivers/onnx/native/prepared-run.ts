@@ -1,6 +1,7 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { byteSize, createTensors, type Tensor, type Tensors, toBytes } from "../../../tensor/tensor.ts";
+import { areTensors, type OnnxValues } from "../onnx-value.ts";
 import { lentMemory } from "./lent-memory.ts";
 import type { Names } from "./names.ts";
 import type { RunnableSession } from "./native-run.ts";
@@ -100,9 +101,9 @@ export class PreparedRun {
   }
 }
 
-/** Checks that a run can be prepared: texts have no memory of a known size. */
-export function canPrepare(tensors: Tensors): boolean {
-  return Object.values(tensors).every(({ dtype }) => dtype !== "bytes");
+/** Checks that a run can be prepared on such values: those of tensors of numbers alone have memory of a known size. */
+export function canPrepare(values: OnnxValues): values is Tensors {
+  return areTensors(values) && Object.values(values).every(({ dtype }) => dtype !== "bytes");
 }
 
 function toSlot(context: NativeContext, name: string, tensor: Tensor): Slot {

@@ -1,4 +1,5 @@
 import type { Tensors } from "../../../tensor/tensor.ts";
+import type { OnnxValues } from "../onnx-value.ts";
 import type { Names } from "./names.ts";
 import type { RunnableSession } from "./native-run.ts";
 import { canPrepare, PreparedRun } from "./prepared-run.ts";
@@ -19,24 +20,26 @@ export class PreparedRuns {
   }
 
   /** The outputs; undefined where no run is prepared for these inputs, and where it fails: then another run has to be made. */
-  tryRun(inputs: Tensors): Tensors | undefined {
+  tryRun(inputs: OnnxValues): Tensors | undefined {
     const prepared = this.#prepared;
-    if (prepared === undefined || !prepared.fits(inputs)) return undefined;
+    if (prepared === undefined || !prepared.fits(inputs as Tensors)) return undefined;
     try {
-      return prepared.run(inputs);
+      return prepared.run(inputs as Tensors);
     } catch {
       return undefined;
     }
   }
 
   /** Takes note of a run that was not prepared. */
-  learn(inputs: Tensors, outputs: Tensors): void {
+  learn(inputs: OnnxValues, outputs: OnnxValues): void {
     if (this.#isOff) return;
-    const failed = this.#prepared?.fits(inputs) ?? false;
-    this.#isOff = failed || !canPrepare(inputs) || !canPrepare(outputs);
-    const shapes = this.#isOff ? "" : `${shapesOf(inputs)} ${shapesOf(outputs)}`;
-    if (this.#isOff) this.release();
-    else if (shapes === this.#lastShapes) this.#prepare(inputs, outputs);
+    if (!canPrepare(inputs) || !canPrepare(outputs) || this.#prepared?.fits(inputs)) {
+      this.#isOff = true;
+      this.release();
+      return;
+    }
+    const shapes = `${shapesOf(inputs)} ${shapesOf(outputs)}`;
+    if (shapes === this.#lastShapes) this.#prepare(inputs, outputs);
     this.#lastShapes = shapes;
   }
 

@@ -1,8 +1,9 @@
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
-import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { toDType } from "../element-types.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import type { OnnxRuntime } from "../onnx-runtime.ts";
+import type { OnnxValues } from "../onnx-value.ts";
 import { fromOnnxTensor, toOnnxTensor } from "./node-tensor.ts";
 
 /** A session of onnxruntime-node. A run blocks the thread, and cannot be ended. */
@@ -23,10 +24,11 @@ export class NodeSession implements EngineSession {
     this.#canChoose = !session.outputNames.some((name) => name in Object.prototype);
   }
 
-  async run(inputs: Tensors, { outputs, signal }: RunChoice): Promise<Tensors> {
+  async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<Tensors> {
     if (signal?.aborted) throw signal.reason;
     const feeds: Record<string, OrtTensor> = Object.create(null);
-    for (const [name, tensor] of Object.entries(inputs)) feeds[name] = toOnnxTensor(this.#runtime, name, tensor);
+    for (const [name, tensor] of Object.entries(inputs))
+      feeds[name] = toOnnxTensor(this.#runtime, name, tensor as Tensor);
     const results = await this.#run(feeds, outputs);
     const wanted = Object.entries(results).filter(([name]) => outputs?.includes(name) ?? true);
     return createTensors(wanted.map(([name, tensor]) => [name, fromOnnxTensor(tensor as OrtTensor)]));
@@ -44,6 +46,6 @@ export class NodeSession implements EngineSession {
 
 function toPort(value: InferenceSession.ValueMetadata): OnnxPort {
   const { name } = value;
-  if (!value.isTensor) return { name, type: "not a tensor", dtype: undefined, shape: [] };
-  return { name, type: value.type, dtype: toDType(value.type), shape: value.shape };
+  if (!value.isTensor) return { name, type: { kind: "not a tensor" } };
+  return { name, type: { kind: "tensor", element: value.type, dtype: toDType(value.type), shape: value.shape } };
 }
