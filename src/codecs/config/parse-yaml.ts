@@ -8,11 +8,10 @@ import {
   LineCounter,
   type Node,
   type Pair,
-  parseAllDocuments,
   type Scalar,
 } from "yaml";
-import { reasonText } from "../../errors.ts";
 import { type ConfigEntry, type ConfigNode, configError, MAX_CONFIG_DEPTH, type Place } from "./config-node.ts";
+import { parseYamlDocuments } from "./yaml-documents.ts";
 
 /** Nodes that a file may have, those that aliases repeat counted each time. */
 const MAX_NODES = 100_000;
@@ -23,40 +22,27 @@ const MAX_NODES = 100_000;
  */
 export function parseYaml(text: string, file: string): ConfigNode | undefined {
   const lineCounter = new LineCounter();
-  const start = { file, line: 1, column: 1 };
-  const documents = parseDocuments(text, lineCounter, start);
-  const [document, second] = documents;
-  if (document === undefined) return undefined;
-  const reader = new YamlReader(document, (offset) => {
+  const place = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset);
     return { file, line, column: col };
-  });
+  };
+  const [document, second] = parseYamlDocuments(text, { lineCounter, place });
+  if (document === undefined) return undefined;
   const [error] = document.errors;
-  if (error !== undefined) throw configError(reader.place(error.pos[0]), firstLine(error.message));
-  if (second !== undefined)
-    throw configError(reader.place(second.range[0]), "A second document begins here; expected one.");
-  return document.contents === null ? undefined : reader.read(document.contents);
-}
-
-function parseDocuments(text: string, lineCounter: LineCounter, start: Place): readonly Document.Parsed[] {
-  try {
-    const options = { lineCounter, intAsBigInt: true, prettyErrors: false, logLevel: "silent" } as const;
-    return parseAllDocuments(text, options) as readonly Document.Parsed[];
-  } catch (cause) {
-    // Nested too deeply for the parser's own recursion.
-    throw configError(start, `The file cannot be parsed: ${firstLine(reasonText(cause))}.`);
-  }
+  if (error !== undefined) throw configError(place(error.pos[0]), firstLine(error.message));
+  if (second !== undefined) throw configError(place(second.range[0]), "A second document begins here; expected one.");
+  return document.contents === null ? undefined : new YamlReader(document, place).read(document.contents);
 }
 
 /** Turns the parser's nodes into ours. */
 class YamlReader {
   readonly #document: Document.Parsed;
-  readonly place: (offset: number) => Place;
+  readonly #place: (offset: number) => Place;
   #count = 0;
 
   constructor(document: Document.Parsed, place: (offset: number) => Place) {
     this.#document = document;
-    this.place = place;
+    this.#place = place;
   }
 
   read(node: Node | null, at?: Place, depth = 0): ConfigNode {
@@ -86,7 +72,7 @@ class YamlReader {
   }
 
   #placeOf(node: Node | null): Place {
-    return this.place(node?.range?.[0] ?? 0);
+    return this.#place(node?.range?.[0] ?? 0);
   }
 }
 

@@ -67,7 +67,17 @@ describe("refused with its place", () => {
     expect(() => parseYaml("a: &x\n  b: *x\n", "f")).toThrow("deeper than 100");
   });
 
-  test("what is nested without end", () => {
-    expect(() => parseYaml("[".repeat(50_000), "f")).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+  test.each([
+    ["lists", "[".repeat(50_000), "f:1:102: "],
+    ["maps", "{a: ".repeat(50_000), "f:1:405: "],
+    ["lists as items", "- ".repeat(50_000), "f:1:203: "],
+  ])("%s that are nested without end", (_, text, place) => {
+    expect(() => parseYaml(text, "f")).toThrow(`${place}Values are nested deeper than 100.`);
+  });
+
+  test("one list too many", () => {
+    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(parseYaml(nested(101), "f")).toMatchObject({ kind: "list" });
+    expect(() => parseYaml(nested(102), "f")).toThrow("Values are nested deeper than 100.");
   });
 });
