@@ -5,6 +5,7 @@ import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { runCommand } from "./commands/run-command.ts";
 import { runKserving, startKserving, writeTestFile } from "./start-kserving.ts";
 
 const NULL = ["--driver", "null", "--port", "0"];
@@ -49,7 +50,7 @@ describe("a usage error ends with 2 and one line", () => {
     [["serve", "serve"], 'Unexpected argument "serve"; a command comes first (serve, proxy'],
     [["--port", "0", "--model-path", "x.onnx", "-o", "intra_op_thread=2"], 'Did you mean "intra_op_threads"?'],
   ])("kserving %j", async (args, message) => {
-    const { code, stderr } = await runKserving(args);
+    const { code, stderr } = await runCommand(args);
     expect(oneLine(stderr)).toContain(message);
     expect(code).toBe(2);
   });
@@ -57,19 +58,19 @@ describe("a usage error ends with 2 and one line", () => {
 
 describe("what cannot be had ends with 1 and one line", () => {
   test("a model path that does not exist", async () => {
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "nowhere.onnx"]);
+    const { code, stderr } = await runCommand(["--port", "0", "--model-path", "nowhere.onnx"]);
     expect(oneLine(stderr)).toContain("nowhere.onnx");
     expect(code).toBe(1);
   });
 
   test("a model file that is none", async () => {
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", model("not-a-model.onnx")]);
+    const { code, stderr } = await runCommand(["--port", "0", "--model-path", model("not-a-model.onnx")]);
     expect(oneLine(stderr)).toContain("not-a-model.onnx");
     expect(code).toBe(1);
   });
 
   test("a folder with nothing in it", async () => {
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", tempFolder()]);
+    const { code, stderr } = await runCommand(["--port", "0", "--model-path", tempFolder()]);
     expect(oneLine(stderr)).toMatch(
       /^The folder \S+ is empty; expected a model's file, or a folder with a model in it\.$/,
     );
@@ -81,46 +82,46 @@ describe("what cannot be had ends with 1 and one line", () => {
       ["nul", "null"],
       ["onx", "onnx"],
     ]) {
-      const { stderr } = await runKserving(["--driver", String(name)]);
+      const { stderr } = await runCommand(["--driver", String(name)]);
       expect(oneLine(stderr)).toContain(`There is no driver "${name}". Did you mean "${meant}"?`);
     }
   });
 
   test("a path whose ending no driver knows", async () => {
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", "package.json"]);
+    const { code, stderr } = await runCommand(["--port", "0", "--model-path", "package.json"]);
     expect(oneLine(stderr)).toContain("No driver recognises package.json by its name; say which one with --driver");
     expect(code).toBe(1);
   });
 
   test("a folder with models that is none itself, by their names", async () => {
     const folder = tempFolder({ "a.onnx": "", "b.xml": "", "notes.txt": "" });
-    const { code, stderr } = await runKserving(["--port", "0", "--model-path", folder]);
+    const { code, stderr } = await runCommand(["--port", "0", "--model-path", folder]);
     expect(oneLine(stderr)).toContain(`"${folder}" has several models (a.onnx, b.xml); expected one`);
     expect(code).toBe(1);
   });
 
   test("a hook file that throws while it is loaded, by its place", async () => {
     const hooks = await writeTestFile("hooks.ts", '\nthrow new Error("no labels");');
-    const { stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    const { stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/hooks\.ts threw while it was loaded: no labels \(at \S+hooks\.ts:2:7\)$/);
   });
 
   test("a hook file that imports a package that is not there", async () => {
     const hooks = await writeTestFile("hooks.ts", 'import x from "nope-pkg";\nexport const process = x;');
-    const { stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    const { stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/1:15: Could not resolve "nope-pkg"; install the package .*npm install nope-pkg/);
   });
 
   test("a hook file with a syntax error, by file, line and column", async () => {
     const hooks = await writeTestFile("hooks.ts", "export const preprocess =\n  (inputs) => { return ];\n");
-    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    const { code, stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/hooks\.ts:2:24: Unexpected "\]"$/);
     expect(code).toBe(1);
   });
 
   test("a hook file with a misspelt hook", async () => {
     const hooks = await writeTestFile("hooks.ts", "export const preproces = (inputs) => inputs;");
-    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    const { code, stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/exports "preproces"\. Did you mean "preprocess"\?$/);
     expect(code).toBe(1);
   });
@@ -130,7 +131,7 @@ describe("what cannot be had ends with 1 and one line", () => {
       "hooks.ts",
       'export const init_hook = () => { throw new Error("no\\nlabels"); };',
     );
-    const { code, stderr } = await runKserving([...NULL, "--hooks", hooks]);
+    const { code, stderr } = await runCommand([...NULL, "--hooks", hooks]);
     expect(oneLine(stderr)).toMatch(/hooks\.ts: init_hook failed: no labels \(at \S+hooks\.ts:1:40\)$/);
     expect(code).toBe(1);
   });
@@ -168,16 +169,16 @@ test("at log level debug the causes follow, with their stacks", async () => {
 
 describe("--help and --version end with 0", () => {
   test("help of serve names every flag with its default, and the other command", async () => {
-    const { code, stdout, stderr } = await runKserving(["--help"]);
+    const { code, stdout, stderr } = await runCommand(["--help"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/-o, --option <\[STAGE:\]KEY=VALUE>/);
     expect(stdout.replace(/\s+/g, " ")).toContain("--port <PORT> gRPC port; 0 picks a free one (default: 9000)");
     expect(stdout).toContain("kserving proxy --help");
-    expect((await runKserving(["serve", "-h"])).stdout).toBe(stdout);
+    expect((await runCommand(["serve", "-h"])).stdout).toBe(stdout);
   });
 
   test("help has the flags in groups, the basics first, and nearly each on one line", async () => {
-    const { stdout } = await runKserving(["--help"]);
+    const { stdout } = await runCommand(["--help"]);
     expect(stdout.match(/^\S.*:$/gm)).toEqual([
       "Models:",
       "Several models:",
@@ -197,21 +198,30 @@ describe("--help and --version end with 0", () => {
   });
 
   test("help of proxy has its own flags", async () => {
-    const { code, stdout } = await runKserving(["proxy", "--help"]);
+    const { code, stdout } = await runCommand(["proxy", "--help"]);
     expect(code).toBe(0);
     expect(stdout).toContain("--grpc-address <HOST:PORT>");
     expect(stdout).not.toContain("--model-path");
-    expect((await runKserving(["help", "proxy"])).stdout).toBe(stdout);
+    expect((await runCommand(["help", "proxy"])).stdout).toBe(stdout);
   });
 
   test("the word help does what the flag does", async () => {
-    expect(await runKserving(["help"])).toEqual(await runKserving(["--help"]));
+    expect(await runCommand(["help"])).toEqual(await runCommand(["--help"]));
   });
 
   test("the version is the package's", async () => {
     const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
-    expect(await runKserving(["--version"])).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
+    expect(await runCommand(["--version"])).toMatchObject({ code: 0, stdout: `${manifest.version}\n` });
   });
+});
+
+test.each([
+  [["--version"], 0, /^$/],
+  [["--port", "0", "--model-path", "package.json"], 1, /^kserving: No driver recognises package\.json [^\n]+\.\n$/],
+  [["--drvier", "null"], 2, /^kserving: unknown option '--drvier' [^\n]+ lists the flags\.\n$/],
+])("the program kserving %j ends with %i and its line alone", async (args, code, line) => {
+  const ended = await runKserving(args);
+  expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(line)]);
 });
 
 test("the thread pool is larger than the number of cores, unless the environment says its size", async () => {

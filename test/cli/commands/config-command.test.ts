@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { runKserving } from "../start-kserving.ts";
+import { runCommand } from "./run-command.ts";
 
-const check = (...files: readonly string[]) => runKserving(["config", "check", ...files]);
+const check = (...files: readonly string[]) => runCommand(["config", "check", ...files]);
 
 test("config check says what would be served, and what changes nothing", async () => {
   const folder = tempFolder({
@@ -53,10 +53,8 @@ test("config check names everything that is wrong in every file, and ends with t
     "c.yaml": "models: []",
   });
   const { code, stdout, stderr } = await check(join(folder, "a.yaml"), join(folder, "b.yaml"), join(folder, "c.yaml"));
-  expect({ code, stderr }).toEqual({
-    code: 2,
-    stderr: "kserving: Not every file can be read; the errors are listed above.\n",
-  });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^kserving: Not every file can be read; the errors are listed above\./);
   expect(stdout.replaceAll(`${folder}/`, "").split("\n")).toEqual([
     expect.stringMatching(/^error: a.yaml:1:1: There is no setting "http-prot"\. Did you mean "http-port"\?/),
     expect.stringMatching(/^error: a.yaml:2:1: There is no setting "https"\./),
@@ -78,7 +76,7 @@ test.each([
   [["config", "chek"], "unknown command 'chek'"],
   [["config", "check"], "missing required argument 'path'"],
 ])("%j is refused", async (args, message) => {
-  const { code, stderr } = await runKserving(args);
+  const { code, stderr } = await runCommand(args);
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });
@@ -127,14 +125,14 @@ test("config check shows splits and shadows, and refuses those that cannot be", 
     "b.yaml": "models:\n  - { name: c, driver: 'null', split: { 1: 0 } }",
     "c.yaml": "models:\n  - { name: d, driver: 'null', split: { 1: -1 }, shadow: { versoin: 1 } }",
   });
-  const [good, weightless, misspelt] = await Promise.all(
-    ["a", "b", "c"].map((name) => check(join(folder, `${name}.yaml`))),
-  );
-  expect(good?.stdout).toContain("1; split a = 90, b = 10 by x-user; shadow b (50 %)");
-  expect(good?.stdout).toContain(
+  const good = await check(join(folder, "a.yaml"));
+  expect(good.stdout).toContain("1; split a = 90, b = 10 by x-user; shadow b (50 %)");
+  expect(good.stdout).toContain(
     'not served: b: The split or shadow of b names the model "bb", which is not described.',
   );
-  expect(weightless?.stdout).toContain('The model "c": split has no weight over 0');
-  expect(misspelt?.stdout).toContain('"1" is "-1"; expected a number of 0 or more.');
-  expect(misspelt?.stdout).toContain('"shadow" has no key "versoin". Did you mean "version"?');
+  const weightless = await check(join(folder, "b.yaml"));
+  expect(weightless.stdout).toContain('The model "c": split has no weight over 0');
+  const misspelt = await check(join(folder, "c.yaml"));
+  expect(misspelt.stdout).toContain('"1" is "-1"; expected a number of 0 or more.');
+  expect(misspelt.stdout).toContain('"shadow" has no key "versoin". Did you mean "version"?');
 });

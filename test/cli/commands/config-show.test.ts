@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { configSchema } from "../../../src/cli/settings/config-schema.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { runKserving } from "../start-kserving.ts";
+import { runCommand } from "./run-command.ts";
 
 test("config show has every setting with its origin, and the named models", async () => {
   const folder = tempFolder({
@@ -12,7 +12,7 @@ test("config show has every setting with its origin, and the named models", asyn
   });
   const file = join(folder, "serving.yaml");
   const env = { KSERVING_LOG_LEVEL: "warn" };
-  const { code, stdout, stderr } = await runKserving(["config", "show", "--config", file, "--port", "7"], env);
+  const { code, stdout, stderr } = await runCommand(["config", "show", "--config", file, "--port", "7"], env);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   const lines = stdout.replaceAll(folder, "").split("\n");
   const rows = lines.map((line) => line.replace(/ {2,}/g, " | "));
@@ -36,7 +36,7 @@ test("config show has no secrets, neither of flags nor of files", async () => {
   });
   const file = join(folder, "serving.yaml");
   const flags = ["--option", "hf_token=CANARY", "-o", "url=https://u:CANARY@h/?X-Amz-Signature=CANARY"];
-  const { code, stdout, stderr } = await runKserving(["config", "show", "--config", file, ...flags]);
+  const { code, stdout, stderr } = await runCommand(["config", "show", "--config", file, ...flags]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(stdout).toContain("hf_token=***, url=https://***@h/?X-Amz-Signature=***");
   expect(stdout).toContain("api_token=*** device=CPU");
@@ -44,13 +44,13 @@ test("config show has no secrets, neither of flags nor of files", async () => {
 });
 
 test("config show refuses what a server would refuse", async () => {
-  const { code, stderr } = await runKserving(["config", "show", "--port", "x"]);
+  const { code, stderr } = await runCommand(["config", "show", "--port", "x"]);
   expect(code).toBe(2);
   expect(stderr).toContain('--port is "x"');
 });
 
 test("config schema prints the schema that the package has, with every key and every setting of a file", async () => {
-  const { code, stdout } = await runKserving(["config", "schema"]);
+  const { code, stdout } = await runCommand(["config", "schema"]);
   expect(code).toBe(0);
   const shipped = await readFile(new URL("../../../schema/kserving.schema.json", import.meta.url), "utf8");
   expect(stdout).toBe(shipped);

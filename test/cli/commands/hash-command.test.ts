@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { matchesHash, parsePasswordHash } from "../../../src/access/authentication/password-hash.ts";
 import { hashToken } from "../../../src/access/authentication/tokens.ts";
-import { runKserving, startAtTerminal } from "../start-kserving.ts";
+import { startAtTerminal } from "../start-kserving.ts";
+import { runCommand } from "./run-command.ts";
 
 test("a password is asked for twice and not shown", async () => {
   const program = startAtTerminal(["hash-password", "alice"]);
@@ -21,7 +22,7 @@ test("a token is made, shown once, and kept as its hash", async () => {
 });
 
 test("a name that no line could have is refused", async () => {
-  expect(await runKserving(["hash-password", "a:b"])).toMatchObject({
+  expect(await runCommand(["hash-password", "a:b"])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("colon"),
   });

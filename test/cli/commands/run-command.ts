@@ -8,6 +8,8 @@ export interface CommandOutcome {
   readonly stderr: string;
 }
 
+const SIGNALS = ["SIGHUP", "SIGINT", "SIGTERM", "SIGUSR2"] as const;
+
 /** Runs a command line in this process. */
 export async function runCommand(args: readonly string[], env: Record<string, string> = {}): Promise<CommandOutcome> {
   const texts: { readonly [Name in "stdout" | "stderr"]: string[] } = { stdout: [], stderr: [] };
@@ -17,10 +19,19 @@ export async function runCommand(args: readonly string[], env: Record<string, st
     vi.spyOn(process.stdout, "write").mockImplementation(keep("stdout")),
     vi.spyOn(process.stderr, "write").mockImplementation(keep("stderr")),
   ];
+  const listeners = new Set(SIGNALS.flatMap((signal) => process.listeners(signal)));
   try {
     const code = await main(args, env);
     return { code, stdout: texts.stdout.join(""), stderr: texts.stderr.join("") };
   } finally {
     for (const spy of spies) spy.mockRestore();
+    for (const signal of SIGNALS) removeOthers(signal, listeners);
+  }
+}
+
+/** What a start that fails listens to would end with its program. */
+function removeOthers(signal: (typeof SIGNALS)[number], kept: ReadonlySet<NodeJS.SignalsListener>): void {
+  for (const listener of process.listeners(signal)) {
+    if (!kept.has(listener)) process.off(signal, listener);
   }
 }

@@ -5,6 +5,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 import { makeWheel } from "../../runtimes/make-wheel.ts";
 import { startIndex } from "../../runtimes/start-index.ts";
 import { runKserving, startKserving } from "../start-kserving.ts";
+import { runCommand } from "./run-command.ts";
 
 /** A wheel of the version that is installed by default; its libraries are none. */
 const WHEEL = makeWheel(
@@ -36,7 +37,7 @@ test.each([
   ],
   [["list", "openvino"], "too many arguments"],
 ])("kserving runtimes %j is a usage error", async (args, message) => {
-  const { code, stderr } = await run(args);
+  const { code, stderr } = await runCommand(["runtimes", ...args]);
   expectOneLine(stderr, message);
   expect(code).toBe(2);
 });
