@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeDemoModels } from "../scripts/make-demo-models.ts";
 import { startKserving } from "./cli/start-kserving.ts";
+import { linksOf } from "./helpers/links-of.ts";
 import { onFreePorts } from "./helpers/on-free-ports.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
 
@@ -56,16 +57,6 @@ test("the chain at the top of the README finds a face and its emotion", { timeou
   expect(await answer.json()).toMatchObject({ emotions: ["happy"] });
 });
 
-test("npm link makes the commands of the README out of the clone", () => {
-  const prefix = tempFolder();
-  // Its scripts would build again, and take what other tests run with from under them.
-  const quiet = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"];
-  execFileSync("npm", ["link", ...quiet], { env: { ...process.env, npm_config_prefix: prefix }, stdio: "pipe" });
-  for (const name of ["kserving", "kibernetika-serving"]) {
-    expect(execFileSync(join(prefix, "bin", name), ["--version"]).toString()).toMatch(/^\d+\.\d+\.\d+\n$/);
-  }
-});
-
 test("the embedded server of the README starts, tells its addresses and ends by itself", () => {
   const embed = blocks("ts")[1] as string;
   const { stdout, stderr, status } = spawnSync(process.execPath, ["--input-type=module", "-e", embed], {
@@ -83,27 +74,5 @@ const documents = [
 
 test.each(documents.filter((name) => name.endsWith(".md")))("every link of %s leads somewhere", (document) => {
   const broken = linksOf(document).filter((target) => !existsSync(join(dirname(document), target)));
-  expect(broken).toEqual([]);
-});
-
-/** The files to which a page links, relative to its folder. */
-function linksOf(page: string): string[] {
-  const targets = [...readFileSync(page, "utf8").matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target as string);
-  return targets.filter((target) => !target.startsWith("http"));
-}
-
-test("every page of the package links to files of the package", () => {
-  const quiet = ["--dry-run", "--json", "--ignore-scripts"];
-  const [packed] = JSON.parse(
-    execFileSync("npm", ["pack", ...quiet], { stdio: ["ignore", "pipe", "ignore"] }).toString(),
-  );
-  const files: string[] = packed.files.map(({ path }: { path: string }) => path);
-  const isThere = (target: string) =>
-    files.some((file) => file === target || file.startsWith(`${target.replace(/\/$/, "")}/`));
-  const broken = files
-    .filter((file) => file.endsWith(".md"))
-    .flatMap((page) => linksOf(page).map((target) => ({ page, target: join(dirname(page), target) })))
-    .filter(({ target }) => !isThere(target));
-  expect(files).toContain("docs/models.md");
   expect(broken).toEqual([]);
 });
