@@ -9,29 +9,61 @@ const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/driver
 /** Tests of everything there is of a kind, and of what takes long: every toy model, random requests, messages of 256 MB. */
 const LONG = "test/**/*.long.test.ts";
 
+/**
+ * Tests that count or change what a process has once, start programs or load runtimes: each file has a process to itself.
+ * All others share one process for each worker, which imports the source once.
+ */
+const ALONE = [
+  "test/*.test.ts",
+  "test/{codec-host,examples,faults,hook-host,native}/**/*.test.ts",
+  "test/cli/{,commands/,completion/,lifecycle/}*.test.ts",
+  "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
+  "test/limits/image-reservation.test.ts",
+  "test/machine/home-folder.test.ts",
+  "test/model-host/{,images/,threads/}*.test.ts",
+  "test/remote/*.test.ts",
+  "test/storage/az/*.test.ts",
+];
+
 /** `--mode long` runs the long tests, any other mode all others. */
-export default defineConfig(({ mode }) => ({
-  resolve: {
-    alias: {
-      "kserving/client": new URL("./src/client/node.ts", import.meta.url).pathname,
-      "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
-      "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
-      "kserving/testing": new URL("./src/testing/testing.ts", import.meta.url).pathname,
-      kserving: new URL("./src/index.ts", import.meta.url).pathname,
+export default defineConfig(({ mode }) => {
+  const isLong = mode === "long";
+  const skipped = [
+    ...configDefaults.exclude,
+    ...(isLong ? [] : [LONG]),
+    ...(process.env.CI === undefined ? [] : notForCi),
+  ];
+  return {
+    resolve: {
+      alias: {
+        "kserving/client": new URL("./src/client/node.ts", import.meta.url).pathname,
+        "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
+        "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
+        "kserving/testing": new URL("./src/testing/testing.ts", import.meta.url).pathname,
+        kserving: new URL("./src/index.ts", import.meta.url).pathname,
+      },
     },
-  },
-  test: {
-    include: [mode === "long" ? LONG : "test/**/*.test.ts"],
-    exclude: [
-      ...configDefaults.exclude,
-      ...(mode === "long" ? [] : [LONG]),
-      ...(process.env.CI === undefined ? [] : notForCi),
-    ],
-    // Room for a machine that does other work as well: the slowest tests take 10 s on one that does not.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 20_000 } },
-    // Files wait for programs and threads that they start more than they compute.
-    maxWorkers: "100%",
-  },
-}));
+    test: {
+      // Room for a machine that does other work as well: the slowest tests take 10 s on one that does not.
+      testTimeout: 60_000,
+      hookTimeout: 60_000,
+      expect: { poll: { timeout: 20_000 } },
+      // Files wait for programs and threads that they start more than they compute.
+      maxWorkers: "100%",
+      projects: [
+        { extends: true, test: { name: "alone", include: isLong ? [LONG] : ALONE, exclude: skipped } },
+        {
+          extends: true,
+          test: {
+            name: "together",
+            include: isLong ? [] : ["test/**/*.test.ts"],
+            exclude: [...skipped, ...ALONE],
+            isolate: false,
+            // A worker keeps its process from one file to the next of these alone.
+            sequence: { groupOrder: 1 },
+          },
+        },
+      ],
+    },
+  };
+});

@@ -29,7 +29,7 @@ export async function runCommand(args: readonly string[], env: Record<string, st
   }
 }
 
-/** What a start that fails listens to would end with its program. */
+/** Removes the listeners of a start that failed, whose program would have ended. */
 function removeOthers(signal: (typeof SIGNALS)[number], kept: ReadonlySet<NodeJS.SignalsListener>): void {
   for (const listener of process.listeners(signal)) {
     if (!kept.has(listener)) process.off(signal, listener);
