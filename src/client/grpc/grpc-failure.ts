@@ -3,6 +3,7 @@ import { fromGrpcStatus, reasonText } from "../../errors.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { answeredText, CallError } from "../call-error.ts";
+import { encryptionProblem } from "../encryption-problem.ts";
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */
 export function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {
@@ -21,18 +22,24 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
 /** The transport's own words: where no connection was made, nothing was sent. */
 function unanswered(address: string, error: ServiceError): CallError {
   const code = fromGrpcStatus(error.code);
-  const text = (error.details || reasonText(error)).replace(/[.\s]*$/, "");
+  const text = ownText(error.details || reasonText(error)).replace(/[.\s]*$/, "");
   if (code === "deadline_exceeded")
     return new CallError(code, "The call's time was up before the answer came. Give it a longer timeoutMs.", {
       cause: error,
     });
   if (code !== "unavailable") return new CallError(code, `${address}: ${text}.`, { cause: error });
-  const isUnsent = /No connection established|Name resolution failed/.test(text);
-  const advice = isUnsent
-    ? "Start a server there, or correct the address."
-    : "Send the call again if it may run twice.";
-  return new CallError(code, `${address} cannot be reached: ${text}. ${advice}`, {
+  const encryption = encryptionProblem(text, "grpc");
+  const isUnsent = /No connection established|Name resolution failed/.test(error.details);
+  const advice = encryption?.advice ?? (isUnsent ? START : "Send the call again if it may run twice.");
+  return new CallError(code, `${address} cannot be reached: ${encryption?.meaning ?? text}. ${advice}`, {
     cause: error,
-    isSafeToRetry: isUnsent,
+    isSafeToRetry: isUnsent && encryption === undefined,
   });
+}
+
+const START = "Start a server there, or correct the address: grpcs:// where it is encrypted.";
+
+/** The last error of a connection's attempts, without what grpc-js writes around it. */
+function ownText(details: string): string {
+  return /Last error: (?:Error: )?(.*?)\s*(?:\(\d{4}-\S+\))?\. Resolution note:/s.exec(details)?.[1] ?? details;
 }

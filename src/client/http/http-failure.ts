@@ -1,5 +1,6 @@
 import { type ErrorCode, reasonText, STATUS } from "../../errors.ts";
 import { answeredText, CallError } from "../call-error.ts";
+import { encryptionProblem } from "../encryption-problem.ts";
 
 /** Statuses that the table of codes lacks. */
 const OTHER_CODES: Readonly<Record<number, ErrorCode>> = {
@@ -26,14 +27,17 @@ export async function failedAnswer(address: string, response: Response): Promise
   });
 }
 
+const START = "Start a server there with --http-enable, or correct the address.";
+const LOOK =
+  "See whether the address is right and the server runs, and encrypted (https://) or not; it must allow the origin of a web page (--cors-origin).";
+
 /** The error of a request without an answer, by what `fetch` rejected with. */
 export function unansweredError(address: string, reason: unknown): CallError {
   const text = causeText(reason);
   const isUnsent = /refused/i.test(text) || /ECONNREFUSED/.test(codesOf(reason));
-  const advice = isUnsent
-    ? "Start a server there with --http-enable, or correct the address."
-    : "See whether the address is right and the server runs; it must allow the origin of a web page (--cors-origin).";
-  const message = `${address} cannot be reached: ${text.replace(/[.\s]*$/, "")}. ${advice}`;
+  const encryption = encryptionProblem(text, "http");
+  const advice = encryption?.advice ?? (isUnsent ? START : LOOK);
+  const message = `${address} cannot be reached: ${encryption?.meaning ?? text.replace(/[.\s]*$/, "")}. ${advice}`;
   return new CallError("unavailable", message, { cause: reason, isSafeToRetry: isUnsent });
 }
 
