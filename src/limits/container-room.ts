@@ -23,7 +23,9 @@ class ContainerRoom {
   has(bytes: number): boolean {
     if (this.#freeBytes === Number.POSITIVE_INFINITY) return true;
     const grown = Math.max(0, threadMemory.requestBytes - this.#heldBytes);
-    return PEAK * (grown + bytes) <= this.#freeBytes;
+    // What requests held when the memory was read is gone from it already, but its copies may be still to come.
+    const copies = (PEAK - 1) * Math.min(this.#heldBytes, threadMemory.requestBytes);
+    return PEAK * (grown + bytes) + copies <= this.#freeBytes;
   }
 
   /** Takes over what was read; the free memory of a machine does not count, since it has swap and other programs to end. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { containerRoom, watchContainerRoom } from "../../src/limits/container-room.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget, type MemoryShare } from "../../src/limits/memory-budget.ts";
 
 const MIB = 1024 ** 2;
 const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });
@@ -17,21 +17,37 @@ function openBudget(): MemoryBudget {
   return budget;
 }
 
+/** A request that holds so much until it is released, or the test ends. */
+function hold(budget: MemoryBudget, mebibytes: number): MemoryShare {
+  const share = budget.open();
+  share.grow(mebibytes * MIB);
+  onTestFinished(() => share.release());
+  return share;
+}
+
 test("a request that would take the container's last memory is refused, though it is alone", () => {
   hasFree(100);
   const budget = openBudget();
-  expect(() => budget.open().grow(51 * MIB)).toThrow(refused);
-  budget.open().grow(50 * MIB);
+  expect(() => hold(budget, 51)).toThrow(refused);
+  hold(budget, 50);
 });
 
 test("requests that came since the memory was read count, and no longer once they are over", () => {
   hasFree(100);
   const budget = openBudget();
-  const first = budget.open();
-  first.grow(40 * MIB);
-  expect(() => budget.open().grow(20 * MIB)).toThrow(refused);
+  const first = hold(budget, 40);
+  expect(() => hold(budget, 20)).toThrow(refused);
   first.release();
-  budget.open().grow(50 * MIB);
+  hold(budget, 50);
+});
+
+test("requests that were there when the memory was read may still be copied", () => {
+  const budget = openBudget();
+  const first = hold(budget, 60);
+  hasFree(100);
+  expect(() => hold(budget, 25)).toThrow(refused);
+  first.release();
+  hold(budget, 50);
 });
 
 test("small requests are answered to the last", () => {
