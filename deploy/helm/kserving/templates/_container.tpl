@@ -63,7 +63,7 @@ httpGet: { path: {{ .path }}, port: http, scheme: {{ ternary "HTTPS" "HTTP" (ne 
 {{- end }}
 
 {{- define "kserving.volumes" -}}
-- { name: tmp, emptyDir: {} }
+- { name: tmp, emptyDir: {{ toJson .Values.tmp }} }
 {{- if .Values.config }}
 - { name: config, configMap: { name: {{ include "kserving.name" . }} } }
 {{- end }}
