@@ -41,11 +41,20 @@ export interface Driver<Options = unknown> {
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
 }
 
+/** The copies of a model (`--instances`) in threads of one process. */
+export interface ModelCopies {
+  readonly count: number;
+  /** Memory that the copies have in common, in which they may leave the address of what they share; zeros at first. */
+  readonly memory: SharedArrayBuffer;
+}
+
 /** Parts of the server that a driver may use while it loads. */
 export interface DriverHost {
   readonly log: Logger;
   /** Threads that the runtime may use for one run, unless an option overrides it. */
   readonly threads: number;
+  /** This copy of the model and the others; absent where it is the only one, or each is in a process of its own. */
+  readonly copies?: ModelCopies;
   /**
    * Folder of the pipeline's hook file, which may have code for the model; absent without one. Given to `inline`
    * drivers only.

@@ -1,4 +1,4 @@
-import type { Driver, Model } from "../drivers/driver.ts";
+import type { Driver, Model, ModelCopies } from "../drivers/driver.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
@@ -27,6 +27,8 @@ export interface LoadSource {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
+  /** The copies of the model in this process, where there are several. */
+  readonly copies?: ModelCopies | undefined;
   /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
   /** Reports the thread as unresponsive until the returned function is called. */
@@ -64,11 +66,12 @@ async function openModel(
 
 async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
-  const { threads, hookFolder, reportStuck } = place;
+  const { threads, copies, hookFolder, reportStuck } = place;
   try {
     return await driver.load(path, parsed, {
       log,
       threads,
+      ...(copies !== undefined && { copies }),
       ...(hookFolder !== undefined && { hookFolder }),
       ...(reportStuck !== undefined && { reportStuck }),
     });

@@ -1,3 +1,4 @@
+import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
@@ -22,6 +23,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
     logged: log.filter?.shared ?? log.level,
     threads,
     stallMs,
+    ...(instances > 1 && options.isolate !== true && { copies: createCopies(instances) }),
     // Only inline drivers get it.
     ...(options.isolate && found.driver.placement === "inline" && { hookFolder: source.hookFolder }),
   };
@@ -76,6 +78,13 @@ function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelT
 
 function toProcess({ found: { driver }, path, name = path }: ModelSource): OwnProcess {
   return { name, environment: driver.environment ?? {} };
+}
+
+/** Bytes of the memory that copies have in common. */
+const COMMON_BYTES = 64;
+
+function createCopies(count: number): ModelCopies {
+  return { count, memory: new SharedArrayBuffer(COMMON_BYTES) };
 }
 
 /** Each copy's runtime gets its share of the cores. */

@@ -109,8 +109,8 @@ export class ModelThreadHost {
     const id = ++this.#lastId;
     const model: HostedModel = { id, log, loaded: createDeferred(), unloaded: createDeferred() };
     this.#models.set(id, model);
-    const { path, options, threads } = source;
-    this.#say({ load: { id, path, options, threads } });
+    const { path, options, threads, copies } = source;
+    this.#say({ load: { id, path, options, threads, copies } });
     try {
       const loaded = await model.loaded.promise;
       // Not before: a large model blocks its thread while it loads, and that is no stall.

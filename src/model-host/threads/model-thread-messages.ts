@@ -1,4 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
+import type { ModelCopies } from "../../drivers/driver.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { DriverLocation } from "../../drivers/registry.ts";
 import type { Logged } from "../../observability/log-filter.ts";
@@ -31,6 +32,8 @@ export interface LoadCommand {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
+  /** Absent where the process has one copy of the model. */
+  readonly copies?: ModelCopies | undefined;
   /** The folder of the pipeline's hook file; absent = the driver does not get it. */
   readonly hookFolder?: string | undefined;
 }

@@ -29,13 +29,14 @@ export class ThreadModels {
     this.#turns = data.running && new ThreadTurns(data.running);
   }
 
-  async load({ id, path, options, threads, hookFolder }: LoadCommand): Promise<void> {
+  async load({ id, path, options, threads, copies, hookFolder }: LoadCommand): Promise<void> {
     const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
-      const model = await loadHostedModel({ driver, path, options, threads, hookFolder, reportStuck }, log);
+      const source = { driver, path, options, threads, copies, hookFolder, reportStuck };
+      const model = await loadHostedModel(source, log);
       const server = new ModelServer(model);
       this.#models.set(id, { model, server });
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });

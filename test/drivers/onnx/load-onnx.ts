@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
+import type { DriverHost, Model, PredictCall } from "../../../src/drivers/driver.ts";
 import driver from "../../../src/drivers/onnx/onnx.ts";
 import type { OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
@@ -13,11 +13,16 @@ export function modelPath(name: string): string {
 }
 
 /** Loads a file of test/fixtures/models, or a path with a slash; the caller closes it. */
-export async function openOnnx(name: string, options: RawOptions = {}): Promise<Model> {
+export async function openOnnx(
+  name: string,
+  options: RawOptions = {},
+  host: Pick<DriverHost, "copies"> = {},
+): Promise<Model> {
   const path = name.includes("/") ? name : modelPath(name);
   return driver.load(path, parseOptions<OnnxOptions>(driver.options, options), {
     log: createSilentLogger(),
     threads: 1,
+    ...host,
   });
 }
 

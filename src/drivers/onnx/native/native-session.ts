@@ -1,6 +1,5 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
-import { NativeObject } from "../../../native/native-object.ts";
+import type { NativeObject } from "../../../native/native-object.ts";
 import { Pace } from "../../../native/pace.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import { type OnnxValues, sizeOfValue } from "../onnx-value.ts";
@@ -29,12 +28,13 @@ export class NativeSession implements EngineSession {
   readonly #runs: CancellableRuns;
 
   /** Takes over the session. */
-  constructor(context: NativeContext, session: Pointer, { hasBoundedRuns, ...limits }: SessionChoice) {
-    this.#session = new NativeObject(session, context.api.ReleaseSession);
-    const inputs = readInputs(context, session);
-    this.#runnable = { context, pointer: session, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
-    this.outputs = readOutputs(context, session);
-    this.metadata = readMetadata(context, session);
+  constructor(context: NativeContext, session: NativeObject, { hasBoundedRuns, ...limits }: SessionChoice) {
+    const { pointer } = session;
+    this.#session = session;
+    const inputs = readInputs(context, pointer);
+    this.#runnable = { context, pointer, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
+    this.outputs = readOutputs(context, pointer);
+    this.metadata = readMetadata(context, pointer);
     this.#all = toNames(this.outputs.map(({ name }) => name));
     this.#pace = hasBoundedRuns ? new Pace() : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);

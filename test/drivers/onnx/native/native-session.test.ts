@@ -1,5 +1,6 @@
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel } from "../../../../scripts/onnx-writer.ts";
+import { encodeModel, type OnnxGraph } from "../../../../scripts/onnx-writer.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import { createTensor, type Tensors } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
@@ -16,6 +17,17 @@ const PLACES_OF_ONES = {
   outputs: [{ name: "y", type: { elemType: "int64", shape: [1, "M"] } }],
   nodes: [{ op: "NonZero", inputs: ["x"], outputs: ["y"] }],
 } as const;
+/** Adds a constant. */
+function plus(value: number): OnnxGraph {
+  const list = { elemType: "float32", shape: ["N"] } as const;
+  return {
+    name: "plus",
+    inputs: [{ name: "x", type: list }],
+    outputs: [{ name: "y", type: list }],
+    initializers: [{ name: "value", dtype: "float32", shape: [1], data: Float32Array.of(value) }],
+    nodes: [{ op: "Add", inputs: ["x", "value"], outputs: ["y"] }],
+  };
+}
 /** Takes minutes. */
 const ENDLESS = iterations(10_000_000n);
 
@@ -89,5 +101,24 @@ describe.skipIf(missing !== undefined)("a run by the C API", () => {
     const model = await loadOnnx("identity-bfloat16.onnx", { engine: "native" });
     const x = createTensor("bfloat16", [2], Uint16Array.of(0x3f80, 0xc000));
     expect((await predict(model, { x })).y).toEqual(x);
+  });
+
+  it("uses one session for all copies of a model, until the last of them is closed", async () => {
+    const addend = (value: number) => encodeModel({ opset: 17, graph: plus(value) });
+    const path = `${tempFolder({ "model.onnx": addend(1) })}/model.onnx`;
+    const copies = { count: 2, memory: new SharedArrayBuffer(64) };
+    const load = () => openOnnx(path, { engine: "native" }, { copies });
+    const x = createTensor("float32", [1], Float32Array.of(1));
+    const first = await load();
+    writeFileSync(path, addend(10));
+    const second = await load();
+    const answers = await Promise.all([predict(first, { x }), predict(second, { x })]);
+    expect(answers.map(({ y }) => y?.data)).toEqual([Float32Array.of(2), Float32Array.of(2)]);
+    await first.close();
+    expect((await predict(second, { x })).y?.data).toEqual(Float32Array.of(2));
+    await second.close();
+    const third = await load();
+    expect((await predict(third, { x })).y?.data).toEqual(Float32Array.of(11));
+    await third.close();
   });
 });
