@@ -51,6 +51,9 @@ export function operationsByTag({ paths }: ApiDocument): ReadonlyMap<string, rea
       const tag = operation.tags[0] ?? "";
       groups.set(tag, [...(groups.get(tag) ?? []), { method: method.toUpperCase(), path, operation }]);
     }
-  const isOfAll = ([tag]: [string, unknown]) => Number(tag === "KServe V2");
+  const isOfAll = ([tag]: [string, unknown]) => Number(OF_ALL.includes(tag));
   return new Map([...groups].sort((a, b) => isOfAll(a) - isOfAll(b)));
 }
+
+/** Tags of operations that belong to no model. */
+const OF_ALL = ["PredictJSON", "KServe V2"];

@@ -16,6 +16,29 @@ export function nestedSchema(spec: Valued): object {
   }, elementSchema(spec));
 }
 
+/** The JSON schema of a value that names its labels. Bytes may be text or base64, so nothing is said of them but that they are there. */
+export function valueSchema(spec: TensorSpec): object {
+  const labels = spec.labels === undefined ? {} : { description: `By index: ${spec.labels.slice(0, 20).join(", ")}` };
+  return spec.dtype === "bytes" && spec.labels === undefined ? {} : { ...nestedSchema(spec), ...labels };
+}
+
+/** Options of {@link namedSchema}. */
+interface NamedSchemaOptions {
+  /** Default: all are. */
+  readonly isRequired?: (spec: TensorSpec) => boolean;
+  /** Default: {@link valueSchema}. */
+  readonly schemaOf?: (spec: TensorSpec) => object;
+}
+
+/** The JSON schema of an object with a member for each input or output. */
+export function namedSchema(
+  specs: readonly TensorSpec[],
+  { isRequired = () => true, schemaOf = valueSchema }: NamedSchemaOptions = {},
+): object {
+  const properties = Object.fromEntries(specs.map((spec) => [spec.name, schemaOf(spec)]));
+  return { type: "object", required: specs.filter(isRequired).map(({ name }) => name), properties };
+}
+
 /** The JSON schema of a value as one list of its elements, in row-major order. */
 export function flatSchema(spec: Valued): object {
   return { type: "array", items: elementSchema(spec) };

@@ -1,5 +1,5 @@
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { nestedSchema } from "../value-schema.ts";
+import { namedSchema, valueSchema } from "../value-schema.ts";
 
 type Named = readonly [name: string, signature: Signature];
 /** Operations of a path by method. */
@@ -39,7 +39,7 @@ const TEXT = { type: "string" };
 /** A single input may stand without its name. */
 function inputsSchema(specs: readonly TensorSpec[] | undefined): object {
   if (specs === undefined) return {};
-  const named = objectSchema(specs, (spec) => spec.default === undefined);
+  const named = namedSchema(specs, { isRequired: ({ default: value }) => value === undefined });
   const [only] = specs;
   return only !== undefined && specs.length === 1 ? { anyOf: [named, valueSchema(only)] } : named;
 }
@@ -48,16 +48,5 @@ function inputsSchema(specs: readonly TensorSpec[] | undefined): object {
 function outputsSchema(specs: readonly TensorSpec[] | undefined): object {
   const [only] = specs ?? [];
   if (specs === undefined || only === undefined) return {};
-  return specs.length === 1 ? valueSchema(only) : objectSchema(specs, () => true);
-}
-
-function objectSchema(specs: readonly TensorSpec[], isRequired: (spec: TensorSpec) => boolean): object {
-  const properties = Object.fromEntries(specs.map((spec) => [spec.name, valueSchema(spec)]));
-  return { type: "object", required: specs.filter(isRequired).map(({ name }) => name), properties };
-}
-
-/** Bytes may be text or base64, so nothing is said of them but that they are there. */
-function valueSchema(spec: TensorSpec): object {
-  const labels = spec.labels === undefined ? {} : { description: `By index: ${spec.labels.slice(0, 20).join(", ")}` };
-  return spec.dtype === "bytes" && spec.labels === undefined ? {} : { ...nestedSchema(spec), ...labels };
+  return specs.length === 1 ? valueSchema(only) : namedSchema(specs);
 }

@@ -65,6 +65,31 @@ test("a model's values have the types, nesting and labels of its inputs and outp
   });
 });
 
+test("the original proxy takes what the document says, and answers as it says", async () => {
+  const x = { name: "x", dtype: "int8", shape: [-1, 2] } as const;
+  const hooks: Hooks = { inputs: [x], outputs: [x], process: (inputs) => inputs };
+  const { httpUrl } = await startServer({ models: { "a b": { driver: "null", hooks }, any: { driver: "null" } } });
+  const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as { paths: Json };
+  const { requestBody, responses } = paths["/predict/a%20b"].post;
+  const { inputs } = requestBody.content["application/json"].schema.properties;
+  const int8 = { type: "integer", minimum: -128, maximum: 127 };
+  const data = { type: "array", items: { type: "array", items: int8, minItems: 2, maxItems: 2 } };
+  expect(inputs.properties.x).toMatchObject({
+    required: ["dtype", "data"],
+    properties: { dtype: { enum: [6, "int8"] }, data },
+  });
+  expect(responses["200"].content["application/json"].schema.properties.x).toEqual(data);
+  for (const dtype of [6, "int8"]) {
+    const body = JSON.stringify({ inputs: { x: { dtype, data: [[1, -2]] } } });
+    const answer = await fetch(`${httpUrl}/predict/a%20b`, { method: "POST", body });
+    expect(await answer.json()).toEqual({ x: [[1, -2]] });
+  }
+  const { additionalProperties } =
+    paths["/predict/any"].post.requestBody.content["application/json"].schema.properties.inputs;
+  expect(additionalProperties.required).toEqual(["dtype", "data"]);
+  expect(paths["/serving-proxy"].post.operationId).toBe("proxy_json");
+});
+
 test("an example of the document is a request that the model answers, an image among it", async () => {
   const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
   const { httpUrl } = await startServer({ models: { pixels: { driver } } });
