@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { PIXELS } from "../helpers/echo-driver.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { lacksChromium, openPage } from "../page/browser.ts";
 import { bundleClient } from "./bundle-client.ts";
-import { PIXELS } from "./pixels-driver.ts";
 
 /** A program of the web page; `bytes` = the file of an image. */
 const PROGRAM = `async (bytes) => {

@@ -7,9 +7,9 @@ import { retryInfo } from "../../src/retry-info.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import { authFiles, TOKENS } from "../access/auth-fixture.ts";
+import { PIXELS } from "../helpers/echo-driver.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { PIXELS } from "./pixels-driver.ts";
 
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 const PHOTO = readFileSync("examples/photos/page.png");

@@ -6,7 +6,7 @@ import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibern
 import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-request.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
-import { toRawInput } from "../../src/protocols/raw-input.ts";
+import { toRawInput } from "../../src/protocols/kserve/raw-input.ts";
 import {
   decodePredictRequest,
   decodePredictResponse,

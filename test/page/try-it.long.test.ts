@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
+import { echoDriver } from "../helpers/echo-driver.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
@@ -10,17 +11,8 @@ import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
 const stages = [{ driver: "null" }];
 const PHOTO = readFileSync("examples/photos/page.png");
 
-/** A driver of a model that gives back the image that it gets. */
-const PIXELS = `
-const specs = [{ name: "pixels", dtype: "uint8", shape: [1, -1, -1, 3] }];
-export default {
-  name: "pixels", options: {}, pathless: true,
-  load: async () => ({
-    signatures: { serving_default: { inputs: specs, outputs: specs } },
-    predict: async (inputs) => inputs,
-    close: async () => {},
-  }),
-};`;
+/** A driver whose model gives back the image that it gets. */
+const PIXELS = echoDriver([{ name: "pixels", dtype: "uint8", shape: [1, -1, -1, 3] }]);
 
 const LOADED = `document.querySelector('img[alt="Output copy"]').naturalWidth > 0`;
 

@@ -16,9 +16,9 @@ import { createParser, runParser } from "./create-parser.ts";
 import { readInputs } from "./input-flags.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
 import { type OpenModel, openModel } from "./open-model.ts";
-import { outputImage } from "./output-image.ts";
-import { outputJson } from "./output-json.ts";
-import { outputLines } from "./output-lines.ts";
+import { outputImage } from "./outputs/output-image.ts";
+import { outputJson } from "./outputs/output-json.ts";
+import { outputLines } from "./outputs/output-lines.ts";
 import { withProgress } from "./progress.ts";
 import { readCount } from "./read-number.ts";
 

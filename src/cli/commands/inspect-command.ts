@@ -9,9 +9,9 @@ import { printable } from "../../text/printable.ts";
 import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
-import { tryDrivers } from "./driver-trials.ts";
-import { toPlainInspection } from "./inspection.ts";
-import { toInspectionLines } from "./inspection-lines.ts";
+import { tryDrivers } from "./inspection/driver-trials.ts";
+import { toPlainInspection } from "./inspection/inspection.ts";
+import { toInspectionLines } from "./inspection/inspection-lines.ts";
 
 const EPILOGUE = `
 Examples:

@@ -5,7 +5,6 @@ import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
-import { toRawInput } from "../raw-input.ts";
 import { textAnswer } from "../text-answer.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
 import {
@@ -22,6 +21,7 @@ import { inferLeased, type KserveAnswer } from "./infer-kserve.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
+import { toRawInput } from "./raw-input.ts";
 
 /** The model and version in a URL. */
 export interface ModelPath {

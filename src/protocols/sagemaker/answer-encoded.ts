@@ -7,7 +7,7 @@ import type { InferenceService, ModelRef } from "../../serving/inference-service
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
-import { toRawInput } from "../raw-input.ts";
+import { toRawInput } from "../kserve/raw-input.ts";
 import { toPredictions } from "../tensorflow-serving/http-predict.ts";
 
 const NPY = "application/x-npy";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
-import { PIXELS } from "../../client/pixels-driver.ts";
+import { PIXELS } from "../../helpers/echo-driver.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 

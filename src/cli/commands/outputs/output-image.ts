@@ -1,8 +1,8 @@
-import { failedPrecondition } from "../../errors.ts";
-import { encodeImage } from "../../media/encode-image.ts";
-import { imageFormat } from "../../media/image-format.ts";
-import { elementNumbers } from "../../tensor/element-numbers.ts";
-import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { failedPrecondition } from "../../../errors.ts";
+import { encodeImage } from "../../../media/encode-image.ts";
+import { imageFormat } from "../../../media/image-format.ts";
+import { elementNumbers } from "../../../tensor/element-numbers.ts";
+import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 
 /**
  * An output as a PNG file: pixels of [H,W], [H,W,C] or [C,H,W] with a row of 1 before them or not, floats of 0 to 1 (else stretched from the least

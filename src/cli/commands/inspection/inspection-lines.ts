@@ -1,8 +1,8 @@
-import type { FileFacts, WeightCount } from "../../inspection/file-facts.ts";
-import type { Signature } from "../../signature/signature.ts";
-import { toColumns } from "../../text/columns.ts";
-import { sizeText } from "../../text/size-text.ts";
-import { flowText } from "../status-reporter/flow-text.ts";
+import type { FileFacts, WeightCount } from "../../../inspection/file-facts.ts";
+import type { Signature } from "../../../signature/signature.ts";
+import { toColumns } from "../../../text/columns.ts";
+import { sizeText } from "../../../text/size-text.ts";
+import { flowText } from "../../status-reporter/flow-text.ts";
 import type { DriverTrial } from "./driver-trials.ts";
 import type { Inspection } from "./inspection.ts";
 

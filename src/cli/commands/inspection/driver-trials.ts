@@ -1,10 +1,10 @@
-import { driversFor } from "../../drivers/drivers-for.ts";
-import type { RawOptions } from "../../drivers/option-table.ts";
-import { reasonText } from "../../errors.ts";
-import { createSilentLogger } from "../../observability/logger.ts";
-import type { Signature } from "../../signature/signature.ts";
-import { parseOptionFlags } from "../settings/parse-option-flags.ts";
-import { withProgress } from "./progress.ts";
+import { driversFor } from "../../../drivers/drivers-for.ts";
+import type { RawOptions } from "../../../drivers/option-table.ts";
+import { reasonText } from "../../../errors.ts";
+import { createSilentLogger } from "../../../observability/logger.ts";
+import type { Signature } from "../../../signature/signature.ts";
+import { parseOptionFlags } from "../../settings/parse-option-flags.ts";
+import { withProgress } from "../progress.ts";
 
 /** A driver that was asked to load a model. */
 export interface DriverTrial {
@@ -35,7 +35,7 @@ export async function tryDrivers(path: string, { driver, option }: Trials): Prom
 }
 
 async function tryDriver(driver: string, path: string, options: RawOptions): Promise<DriverTrial> {
-  const { createServer } = await import("../../server/server.ts");
+  const { createServer } = await import("../../../server/server.ts");
   try {
     const server = await createServer({
       stages: [{ driver, path }],

@@ -1,13 +1,13 @@
-import { imageFormat } from "../media/image-format.ts";
-import type { TensorSpec } from "../signature/signature.ts";
-import { takesImages } from "../signature/takes-images.ts";
-import { numericLayout } from "../tensor/dtype.ts";
-import { createTensor, type Tensor } from "../tensor/tensor.ts";
-import { datatypeOf } from "./kserve/datatype.ts";
-import { toSize } from "./kserve/model-metadata.ts";
-import { fromRaw, type InputContext } from "./kserve/raw-tensor.ts";
-import { requestError } from "./kserve/request-error.ts";
-import { takesInputs } from "./kserve/takes-inputs.ts";
+import { imageFormat } from "../../media/image-format.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import { takesImages } from "../../signature/takes-images.ts";
+import { numericLayout } from "../../tensor/dtype.ts";
+import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { datatypeOf } from "./datatype.ts";
+import { toSize } from "./model-metadata.ts";
+import { fromRaw, type InputContext } from "./raw-tensor.ts";
+import { requestError } from "./request-error.ts";
+import { takesInputs } from "./takes-inputs.ts";
 
 /**
  * The input that a body stands for which is one tensor and nothing else (Triton's raw request): its name, datatype and shape

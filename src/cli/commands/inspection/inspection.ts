@@ -1,4 +1,4 @@
-import type { FileFacts } from "../../inspection/file-facts.ts";
+import type { FileFacts } from "../../../inspection/file-facts.ts";
 import type { DriverTrial } from "./driver-trials.ts";
 
 /** Everything that `kserving inspect` has found about a model. */

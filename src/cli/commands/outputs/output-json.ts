@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { JsonWriter } from "../../../codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../../codecs/json/tensor-json.ts";
+import type { Tensors } from "../../../tensor/tensor.ts";
 
 /** As Python's json reads and writes them: NaN, Infinity; bytes are text where they are UTF-8, else base64. */
 const STYLE: TensorStyle = {

@@ -1,8 +1,8 @@
-import { comparableElements, elementNumbers } from "../../tensor/element-numbers.ts";
-import { type Element, toNested } from "../../tensor/nested.ts";
-import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { topK } from "../../tensor/top-k.ts";
-import { toColumns } from "../../text/columns.ts";
+import { comparableElements, elementNumbers } from "../../../tensor/element-numbers.ts";
+import { type Element, toNested } from "../../../tensor/nested.ts";
+import { elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { topK } from "../../../tensor/top-k.ts";
+import { toColumns } from "../../../text/columns.ts";
 
 /** Elements of an output that are shown whole. */
 const MAX_SHOWN = 32;
