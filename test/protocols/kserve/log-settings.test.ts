@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import type { LogLevel } from "../../../src/observability/log-level.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
+import { createServer } from "../../../src/server/server.ts";
 import { type CallKserve, connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -26,11 +27,7 @@ async function start(level: LogLevel = "info") {
     allowControl: "local",
     log: createLogger({ path, level }),
   });
-  const send = async (url: string, body?: string) => {
-    const response = await fetch(server.httpUrl + url, body === undefined ? {} : { method: "POST", body });
-    const text = await response.text();
-    return [response.status, text === "" ? undefined : JSON.parse(text)] as const;
-  };
+  const send = sendTo(server.httpUrl);
   let known = 0;
   /** Passes once a request's hooks were heard at these levels, and no others. */
   const hears = async (...levels: readonly LogLevel[]) => {
@@ -42,6 +39,24 @@ async function start(level: LogLevel = "info") {
   };
   return { ...server, send, hears, call: connectKserve(server.grpcAddress) };
 }
+
+/** Asks a server, and gives the status and the JSON of its answer. */
+function sendTo(httpUrl: string | undefined) {
+  return async (url: string, body?: string) => {
+    const response = await fetch(httpUrl + url, body === undefined ? {} : { method: "POST", body });
+    const text = await response.text();
+    return [response.status, text === "" ? undefined : JSON.parse(text)] as const;
+  };
+}
+
+/** To a server whose settings no test changes. */
+let sendUnchanging: ReturnType<typeof sendTo>;
+beforeAll(async () => {
+  const log = createLogger({ path: "/dev/null" });
+  const server = await createServer({ stages: [{ driver: "null" }], http: {}, allowControl: "local", log });
+  sendUnchanging = sendTo(server.httpUrl);
+  return () => server.close();
+});
 
 /** The settings as the gRPC wire answers them. */
 async function settings(call: CallKserve, changes: Record<string, object> = {}): Promise<object> {
@@ -86,8 +101,9 @@ describe("log settings", () => {
   });
 
   it("stay as they are where a client leaves them out, or sends null", async () => {
-    const { send } = await start();
-    for (const body of ["", "{}", '{"log_info":null}']) expect(await send("/v2/logging", body)).toEqual([200, AT_INFO]);
+    for (const body of ["", "{}", '{"log_info":null}']) {
+      expect(await sendUnchanging("/v2/logging", body)).toEqual([200, AT_INFO]);
+    }
   });
 
   it.each([
@@ -104,9 +120,8 @@ describe("log settings", () => {
     ["[]", 400, "expected an object"],
     ["{", 400, "failed to parse the request JSON buffer"],
   ])("refuse %s with %i and leave all as it was", async (body, code, message) => {
-    const { send } = await start();
-    expect(await send("/v2/logging", body)).toEqual([code, { error: expect.stringContaining(message) }]);
-    expect(await send("/v2/logging")).toEqual([200, AT_INFO]);
+    expect(await sendUnchanging("/v2/logging", body)).toEqual([code, { error: expect.stringContaining(message) }]);
+    expect(await sendUnchanging("/v2/logging")).toEqual([200, AT_INFO]);
   });
 
   it("are refused over gRPC with the codes of the same errors", async () => {
@@ -150,10 +165,9 @@ describe("trace settings", () => {
     ['{"trace_leve":"OFF"}', 400, "There is no trace setting 'trace_leve'"],
     ['{"trace_file":"x"}', 501, "trace file location can not be updated through network protocol"],
   ])("take %s with %i", async (body, code, answer) => {
-    const { send } = await start();
     const expected = typeof answer === "string" ? { error: expect.stringContaining(answer) } : answer;
-    expect(await send("/v2/trace/setting", body)).toEqual([code, expected]);
-    expect(await send("/v2/models/default/trace/setting", body)).toEqual([code, expected]);
+    expect(await sendUnchanging("/v2/trace/setting", body)).toEqual([code, expected]);
+    expect(await sendUnchanging("/v2/models/default/trace/setting", body)).toEqual([code, expected]);
   });
 
   it("are those of a model that there is", async () => {
