@@ -22,7 +22,7 @@ const ALONE = [
   "test/machine/home-folder.test.ts",
   "test/model-host/{,images/,threads/}*.test.ts",
   "test/remote/*.test.ts",
-  "test/storage/az/*.test.ts",
+  "test/storage/**/*.test.ts",
 ];
 
 /** `--mode long` runs the long tests, any other mode all others. */

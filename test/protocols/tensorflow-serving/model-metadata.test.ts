@@ -1,24 +1,25 @@
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
-import type { Server } from "../../../src/server/server.ts";
+import { createServer, type Server } from "../../../src/server/server.ts";
 import type { Plain } from "../../grpc/oracle.ts";
-import { startServer } from "../../helpers/start-server.ts";
 import { connectService } from "./connect-service.ts";
 
 const FIXTURES = "test/fixtures";
 const FIELDS = ["signature_def"];
 
-const start = () =>
-  startServer({
-    models: {
-      half: { path: `${FIXTURES}/models/half-plus-two.onnx` },
-      graph: { path: `${FIXTURES}/tensorflow/defaults`, options: { engine: "portable" } },
-      any: { driver: "null" },
-    },
-  });
+let server: Server;
+beforeAll(async () => {
+  const models = {
+    half: { path: `${FIXTURES}/models/half-plus-two.onnx` },
+    graph: { path: `${FIXTURES}/tensorflow/defaults`, options: { engine: "portable" } },
+    any: { driver: "null" },
+  };
+  server = await createServer({ models, http: {} });
+  return () => server.close();
+});
 
 /** The signatures over gRPC, after the same came over HTTP. */
-async function signaturesOf(server: Server, name: string): Promise<Record<string, Plain>> {
+async function signaturesOf(name: string): Promise<Record<string, Plain>> {
   const answer = await connectService(server, "PredictionService")("GetModelMetadata", {
     model_spec: { name },
     metadata_field: FIELDS,
@@ -43,7 +44,7 @@ const shape = (...sizes: number[]) => ({
 describe("the metadata of a model", () => {
   it("has the inputs and outputs of a model of any framework", async () => {
     const floats = (name: string) => ({ name, dtype: "DT_FLOAT", tensor_shape: shape(-1) });
-    expect(await signaturesOf(await start(), "half")).toEqual({
+    expect(await signaturesOf("half")).toEqual({
       serving_default: {
         inputs: { x: floats("x") },
         outputs: { y: floats("y") },
@@ -54,7 +55,7 @@ describe("the metadata of a model", () => {
   });
 
   it("has the graph's own names, and the defaults of inputs", async () => {
-    const { serving_default } = await signaturesOf(await start(), "graph");
+    const { serving_default } = await signaturesOf("graph");
     const { inputs, defaults } = serving_default as { inputs: Record<string, Plain>; defaults: Record<string, Plain> };
     expect(Object.values(inputs).map(({ name }) => name)).toContainEqual(expect.stringMatching(/:0$/));
     expect(Object.keys(defaults).length).toBeGreaterThan(0);
@@ -63,7 +64,7 @@ describe("the metadata of a model", () => {
 
   it("has a signature without names where any are taken", async () => {
     const nothing = { inputs: {}, outputs: {}, method_name: "tensorflow/serving/predict", defaults: {} };
-    expect(await signaturesOf(await start(), "any")).toEqual({ serving_default: nothing });
+    expect(await signaturesOf("any")).toEqual({ serving_default: nothing });
   });
 
   it.each([
@@ -76,13 +77,12 @@ describe("the metadata of a model", () => {
       "Servable not found for request: Specific(half, 7).",
     ],
   ])("is refused for %j with the original's text", async (request, text) => {
-    const call = connectService(await start(), "PredictionService");
+    const call = connectService(server, "PredictionService");
     await expect(call("GetModelMetadata", request)).rejects.toThrow(text);
   });
 
   it("is found by version and by label over HTTP, and not where there is none", async () => {
-    const { httpUrl } = await start();
-    const statusOf = async (rest: string) => (await fetch(`${httpUrl}/v1/models/${rest}/metadata`)).status;
+    const statusOf = async (rest: string) => (await fetch(`${server.httpUrl}/v1/models/${rest}/metadata`)).status;
     expect(await Promise.all(["half/versions/1", "half/versions/2", "none"].map(statusOf))).toEqual([200, 404, 404]);
     expect(await statusOf("half/labels/nix")).toBe(400);
   });
