@@ -53,6 +53,8 @@ export interface DriverHost {
   readonly log: Logger;
   /** Threads that the runtime may use for one run, unless an option overrides it. */
   readonly threads: number;
+  /** Memory in which all model threads count their long calls in libuv's pool. Absent where there is one such thread. */
+  readonly poolCalls?: SharedArrayBuffer;
   /** This copy of the model and the others; absent where it is the only one, or each is in a process of its own. */
   readonly copies?: ModelCopies;
   /**

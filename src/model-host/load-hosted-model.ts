@@ -29,6 +29,8 @@ export interface LoadSource {
   readonly threads: number;
   /** The copies of the model in this process, where there are several. */
   readonly copies?: ModelCopies | undefined;
+  /** As in {@link DriverHost}. */
+  readonly poolCalls?: SharedArrayBuffer | undefined;
   /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
   /** Reports the thread as unresponsive until the returned function is called. */
@@ -66,12 +68,13 @@ async function openModel(
 
 async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
-  const { threads, copies, hookFolder, reportStuck } = place;
+  const { threads, copies, poolCalls, hookFolder, reportStuck } = place;
   try {
     return await driver.load(path, parsed, {
       log,
       threads,
       ...(copies !== undefined && { copies }),
+      ...(poolCalls !== undefined && { poolCalls }),
       ...(hookFolder !== undefined && { hookFolder }),
       ...(reportStuck !== undefined && { reportStuck }),
     });

@@ -58,6 +58,9 @@ interface HostedModel {
   readonly unloaded: ReturnType<typeof createDeferred<void>>;
 }
 
+/** Long calls that the threads have in libuv's pool. */
+const poolCalls = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+
 /** A thread for the models of one driver, which ends after the last of them. */
 export class ModelThreadHost {
   readonly #worker: Worker;
@@ -79,7 +82,7 @@ export class ModelThreadHost {
     this.#log = log;
     const { driver, logged, isShared } = data;
     const shared = isShared && { running: this.#running };
-    const workerData: ModelWorkerData = { driver, logged, heartbeat: this.#heartbeat, ...shared };
+    const workerData: ModelWorkerData = { driver, logged, heartbeat: this.#heartbeat, poolCalls, ...shared };
     this.#worker = new Worker(threadEntry("model-host/threads/model-thread-entry"), { workerData, name: "model" });
     this.#ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
     this.#listen();

@@ -12,6 +12,8 @@ export interface ModelWorkerData {
   readonly driver: DriverLocation;
   readonly logged: Logged;
   readonly heartbeat: SharedArrayBuffer;
+  /** Memory that all model threads have in common: see {@link DriverHost.poolCalls}. */
+  readonly poolCalls?: SharedArrayBuffer;
   /** Memory that says which of several models works: see {@link ThreadTurns}. Absent where the thread has one model. */
   readonly running?: SharedArrayBuffer;
 }

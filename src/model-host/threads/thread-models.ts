@@ -35,7 +35,8 @@ export class ThreadModels {
       const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
-      const source = { driver, path, options, threads, copies, hookFolder, reportStuck };
+      const { poolCalls } = this.#data;
+      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls };
       const model = await loadHostedModel(source, log);
       const server = new ModelServer(model);
       this.#models.set(id, { model, server });

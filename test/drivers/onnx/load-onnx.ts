@@ -16,7 +16,7 @@ export function modelPath(name: string): string {
 export async function openOnnx(
   name: string,
   options: RawOptions = {},
-  host: Pick<DriverHost, "copies"> = {},
+  host: Pick<DriverHost, "copies" | "poolCalls"> = {},
 ): Promise<Model> {
   const path = name.includes("/") ? name : modelPath(name);
   return driver.load(path, parseOptions<OnnxOptions>(driver.options, options), {

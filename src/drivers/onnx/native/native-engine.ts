@@ -2,6 +2,7 @@ import { failedPrecondition } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import type { RunLimits } from "../../../native/cancellable-runs.ts";
 import { NativeObject } from "../../../native/native-object.ts";
+import { PoolCalls } from "../../../native/pool-calls.ts";
 import { type FoundOnnx, libraryOf } from "../../../runtimes/onnx.ts";
 import type { DriverHost } from "../../driver.ts";
 import type { OnnxEngine } from "../engine.ts";
@@ -29,7 +30,11 @@ export function openNativeEngine({ path, source }: FoundOnnx, logLevel: number):
       if (options.runtime_backend !== "CPU") throw failedPrecondition(CPU_ALONE);
       const settings = toSessionOptions(providers, withThreads(options, host));
       const session = shareSession(context, host, () => loadSession(context, path, settings));
-      return new NativeSession(context, session, { hasBoundedRuns, ...toLimits(host) });
+      return new NativeSession(context, session, {
+        hasBoundedRuns,
+        poolCalls: new PoolCalls(host.poolCalls),
+        ...toLimits(host),
+      });
     },
   };
 }

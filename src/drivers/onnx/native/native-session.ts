@@ -1,6 +1,7 @@
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
 import type { NativeObject } from "../../../native/native-object.ts";
 import { Pace } from "../../../native/pace.ts";
+import type { PoolCalls } from "../../../native/pool-calls.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import { type OnnxValues, sizeOfValue } from "../onnx-value.ts";
 import { readMetadata } from "./metadata.ts";
@@ -14,6 +15,7 @@ import { PreparedRuns } from "./prepared-runs.ts";
 interface SessionChoice extends RunLimits {
   /** True where a run that is likely to be quick may block the thread. */
   readonly hasBoundedRuns: boolean;
+  readonly poolCalls: PoolCalls;
 }
 
 /** An OrtSession. It runs in this thread while its runs are quick, else in the pool, where they can be ended. */
@@ -26,9 +28,10 @@ export class NativeSession implements EngineSession {
   readonly #prepared: PreparedRuns;
   readonly #pace: Pace | undefined;
   readonly #runs: CancellableRuns;
+  readonly #poolCalls: PoolCalls;
 
   /** Takes over the session. */
-  constructor(context: NativeContext, session: NativeObject, { hasBoundedRuns, ...limits }: SessionChoice) {
+  constructor(context: NativeContext, session: NativeObject, { hasBoundedRuns, poolCalls, ...limits }: SessionChoice) {
     const { pointer } = session;
     this.#session = session;
     const inputs = readInputs(context, pointer);
@@ -38,6 +41,7 @@ export class NativeSession implements EngineSession {
     this.#all = toNames(this.outputs.map(({ name }) => name));
     this.#pace = hasBoundedRuns ? new Pace() : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);
+    this.#poolCalls = poolCalls;
     this.#runs = new CancellableRuns(limits);
   }
 
@@ -51,7 +55,7 @@ export class NativeSession implements EngineSession {
     if (this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
     const start = () => {
       const run = new NativeRun(this.#runnable, inputs, wanted);
-      const result = this.#timed(bytes, () => run.runElsewhere()).finally(() => run.release());
+      const result = this.#timed(bytes, () => this.#runSlow(run)).finally(() => run.release());
       return { result, cancel: () => run.cancel() };
     };
     return this.#runs.run(start, signal);
@@ -70,6 +74,12 @@ export class NativeSession implements EngineSession {
     } finally {
       this.#pace?.note(bytes, performance.now() - started);
     }
+  }
+
+  /** In the pool; in this thread where other threads have filled the pool, since a wait there would keep files and images waiting. */
+  async #runSlow(run: NativeRun): Promise<OnnxValues> {
+    if (!this.#poolCalls.tryBegin()) return run.runHere();
+    return run.runElsewhere().finally(() => this.#poolCalls.end());
   }
 
   #runHere(inputs: OnnxValues, outputs: Names): OnnxValues {

@@ -58,6 +58,19 @@ describe.skipIf(missing !== undefined)("a run by the C API", () => {
     expect(order).toEqual(["other work", "run"]);
   });
 
+  it("blocks its thread where the pool has no room for it", async () => {
+    const poolCalls = new SharedArrayBuffer(4);
+    new Int32Array(poolCalls).fill(1000);
+    const model = await openOnnx("slow.onnx", { engine: "native" }, { poolCalls });
+    const order: string[] = [];
+    setImmediate(() => order.push("other work"));
+    await predict(model, iterations(1n)).then(() => order.push("run"));
+    await new Promise(setImmediate);
+    await model.close();
+    expect(order).toEqual(["run", "other work"]);
+    expect(new Int32Array(poolCalls)[0]).toBe(1000);
+  });
+
   it("can be ended although earlier ones were quick, where its duration depends on values", async () => {
     const model = await loadOnnx("slow.onnx", { engine: "native" });
     for (let run = 0; run < 6; run++) await predict(model, iterations(1n));
