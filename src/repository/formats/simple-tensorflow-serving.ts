@@ -43,6 +43,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
   xgboost: "xgboost",
   pmml: "pmml",
   mxnet: "mxnet",
+  h2o: "h2o",
 };
 
 /** Reads Simple TensorFlow Serving's `model_config_file`. */
