@@ -61,26 +61,18 @@ async function checkService(context: CheckContext, name: string, spec: ModelSpec
   await remove(context, name);
 }
 
-/** The reason of a failed start is the container's message, which KServe takes over when it looks at the service. */
+/** The reason of a failed start is the container's message. KServe's status has it only if KServe looks meanwhile. */
 async function checkFailedStart(context: CheckContext): Promise<void> {
   mkdirSync(join(context.models, "empty"), { recursive: true });
   await create(context, "empty", { model: { storageUri: "pvc://models/empty", resources: SMALL } });
-  const container = "{.items[0].status.containerStatuses[0].lastState.terminated.message}";
-  const message = await messageAt(context, `pods ${SELECTOR}=empty`, container);
-  context.report.figure(`a predictor without a model says: ${message.trim().slice(0, 200)}`);
-  await kubectl(context, "annotate", "inferenceservice", "empty", "looked-at=1");
-  await messageAt(context, "inferenceservice empty", "{.status.modelStatus.lastFailureInfo.message}");
-  await remove(context, "empty");
-}
-
-/** Waits until a status names the models' folder. */
-async function messageAt(context: CheckContext, object: string, path: string): Promise<string> {
+  const path = "-o=jsonpath={.items[0].status.containerStatuses[0].lastState.terminated.message}";
   let message = "";
-  await waitUntil(`${object} says why the start failed`, async () => {
-    message = await kubectl(context, "get", ...object.split(" "), `-o=jsonpath=${path}`);
+  await waitUntil("the container's message says why the start failed", async () => {
+    message = await kubectl(context, "get", "pods", `${SELECTOR}=empty`, path);
     return message.includes("/mnt/models");
   });
-  return message;
+  context.report.figure(`an InferenceService without a model says: ${message.trim().slice(0, 200)}`);
+  await remove(context, "empty");
 }
 
 /** KServe's own autoscaler, by processor time, with pods that have a fifth of a processor. */
