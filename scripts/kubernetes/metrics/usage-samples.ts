@@ -1,57 +1,56 @@
 import { type Certificates, type MeasuredPod, readApi } from "./api-client.ts";
 
-/** Time over which processor time is averaged. */
-const WINDOW_MS = 10_000;
 const EVERY_MS = 2000;
+/** Value of a container, and the milliseconds at which the kubelet measured it. */
 const SAMPLE =
-  /^container_(cpu_usage_seconds_total|memory_working_set_bytes)\{container="([^"]*)",namespace="([^"]*)",pod="([^"]*)"\} (\S+)/gm;
+  /^container_(cpu_usage_seconds_total|memory_working_set_bytes)\{container="([^"]*)",namespace="([^"]*)",pod="([^"]*)"\} (\S+) (\d+)/gm;
 
-interface Sample {
-  readonly time: number;
-  /** Seconds of processor time by `namespace/pod/container`. */
-  readonly cpu: Map<string, number>;
-  readonly memory: Map<string, number>;
+/** Processor time of a container until a measurement, and its use since the one before. */
+interface Measurement {
+  readonly ms: number;
+  readonly cpuSeconds: number;
+  /** Undefined until it was measured twice. */
+  readonly cores: number | undefined;
 }
 
-/** Use of processors and memory by containers, as the kubelet says it every two seconds. */
+/** Use of processors and memory by containers, as the kubelet measures it every ten seconds or so. */
 export class UsageSamples {
-  readonly #samples: Sample[] = [];
+  /** By `namespace/pod/container`. */
+  readonly #measurements = new Map<string, Measurement>();
+  readonly #bytes = new Map<string, number>();
 
   constructor(certificates: Certificates) {
     const read = () => readApi("/api/v1/nodes/node1/proxy/metrics/resource", certificates);
-    setInterval(
-      () =>
-        read().then(
-          (text) => this.#add(text),
-          () => undefined,
-        ),
-      EVERY_MS,
-    );
+    const add = (text: string) => this.#add(text);
+    setInterval(() => void read().then(add, () => undefined), EVERY_MS);
   }
 
   #add(text: string): void {
-    const sample: Sample = { time: Date.now(), cpu: new Map(), memory: new Map() };
-    for (const [, kind, container, namespace, pod, value] of text.matchAll(SAMPLE))
-      sample[kind?.startsWith("cpu") ? "cpu" : "memory"].set(`${namespace}/${pod}/${container}`, Number(value));
-    this.#samples.push(sample);
-    while (this.#samples.length > 2 && (this.#samples[1] as Sample).time < sample.time - WINDOW_MS)
-      this.#samples.shift();
+    for (const [, kind, container, namespace, pod, value, ms] of text.matchAll(SAMPLE)) {
+      const key = `${namespace}/${pod}/${container}`;
+      if (kind?.startsWith("cpu")) this.#measure(key, Number(value), Number(ms));
+      else this.#bytes.set(key, Number(value));
+    }
   }
 
-  /** Kubernetes' PodMetrics; undefined for a pod that has not been seen twice. */
+  #measure(key: string, cpuSeconds: number, ms: number): void {
+    const before = this.#measurements.get(key);
+    if (before?.ms === ms) return;
+    const cores = before && Math.max(0, (cpuSeconds - before.cpuSeconds) / ((ms - before.ms) / 1000));
+    this.#measurements.set(key, { ms, cpuSeconds, cores });
+  }
+
+  /** Kubernetes' PodMetrics; undefined for a pod that was not measured twice. */
   of(namespace: string, { metadata, spec }: MeasuredPod): object | undefined {
-    const last = this.#samples.at(-1);
-    const keys = spec.containers.map(({ name }) => ({ name, key: `${namespace}/${metadata.name}/${name}` }));
-    const first = this.#samples.find(({ cpu }) => keys.every(({ key }) => cpu.has(key)));
-    if (last === undefined || first === undefined || first === last) return undefined;
-    const seconds = (last.time - first.time) / 1000;
-    const containers = keys.map(({ name, key }) => {
-      const cores = ((last.cpu.get(key) ?? 0) - (first.cpu.get(key) ?? 0)) / seconds;
-      const bytes = last.memory.get(key) ?? 0;
-      return { name, usage: { cpu: `${Math.round(Math.max(0, cores) * 1e9)}n`, memory: `${Math.round(bytes)}` } };
-    });
     const { name, labels } = metadata;
-    const timestamp = new Date(last.time).toISOString();
-    return { metadata: { name, namespace, labels }, timestamp, window: `${seconds}s`, containers };
+    const containers = spec.containers.flatMap((container) => {
+      const key = `${namespace}/${name}/${container.name}`;
+      const cores = this.#measurements.get(key)?.cores;
+      if (cores === undefined) return [];
+      const usage = { cpu: `${Math.round(cores * 1e9)}n`, memory: `${this.#bytes.get(key) ?? 0}` };
+      return [{ name: container.name, usage }];
+    });
+    if (containers.length < spec.containers.length) return undefined;
+    return { metadata: { name, namespace, labels }, timestamp: new Date().toISOString(), window: "10s", containers };
   }
 }
