@@ -39,6 +39,18 @@ export interface Driver<Options = unknown> {
   detect?(path: string): boolean;
   /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
+  /**
+   * Loads one more copy of a small model whose runs are steady ({@link Model.isSteady}), for the main thread, which makes
+   * short runs itself. Throws where the options do not permit it. Absent = its runs cannot return at once.
+   */
+  loadQuick?(path: string, options: Options, host: DriverHost): Promise<QuickModel>;
+}
+
+/** A copy of a model whose runs wait for nothing: no other thread, no turn of the event loop. */
+export interface QuickModel {
+  /** Runs the default signature on inputs whose shapes have been run before, and returns all its outputs. */
+  run(inputs: Tensors): Tensors;
+  close(): Promise<void>;
 }
 
 /** The copies of a model (`--instances`) in threads of one process. */
@@ -103,6 +115,10 @@ export interface Model {
    * that it shows. Default false.
    */
   readonly isPure?: boolean;
+  /**
+   * True where the time of a run depends on the shapes of its inputs alone, and not on their values. Default false.
+   */
+  readonly isSteady?: boolean;
   /**
    * Inputs on which the model probably runs, the likeliest first, where the default signature takes any names and
    * dtypes.

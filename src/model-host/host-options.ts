@@ -12,6 +12,7 @@ interface HostModelOptions extends RawImageOptions {
   pad_variable_length_inputs: boolean;
   flexible_batch_size: boolean;
   convert_inputs?: boolean;
+  fast_lane_us: number;
 }
 
 /** The `-o` keys that work with every driver, since the server and not the runtime does what they say. */
@@ -46,6 +47,12 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     type: "boolean",
     help: "Whether numbers of other types become those of an input (uint8 for float32); left out, the openvino driver converts and the others refuse.",
   },
+  fast_lane_us: {
+    type: "integer",
+    min: 0,
+    default: 100,
+    help: "Longest run of a small model that is made in the main thread, past the wake-up of the model's own, in microseconds; 0 = none. Only drivers whose runs can return at once have such runs.",
+  },
   ...IMAGE_OPTIONS,
 };
 
@@ -56,6 +63,8 @@ export interface HostChoices {
   readonly flexibleBatch: boolean;
   /** Converts numbers of other dtypes to those of the inputs. */
   readonly convertInputs: boolean;
+  /** Longest run in the main thread, in microseconds; 0 = none. */
+  readonly fastLaneUs: number;
   /** Treatment of encoded images. */
   readonly images: ImageChoices;
 }
@@ -68,7 +77,8 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
   const options = parseOptions(HOST_OPTIONS, withoutReplaced(raw, driver.options));
   const { max_batch_size: maxRows, flexible_batch_size: flexibleBatch } = options;
   const convertInputs = options.convert_inputs ?? driver.convertsInputs ?? false;
-  const choices = { flexibleBatch, convertInputs, images: parseImageOptions(options) };
+  const { fast_lane_us: fastLaneUs } = options;
+  const choices = { flexibleBatch, convertInputs, fastLaneUs, images: parseImageOptions(options) };
   if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;

@@ -13,6 +13,7 @@ import { bytesOfPreprocessed, whileCounted } from "./counted-run.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { decodeImageInputs, hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
+import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
@@ -122,11 +123,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
-    ...(model.runtime !== undefined && { runtime: model.runtime }),
-    ...(model.isPure !== undefined && { isPure: model.isPure }),
-    ...(model.runGraph !== undefined && { runsGraph: true }),
-    ...(model.memoryBytes !== undefined && { memoryBytes: model.memoryBytes }),
-    ...(model.likelyInputs !== undefined && { likelyInputs: model.likelyInputs }),
+    ...knownFacts(model),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       if (call.targets !== undefined) return runGraph(runnable, inputs, call);
@@ -153,6 +150,18 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
         .then(() => model.close());
       return closed;
     },
+  };
+}
+
+/** The facts that a driver may leave out. */
+function knownFacts({ runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs }: Model): Partial<ModelFacts> {
+  return {
+    ...(runtime !== undefined && { runtime }),
+    ...(isPure !== undefined && { isPure }),
+    ...(isSteady !== undefined && { isSteady }),
+    ...(runGraph !== undefined && { runsGraph: true }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(likelyInputs !== undefined && { likelyInputs }),
   };
 }
 

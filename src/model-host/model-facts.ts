@@ -16,6 +16,8 @@ export interface ModelFacts {
   readonly runtime?: string;
   /** True where a run leaves nothing behind; absent = not known. */
   readonly isPure?: boolean;
+  /** True where the time of a run depends on the shapes of its inputs alone; absent = not known. */
+  readonly isSteady?: boolean;
   /** True where parts of its graph can be run by the names of tensors. */
   readonly runsGraph?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */

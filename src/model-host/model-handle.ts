@@ -44,12 +44,13 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, runsGraph, likelyInputs, memoryBytes } = handle;
+  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, memoryBytes } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
+    ...(isSteady !== undefined && { isSteady }),
     ...(runsGraph !== undefined && { runsGraph }),
     ...(likelyInputs !== undefined && { likelyInputs }),
     ...(memoryBytes !== undefined && { memoryBytes }),

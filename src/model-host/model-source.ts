@@ -37,11 +37,16 @@ export interface StartModelOptions {
 /** Files of a model that shares a thread, at most: its runs are short, and it loads in no time. */
 const SMALL_BYTES = 1024 * 1024;
 
+/** Checks if the files of a model are known to be small. */
+export function isSmall({ fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "fileBytes">): boolean {
+  return fileBytes <= SMALL_BYTES;
+}
+
 /** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
 export function canShareThread(
-  { found: { driver }, fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "found" | "fileBytes">,
+  source: Pick<ModelSource, "found" | "fileBytes">,
   { instances, sharedThreads, isolate }: Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate">,
 ): boolean {
   const mayShare = sharedThreads !== undefined && isolate !== true;
-  return mayShare && driver.sharesThread === true && instances === 1 && fileBytes <= SMALL_BYTES;
+  return mayShare && source.found.driver.sharesThread === true && instances === 1 && isSmall(source);
 }

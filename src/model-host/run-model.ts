@@ -67,7 +67,8 @@ async function timed(run: () => Promise<Tensors>, call: ModelCall, runnable: Run
   }
 }
 
-function runError(reason: unknown, { signal }: ModelCall, { driver }: RunnableModel): unknown {
+/** The error of a run: its own, the signal's reason, or `internal` with what the driver threw. */
+export function runError(reason: unknown, { signal }: ModelCall, { driver }: Pick<RunnableModel, "driver">): unknown {
   if (reason instanceof ServingError) return reason;
   if (signal.aborted) return signal.reason;
   return new ServingError("internal", `The ${driver} model failed: ${publicText(reason)}`, { cause: reason });

@@ -2,6 +2,9 @@ import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
+import { LaneMark } from "./fast-lane/lane-mark.ts";
+import { openFastLane } from "./fast-lane/open-fast-lane.ts";
+import { withFastLane } from "./fast-lane/with-fast-lane.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost, ReconnectListener } from "./model-host.ts";
@@ -16,6 +19,7 @@ import { type ReplacedListener, SupervisedModel } from "./threads/supervised-mod
 export async function startCopies(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
   const { found, path, options: raw } = source;
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
+  const mark = new LaneMark();
   const data = {
     driver: found.location,
     path,
@@ -24,6 +28,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
     threads,
     stallMs,
     ...(instances > 1 && options.isolate !== true && { copies: createCopies(instances) }),
+    laneMark: mark.memory,
     // Only inline drivers get it.
     ...(options.isolate && found.driver.placement === "inline" && { hookFolder: source.hookFolder }),
   };
@@ -42,7 +47,9 @@ export async function startCopies(source: ModelSource, options: StartModelOption
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
-  const handle = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
+  const client = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
+  const lane = openFastLane(source, facts, { mark, log });
+  const handle = lane === undefined ? client : withFastLane(client, lane);
   return {
     facts,
     hookArgs,

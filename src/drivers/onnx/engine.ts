@@ -27,6 +27,8 @@ export interface EngineSession {
   readonly metadata?: Readonly<Record<string, string>>;
   /** Runs the model on a value of its type for each input; throws `invalid_argument` for bytes that are not text. */
   run(inputs: OnnxValues, choice: RunChoice): Promise<OnnxValues>;
+  /** Runs the model in this thread and waits for nothing; gives all outputs. Absent where the engine cannot. */
+  runNow?(inputs: OnnxValues): OnnxValues;
   /** Waits for the last run and frees the model. */
   close(): Promise<void>;
 }

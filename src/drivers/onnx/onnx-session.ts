@@ -2,6 +2,7 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
+import { carriedTensor } from "./onnx-type.ts";
 import type { OnnxValues } from "./onnx-value.ts";
 
 /** A loaded model, whose errors are told as clients understand them. */
@@ -39,6 +40,21 @@ export class OnnxSession {
       if (reason instanceof ServingError) throw reason;
       if (choice.signal?.aborted) throw ServingError.from(choice.signal.reason);
       throw toRunError(reason, tensorsOf(inputs), this.#symbols);
+    }
+  }
+
+  /** True where {@link runNow} can be called: all outputs are tensors that requests carry. */
+  get canRunNow(): boolean {
+    const areCarried = this.outputs.every(({ type }) => carriedTensor("Output", type) !== undefined);
+    return this.#session.runNow !== undefined && areCarried;
+  }
+
+  /** Runs the model in this thread and gives all outputs, where the engine can wait for nothing. */
+  runNow(inputs: Tensors): Tensors {
+    try {
+      return this.#session.runNow!(inputs) as Tensors;
+    } catch (reason) {
+      throw reason instanceof ServingError ? reason : toRunError(reason, inputs, this.#symbols);
     }
   }
 

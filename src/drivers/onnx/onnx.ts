@@ -1,5 +1,6 @@
+import { failedPrecondition } from "../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
-import { type DriverHost, defineDriver, type Model } from "../driver.ts";
+import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
 import { createPredict } from "./create-predict.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
@@ -16,6 +17,7 @@ export default defineDriver<OnnxOptions>({
   // It then sends nothing, and writes nothing to the user's home.
   environment: { ORT_DISABLE_TELEMETRY: "1" },
   detect: (path) => /\.(onnx|ort)$/i.test(path),
+  loadQuick,
   load: async (path, options, host) => {
     const file = readModelFile(path);
     const engine = await openEngine(options, host.log);
@@ -36,6 +38,18 @@ export default defineDriver<OnnxOptions>({
   },
 });
 
+/** With one thread, since the other threads of a run would have to be woken up. */
+async function loadQuick(path: string, options: OnnxOptions, host: DriverHost): Promise<QuickModel> {
+  const engine = await openEngine(options, host.log);
+  const single = { ...options, intra_op_threads: 1, inter_op_threads: 1 };
+  const session = await loadOnnxSession(engine, path, { options: single, host, hasBoundedRuns: true });
+  if (session.canRunNow) return { run: (inputs) => session.runNow(inputs), close: () => session.close() };
+  await session.close();
+  throw failedPrecondition(
+    `Runs of the engine ${engine.name} wait for a turn of the event loop, or give what no request carries.`,
+  );
+}
+
 /** Runs one at a time: a run blocks its thread, or its session. */
 function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {
   const inputs = toTensorSpecs("Input", session.inputs, file?.inputs);
@@ -45,6 +59,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   return {
     signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
     isPure: true,
+    isSteady: file?.hasBoundedRuns ?? false,
     hookArgs: {
       session: createSessionHandle(session, session.metadata ?? file?.metadata ?? {}),
       model_inputs: toShapes(inputs),

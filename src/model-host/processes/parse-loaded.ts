@@ -63,6 +63,7 @@ const FACTS: Checks<ModelFacts> = {
   maxBatchSize: isAbsentOr(isAmount),
   runtime: isAbsentOr(isText),
   isPure: isAbsentOr(isFlag),
+  isSteady: isAbsentOr(isFlag),
   runsGraph: isAbsentOr(isFlag),
   likelyInputs: isAbsentOr(isListOf(isSpecs)),
   memoryBytes: isAbsentOr(isAmount),

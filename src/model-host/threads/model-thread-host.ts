@@ -112,8 +112,8 @@ export class ModelThreadHost {
     const id = ++this.#lastId;
     const model: HostedModel = { id, log, loaded: createDeferred(), unloaded: createDeferred() };
     this.#models.set(id, model);
-    const { path, options, threads, copies } = source;
-    this.#say({ load: { id, path, options, threads, copies } });
+    const { path, options, threads, copies, laneMark } = source;
+    this.#say({ load: { id, path, options, threads, copies, laneMark } });
     try {
       const loaded = await model.loaded.promise;
       // Not before: a large model blocks its thread while it loads, and that is no stall.

@@ -38,6 +38,8 @@ export interface LoadCommand {
   readonly copies?: ModelCopies | undefined;
   /** The folder of the pipeline's hook file; absent = the driver does not get it. */
   readonly hookFolder?: string | undefined;
+  /** Shared memory of a {@link LaneMark}, which the thread watches; absent = the main thread does not run the model. */
+  readonly laneMark?: SharedArrayBuffer | undefined;
 }
 
 /** A line to be answered, by its number. */

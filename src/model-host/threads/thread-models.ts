@@ -4,6 +4,7 @@ import { type PauseHeartbeat, startHeartbeat } from "../../threads/heartbeat.ts"
 import type { HostPort } from "../../threads/host-port.ts";
 import { createThreadLogger } from "../../threads/thread-logger.ts";
 import { toWireError } from "../../threads/wire-error.ts";
+import { LaneMark, reportHang } from "../fast-lane/lane-mark.ts";
 import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
 import type { AttachedLine, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
@@ -19,7 +20,10 @@ export class ThreadModels {
   readonly #onStarted: () => void;
   readonly #reportStuck: PauseHeartbeat;
   readonly #turns: ThreadTurns | undefined;
-  readonly #models = new Map<number, { readonly model: ModelHandle; readonly server: ModelServer }>();
+  readonly #models = new Map<
+    number,
+    { readonly model: ModelHandle; readonly server: ModelServer; readonly unwatch: () => void }
+  >();
 
   constructor(data: ModelWorkerData, say: Say, onStarted: () => void) {
     this.#data = data;
@@ -29,7 +33,7 @@ export class ThreadModels {
     this.#turns = data.running && new ThreadTurns(data.running);
   }
 
-  async load({ id, path, options, threads, copies, hookFolder }: LoadCommand): Promise<void> {
+  async load({ id, path, options, threads, copies, hookFolder, laneMark }: LoadCommand): Promise<void> {
     const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
@@ -39,7 +43,8 @@ export class ThreadModels {
       const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls };
       const model = await loadHostedModel(source, log);
       const server = new ModelServer(model);
-      this.#models.set(id, { model, server });
+      const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
+      this.#models.set(id, { model, server, unwatch: watch || (() => {}) });
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
     } catch (reason) {
       this.#say({ failed: toWireError(reason), id });
@@ -65,6 +70,7 @@ export class ThreadModels {
   async unload(id: number): Promise<void> {
     const known = this.#models.get(id);
     this.#models.delete(id);
+    known?.unwatch();
     try {
       await known?.server.idle();
       await known?.model.close();

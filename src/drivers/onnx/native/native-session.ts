@@ -61,6 +61,10 @@ export class NativeSession implements EngineSession {
     return this.#runs.run(start, signal);
   }
 
+  runNow(inputs: OnnxValues): OnnxValues {
+    return this.#runHere(inputs, this.#all);
+  }
+
   async close(): Promise<void> {
     await this.#runs.close();
     this.#prepared.release();

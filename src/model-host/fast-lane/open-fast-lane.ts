@@ -1,0 +1,22 @@
+import { expandAliases, parseOptions } from "../../drivers/option-table.ts";
+import { parseHostOptions } from "../host-options.ts";
+import type { ModelFacts } from "../model-facts.ts";
+import { isSmall, type ModelSource, type StartModelOptions } from "../model-source.ts";
+import { FastLane } from "./fast-lane.ts";
+import type { LaneMark } from "./lane-mark.ts";
+
+/** Creates the fast lane of a model that may have one: small, with steady runs, in a thread of this process, not batched. */
+export function openFastLane(
+  source: ModelSource,
+  facts: ModelFacts,
+  { mark, log }: Pick<StartModelOptions, "log"> & { readonly mark: LaneMark },
+): FastLane | undefined {
+  const { found, path, options: raw } = source;
+  const { driver } = found;
+  const options = expandAliases(driver.options, raw);
+  const { fastLaneUs, batching } = parseHostOptions(options, driver);
+  const mayRun = facts.isSteady === true && facts.isolated !== true && batching === undefined && isSmall(source);
+  if (driver.loadQuick === undefined || fastLaneUs === 0 || !mayRun) return undefined;
+  const open = () => driver.loadQuick!(path, parseOptions(driver.options, options), { log, threads: 1 });
+  return new FastLane({ facts, maxMs: fastLaneUs / 1000, open, mark, log });
+}

@@ -1,0 +1,59 @@
+import { statSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { CancelSource } from "../../../src/async/cancel-source.ts";
+import type { RawOptions } from "../../../src/drivers/option-table.ts";
+import { findDriver } from "../../../src/drivers/registry.ts";
+import type { ModelHost } from "../../../src/model-host/model-host.ts";
+import type { StartModelOptions } from "../../../src/model-host/model-source.ts";
+import { startModel } from "../../../src/model-host/start-model.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
+import { modelPath } from "../../drivers/onnx/load-onnx.ts";
+
+const PATH = modelPath("half-plus-two.onnx");
+
+async function start(raw: RawOptions, options: Partial<StartModelOptions> = {}): Promise<ModelHost> {
+  const found = await findDriver("onnx");
+  const source = { found, path: PATH, options: raw, fileBytes: statSync(PATH).size };
+  const host = await startModel(source, { instances: 1, modelStallMs: 0, log: createSilentLogger(), ...options });
+  onTestFinished(() => host.close());
+  return host;
+}
+
+/** A predict, and if it needed no turn of the event loop. */
+async function predict(
+  host: ModelHost,
+  value: number,
+): Promise<{ readonly outputs: Tensors; readonly isHere: boolean }> {
+  let hasTurned = false;
+  setImmediate(() => {
+    hasTurned = true;
+  });
+  const inputs = createTensors([["x", createTensor("float32", [1], Float32Array.of(value))]]);
+  const outputs = await host.handle.predict(inputs, { signature: "serving_default", signal: new CancelSource() });
+  return { outputs, isHere: !hasTurned };
+}
+
+test("a small ONNX model comes to run in the thread of its requests, with the same results", async () => {
+  const host = await start({ fast_lane_us: "1000000" });
+  const seen: boolean[] = [];
+  while (!seen.includes(true) && seen.length < 10_000) {
+    const { outputs, isHere } = await predict(host, seen.length);
+    expect(Object.values(outputs)[0]?.data).toEqual(Float32Array.of(seen.length / 2 + 2));
+    seen.push(isHere);
+  }
+  expect(seen.slice(0, 8)).not.toContain(true);
+  expect(seen.at(-1)).toBe(true);
+  expect((await host.handle.statistics()).requests).toBe(seen.length);
+});
+
+test.each<[string, RawOptions, Partial<StartModelOptions>]>([
+  ["that the option keeps out", { fast_lane_us: "0" }, {}],
+  ["that is batched", { fast_lane_us: "1000000", max_batch_size: "4" }, {}],
+  ["in a process of its own", { fast_lane_us: "1000000" }, { isolate: true }],
+])("a model %s always runs there", async (_, raw, options) => {
+  const host = await start(raw, options);
+  const all = [];
+  for (let run = 0; run < 100; run++) all.push((await predict(host, run)).isHere);
+  expect(all).not.toContain(true);
+});
