@@ -94,8 +94,8 @@ export interface Lease {
   infer(request: InferRequest): Promise<InferResponse>;
   /** Starts the record of a request in its protocol's own form, to be called before it runs; absent = it is not recorded. */
   readonly recordAs?: (kind: RecordedKind, request: RecordedMessage) => Recording | undefined;
-  /** Inputs for a first request; absent where another server has the version. */
-  readonly exampleInputs?: () => Promise<ExampleInputs>;
+  /** Inputs for a first request, undefined for a model that no request can run; absent where another server has the version. */
+  readonly exampleInputs?: () => Promise<ExampleInputs | undefined>;
   /** Lets the version be unloaded; must be called once the request is over, whatever its result. */
   release(): void;
 }

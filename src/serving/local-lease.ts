@@ -35,7 +35,7 @@ export class LocalLease implements Lease {
     servable.leases.take();
   }
 
-  exampleInputs(): Promise<ExampleInputs> {
+  exampleInputs(): Promise<ExampleInputs | undefined> {
     return this.#servable.exampleInputs();
   }
 

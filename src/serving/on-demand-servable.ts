@@ -140,7 +140,7 @@ export class OnDemandServable implements Servable, Unloadable {
     return { requests: this.requests.statistics(), loadMs, isBatched, ...(await this.#past.sumWith(this.#loaded)) };
   }
 
-  async exampleInputs(): Promise<ExampleInputs> {
+  async exampleInputs(): Promise<ExampleInputs | undefined> {
     if (this.#loaded !== undefined) return this.#loaded.exampleInputs();
     return findExampleInputs(undefined, this.signatures[defaultSignatureName(this.signatures)] ?? {});
   }

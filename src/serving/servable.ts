@@ -45,8 +45,8 @@ export interface Servable {
   isReady(): boolean;
   /** Times and counts of its requests, and of the runs of all its models, until now. */
   statistics(): Promise<ServableStatistics>;
-  /** Inputs for a first request. Without hooks, they are those with which the first model runs. */
-  exampleInputs(): Promise<ExampleInputs>;
+  /** Inputs for a first request; undefined for a model that no request can run. Without hooks, they are those with which the first model runs. */
+  exampleInputs(): Promise<ExampleInputs | undefined>;
   /** Replaces the hooks by their file as it is now; throws, and keeps the old ones, when the new ones fail. */
   reload(): Promise<void>;
   /** The files to watch for a reload; empty where there are none. */
@@ -134,6 +134,8 @@ export function createServable(
     }),
     exampleInputs: () => {
       const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};
+      // Its values are such as no request carries.
+      if (signature.inputs?.length === 0 || signature.outputs?.length === 0) return Promise.resolve(undefined);
       return findExampleInputs(hasHooks ? undefined : hosts[0]?.handle, signature);
     },
     sources: () => runner.sources ?? [],

@@ -30,12 +30,13 @@ function toysIn(folder: string, options?: Readonly<Record<string, string>>): Toy
   });
 }
 
-/** The answer to the line that is shown for a model; undefined for a model that does not load, which other tests are about, and for a line that is not curl's. */
+/** The answer to the line that is shown for a model; undefined for a model that does not load, which other tests are about, for one that no request can run, and for a line that is not curl's. */
 async function askAsShown(driver: string, [, path, options = {}]: Toy): Promise<string | undefined> {
   const server = await createServer({ stages: [{ driver, path, options }], http: {} }).catch(() => undefined);
   if (server === undefined) return undefined;
   try {
-    const { inputs = [] } = (await server.exampleInputs()) ?? {};
+    const { inputs } = (await server.exampleInputs()) ?? {};
+    if (inputs === undefined) return undefined;
     const { grpcAddress, httpUrl = "" } = server;
     const line = exampleRequest({ name: "default", inputs, grpcAddress, httpUrl });
     if (line.startsWith("npx")) return undefined;
