@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 import { Client, credentials } from "@grpc/grpc-js";
-import { probePort } from "../src/cli/addresses/probe-port.ts";
 import { PREDICT_PATH } from "../src/protocols/tensorflow-serving/grpc-service.ts";
 import { predictMessage } from "../test/faults/fault-server.ts";
+import { freePort } from "../test/helpers/free-port.ts";
 import { tlsPath } from "../test/helpers/tls-fixture.ts";
 
 /** Two instances behind HAProxy and nginx, as examples/proxies has them, are restarted one after the other under load. */
@@ -41,7 +41,7 @@ function start(program: string, args: readonly string[]): ChildProcess {
 }
 
 async function freePorts(): Promise<Ports> {
-  return { grpc: await probePort(HOST, 0, "port"), http: await probePort(HOST, 0, "httpPort") };
+  return { grpc: await freePort(), http: await freePort() };
 }
 
 /** Resolves with an instance that is ready. */

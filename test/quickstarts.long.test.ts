@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { text as readText } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { findPython } from "./helpers/find-python.ts";
+import { freePort } from "./helpers/free-port.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
 
 /** A section of the page: files to save, the command that starts the server, a request and its answer. */
@@ -45,9 +46,9 @@ test.each(SECTIONS)("%s: the new command answers the old request", async (_, { f
   const python = files["hook.py"] && ` -o python=${findPython("A hook file in Python", ["numpy"])}`;
   const http = ports.get("9001");
   const flags = http === undefined ? "" : ` --http-port ${http} --port ${await freePort()}`;
-  start(folder, onPorts(command).trim() + (python ?? "") + flags);
+  const ended = start(folder, onPorts(command).trim() + (python ?? "") + flags);
   const { origin } = new URL(/http:\S+/.exec(onPorts(request))?.[0] as string);
-  await expect.poll(() => isReady(origin), { timeout: 30_000 }).toBe(true);
+  await Promise.race([expect.poll(() => isReady(origin), { timeout: 50_000 }).toBe(true), ended]);
   const text = execFileSync("sh", ["-c", `${onPorts(request).trim()} --silent --show-error`], { encoding: "utf8" });
   expect(JSON.parse(text)).toEqual(answer);
 });
@@ -68,11 +69,17 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-function start(cwd: string, command: string): void {
+/** Starts the command; rejects with what it printed when it ends before the test. */
+function start(cwd: string, command: string): Promise<never> {
   const program = `exec "${process.execPath}" "${resolve("bin/kserving.cjs")}"`;
   const env = { ...process.env, KSERVING_HOST: "127.0.0.1", KSERVING_SHUTDOWN_DELAY: "0" };
-  const child = spawn("sh", ["-c", command.replace(/^kserving/, program)], { cwd, env, stdio: "ignore" });
+  const child = spawn("sh", ["-c", command.replace(/^kserving/, program)], {
+    cwd,
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   onTestFinished(() => void child.kill());
+  return readText(child.stderr).then((errors) => Promise.reject(new Error(`ended: ${errors}`)));
 }
 
 function isReady(origin: string): Promise<boolean> {
@@ -80,12 +87,4 @@ function isReady(origin: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((listening) => server.once("listening", listening));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
 }

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { exportJWK, generateKeyPair } from "jose";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
+import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind } from "./attack-row.ts";
 
 /** Issuer and audience of the tokens that a server with known users takes. */
@@ -85,12 +85,4 @@ function repositoryArguments(folder: string): string[] {
   const config = join(folder, "serving.json");
   writeFileSync(config, JSON.stringify({ models }));
   return ["--config", config];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

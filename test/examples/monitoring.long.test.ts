@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { hasPromtool } from "../helpers/find-promtool.ts";
+import { freePort } from "../helpers/free-port.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { readDashboardQueries } from "./dashboard-queries.ts";
@@ -40,14 +40,6 @@ async function startPrometheus(target: string) {
     if (status !== "success") throw new Error(`${query}: ${error}`);
     return data.result.map(({ value: [, value] }) => Number(value));
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 async function end(child: ChildProcess): Promise<void> {

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connect } from "../../grpc/byte-client.ts";
 import { oracle } from "../../grpc/oracle.ts";
+import { freePort } from "../../helpers/free-port.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runKserving, startKserving } from "../start-kserving.ts";
 
@@ -89,12 +89,3 @@ test("ovms prints its lines, and looks at its models again for programs on this 
   expect(stdout).not.toContain("Started gRPC server");
   expect(code).toBe(0);
 });
-
-/** A port that is free for now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
