@@ -1,14 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-
-const [HEAP, GARBAGE] = ["codec-host/collect-large-heap", "limits/young-garbage"].map(
-  (module) => new URL(`../../dist/${module}.js`, import.meta.url).href,
-);
+import { builtModule } from "../helpers/built-module.ts";
 
 /** True if V8 was asked to collect in a thread like ours, whose heap is large, of a process of its own. */
 function isAskedToCollect(before: string): boolean {
-  const inThread = `const large = new ArrayBuffer(1e8); import("${HEAP}").then((m) => m.collectLargeHeap()).then(() => large);`;
-  const script = `import("${GARBAGE}").then(({ permitCollections }) => {
+  const [heap, garbage] = ["codec-host/collect-large-heap", "limits/young-garbage"].map((module) =>
+    builtModule(`src/${module}.ts`),
+  );
+  const inThread = `const large = new ArrayBuffer(1e8); import("${heap}").then((m) => m.collectLargeHeap()).then(() => large);`;
+  const script = `import("${garbage}").then(({ permitCollections }) => {
     ${before}
     new (require("worker_threads").Worker)(${JSON.stringify(inThread)}, { eval: true });
   })`;

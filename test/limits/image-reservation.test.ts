@@ -6,6 +6,7 @@ import { ImageReservation, reserveImages } from "../../src/limits/image-reservat
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { threadMemory } from "../../src/limits/thread-memory.ts";
 import { decodeImage } from "../../src/media/decode-image.ts";
+import { builtModule } from "../helpers/built-module.ts";
 
 const MB = 1024 * 1024;
 
@@ -102,7 +103,7 @@ describe("reserveImages", () => {
   it("gets back what another thread held that was terminated", async () => {
     const code = `
       const { parentPort } = require("node:worker_threads");
-      import(${JSON.stringify(new URL("../../dist/limits/image-reservation.js", import.meta.url).href)})
+      import(${JSON.stringify(builtModule("src/limits/image-reservation.ts"))})
         .then(({ reserveImages }) => reserveImages(${90 * MB}))
         .then(() => parentPort.postMessage("reserved"));
       setInterval(() => {}, 1000);`;

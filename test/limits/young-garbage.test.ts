@@ -3,6 +3,7 @@ import { constants, PerformanceObserver } from "node:perf_hooks";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { countGarbage, permitCollections } from "../../src/limits/young-garbage.ts";
+import { builtModule } from "../helpers/built-module.ts";
 
 const MB = 1024 * 1024;
 
@@ -26,21 +27,22 @@ function forcedCollection(): Promise<number> {
   });
 }
 
-const MODULE = new URL("../../dist/limits/young-garbage.js", import.meta.url).href;
-
 /** Collections in a process of its own that makes a lot of garbage, in its main thread or in another one. */
-function collectionsOf(statements: string): number {
-  const script = `import("${MODULE}").then(({ countGarbage, permitCollections }) => { ${statements} })`;
+function collectionsOf(module: string, statements: string): number {
+  const script = `import("${module}").then(({ countGarbage, permitCollections }) => { ${statements} })`;
   const { stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
   return stdout.split("(testing)").length - 1 || stdout.split("testing").length - 1;
 }
 
 test("an embedder's process is not asked to collect, nor are its threads", () => {
+  const module = builtModule("src/limits/young-garbage.ts");
   const make = "countGarbage(1e9);";
-  const inThread = `new (require("worker_threads").Worker)('import("${MODULE}").then((m) => m.countGarbage(1e9))', { eval: true });`;
-  expect([collectionsOf(make), collectionsOf(inThread)]).toEqual([0, 0]);
-  expect([collectionsOf(`permitCollections(); ${make}`), collectionsOf(`permitCollections(); ${inThread}`)]).toEqual([
-    1, 1,
+  const inThread = `new (require("worker_threads").Worker)('import("${module}").then((m) => m.countGarbage(1e9))', { eval: true });`;
+  const collections = [make, inThread].map((statements) => collectionsOf(module, statements));
+  const permitted = [make, inThread].map((statements) => collectionsOf(module, `permitCollections(); ${statements}`));
+  expect([collections, permitted]).toEqual([
+    [0, 0],
+    [1, 1],
   ]);
 });
 

@@ -1,10 +1,10 @@
 // Run by unreadable-models.test.ts: serves the folder that it is given, then looks at it again as a user who may not read all of it.
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createSilentLogger } from "../../dist/observability/logger.js";
-import { RepositorySource } from "../../dist/server/repository-source.js";
-import { openServer } from "../../dist/server/server.js";
-import { withDefaults } from "../../dist/server/server-options.js";
+import { createSilentLogger } from "../../src/observability/logger.ts";
+import { RepositorySource } from "../../src/server/repository-source.ts";
+import { openServer } from "../../src/server/server.ts";
+import { withDefaults } from "../../src/server/server-options.ts";
 
 const [folder, locked] = process.argv.slice(2);
 const CONFIG = 'backend: "null"';

@@ -15,7 +15,13 @@ test("models that may not be read are refused by name with that reason, and the 
   const folder = tempFolder({ "good/config.pbtxt": 'backend: "null"', "good/1/.keep": "" });
   chmodSync(folder, 0o755);
   onTestFinished(() => Object.entries(LOCKED).forEach((each) => void chmodSync(join(folder, ...each), 0o755)));
-  const { stdout } = await promisify(execFile)(process.execPath, [CHILD, folder, JSON.stringify(LOCKED)]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    "--import",
+    "tsx",
+    CHILD,
+    folder,
+    JSON.stringify(LOCKED),
+  ]);
   const { uid, status, states } = JSON.parse(stdout);
   expect([uid === 0, status]).toEqual([false, 200]);
   const refused = (path: string) => [

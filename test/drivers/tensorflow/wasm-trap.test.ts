@@ -9,7 +9,7 @@ const TRAP = [0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 7, 5, 
 /** Returns its inputs, and traps in WebAssembly for -1. */
 const DRIVER = `
 import { defineDriver } from "kserving";
-import { noteTrap, refuseAfterTrap } from ${JSON.stringify(resolve("dist/drivers/tensorflow/wasm-trap.js"))};
+import { noteTrap, refuseAfterTrap } from ${JSON.stringify(resolve("src/drivers/tensorflow/wasm-trap.ts"))};
 const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Uint8Array.from(${JSON.stringify(TRAP)})));
 export default defineDriver({
   name: "trapping",
