@@ -9,7 +9,7 @@ import { kserve } from "../src/protocols/kserve/kserve.ts";
 import { interop } from "../test/grpc/interop/interop-service.ts";
 import { ScriptedService } from "../test/grpc/scripted-service.ts";
 
-/** Programs that nobody here wrote against our gRPC transport. They are built with Go, once, into .cache/go. */
+/** Programs of other projects against our gRPC transport. They are built with Go, once, into .cache/go. */
 const PROGRAMS = {
   client: "google.golang.org/grpc/interop/client@v1.85.0",
   "grpc-health-probe": "github.com/grpc-ecosystem/grpc-health-probe@v0.4.61",

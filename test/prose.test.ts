@@ -26,6 +26,21 @@ test("a file of src/ has at most 300 lines", () => {
   expect(lengths.filter(([, lines]) => lines > 300)).toEqual([]);
 });
 
+/** Words that readers stumble over: again, the caller, no client, hangs, next to. */
+const UNUSUAL = /\b(?:anew|[Nn]obody|[Ss]omebody|[Ww]hoever|st(?:ands?|ood|anding) still)\b/g;
+
+test("sources and documents have the usual words", () => {
+  const files = [
+    ...filesOf(".ts", "src"),
+    ...filesOf(".tsx", "src"),
+    ...DOCS.filter((file) => file !== "CHANGELOG.md"),
+  ];
+  const found = files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(UNUSUAL)].map(([word]) => `${file}: ${word}`),
+  );
+  expect(found).toEqual([]);
+});
+
 test("docs are wrapped at 120 columns, but for tables, code, and words that are longer", () => {
   const tooWide = DOCS.flatMap((file) =>
     proseOf(file)

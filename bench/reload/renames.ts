@@ -8,7 +8,7 @@ import { addVersion, withFolder } from "./version-folder.ts";
 const COUNT = 10;
 const WINDOW_MS = 10_000;
 
-/** Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are renamed, all of which are loaded anew. */
+/** Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are renamed, all of which are loaded again. */
 export function measureRenames(): Promise<void> {
   return withFolder(async (folder) => {
     const models = Array.from({ length: COUNT }, (_, index) => join(folder, `m${index}`));

@@ -27,7 +27,7 @@ export class Refused extends Error {
 /** One way to ask; throws {@link Refused}. */
 export type Ask = (number: number, size: number) => Promise<NumberedAnswer>;
 
-/** Makes a hook thread end (1) or stand still (2); never answered. */
+/** Makes a hook thread end (1) or hang (2); never answered. */
 export type Command = 1 | 2;
 
 /** All ways to ask one server. */

@@ -52,7 +52,7 @@ export class SoakRun {
     this.#loops = Array.from({ length: LOOPS }, (_, index) => this.#loop(index * 7));
   }
 
-  /** Makes the thread that gets this request end, or stand still. */
+  /** Makes the thread that gets this request end, or hang. */
   kill(command: Command): void {
     const number = this.#numbers.next();
     this.#killers.add(number);
@@ -79,7 +79,7 @@ export class SoakRun {
     await Promise.all(this.#loops);
   }
 
-  /** Counts, and begins anew. */
+  /** Counts, and begins again. */
   report(): SoakCounts {
     const refused = this.#refused;
     const places = this.#started.find(

@@ -24,7 +24,7 @@ export class Cluster {
     this.namespaces = namespaces;
   }
 
-  /** Starts all parts in `folder`, which is made anew, and waits until the node is ready. */
+  /** Starts all parts in `folder`, which is emptied before, and waits until the node is ready. */
   static async start(folder: string, programs: ClusterPrograms): Promise<Cluster> {
     const place = clusterPlace(folder);
     removeControlGroups();

@@ -1,4 +1,4 @@
-/** A server of a cloud's interface that nobody here wrote. */
+/** A server of a cloud's interface, of another project. */
 export interface RealServer {
   readonly port: number;
   readonly version: string;

@@ -14,7 +14,7 @@ export interface AccessOptions {
   readonly allowControl?: ControlAccess;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default none. */
   readonly corsOrigins?: readonly string[];
-  /** Finds out who calls. Default: nobody needs a name. */
+  /** Finds out who calls. Default: no caller needs a name. */
   readonly authentication?: Authentication | undefined;
   /** By what calls of the server's own page are known. Default: there is no page. */
   readonly pageToken?: PageToken | undefined;
@@ -45,7 +45,7 @@ export class AccessPolicy {
     this.#origins = new CorsOrigins(corsOrigins);
   }
 
-  /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined where nobody needs a name. */
+  /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined where no caller needs a name. */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> | undefined {
     this.#assertHere(kind);
     return this.#authentication?.enter(kind, caller);
@@ -76,7 +76,7 @@ export class AccessPolicy {
 
   /**
    * True for a call of the server's own page. A page of a name that its owner points at this server (DNS rebinding) can read the token too: where
-   * nobody needs credentials, which it lacks, the page has to be that of an address or of this machine's name.
+   * no caller needs credentials, which it lacks, the page has to be that of an address or of this machine's name.
    */
   #isOwnPage(caller: Caller): boolean {
     const { pageToken } = this.#options;

@@ -11,7 +11,7 @@ export class CallScope {
   readonly #identity: Identity | undefined;
   readonly #rules: AccessRules;
   readonly #kind: CallKind;
-  /** The models that the call has named, where nobody knows whose it is: those it may hear of. */
+  /** The models that an anonymous call has named: those that it may know of. */
   readonly #named = new Set<string>();
 
   constructor(kind: CallKind, rules: AccessRules, identity: Identity | undefined) {
@@ -37,7 +37,7 @@ export class CallScope {
     return this.#rules.isOpen(this.#kind) || this.#modelsFor(this.#kind)?.isEvery === true;
   }
 
-  /** Checks that the call may hear of a model. */
+  /** Checks that the call may know of a model. */
   knows(model: string): boolean {
     if (this.#identity === undefined) return this.isWhole || this.#named.has(model);
     return this.isWhole || this.#modelsFor(this.#kind)?.matches(model) === true;

@@ -6,7 +6,7 @@ export interface Caller {
   readonly host: string | undefined;
   /** HTTP headers or gRPC metadata, names in lower case. */
   readonly headers: Readonly<Record<string, unknown>>;
-  /** Name by which the caller has authenticated; absent where nobody has. */
+  /** Name by which the caller has authenticated; absent for an anonymous caller. */
   readonly user?: string;
   /** The connection, which may have a client's certificate. */
   readonly connection?: object | undefined;

@@ -55,8 +55,8 @@ const ROOM_UNIT = 128 * 1024;
 
 /**
  * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the same time. What its
- * arguments view is copied when their turn comes, and no more of it is done than is taken. The job gets room to write in; whoever
- * has sent a part should return its memory.
+ * arguments view is copied when their turn comes, and no more of it is done than is taken. The job gets room to write in; the sender
+ * of a part should return its memory.
  */
 export function encodeInParts<Args extends readonly unknown[]>(
   job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,

@@ -13,7 +13,7 @@ export interface Answer {
   readonly ms?: number;
 }
 
-/** One output of a target beside that of the reference. */
+/** One output of a target next to that of the reference. */
 export interface Compared {
   readonly target: string;
   readonly output: string;
@@ -39,7 +39,7 @@ export async function answerOf(target: Target, inputs: Values, runs: number): Pr
   return { name, ...(runtime !== undefined && { runtime }), outputs, ...(ms !== undefined && { ms }) };
 }
 
-/** Every output of the other answers beside that of the first. */
+/** Every output of the other answers next to that of the first. */
 export function compareAnswers(
   [reference, ...others]: readonly [Answer, ...Answer[]],
   tolerances: Tolerances,

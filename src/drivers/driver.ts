@@ -133,7 +133,7 @@ export interface Model {
    * `inline` drivers only.
    */
   isReady?(): boolean;
-  /** Numbers of the processes that it runs in now, whose memory is told. Called for `inline` drivers only. */
+  /** Numbers of the processes that it runs in now, whose memory is reported. Called for `inline` drivers only. */
   processIds?(): readonly number[];
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;

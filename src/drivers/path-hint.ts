@@ -5,7 +5,7 @@ import { extname } from "node:path";
 const HEAD_BYTES = 4096;
 
 /**
- * The next step for a file that no driver recognises by its name: the file beside it that is the model, or the driver of what it
+ * The next step for a file that no driver recognises by its name: the file next to it that is the model, or the driver of what it
  * looks like, as a sentence. Empty where there is none.
  */
 export function pathHint(path: string): string {

@@ -40,7 +40,7 @@ export function kserveFiles(deployment: Deployment, isRemote: (path: string) => 
   };
 }
 
-/** Name of the model's image, beside that of the runtime. */
+/** Name of the model's image; the runtime has one of its own. */
 export function modelImage(image: string): string {
   return image.replace(/(:[^/:]*)?$/, (tag) => `-model${tag}`);
 }
@@ -72,7 +72,7 @@ function runtime(deployment: Deployment, model: DeployedModel): object {
   };
 }
 
-/** A name that the runtime and the service share; KServe gives it to nobody. */
+/** A name that the runtime and the service share; KServe itself does not use it. */
 function formatOf({ driver }: DeployedModel, [found = "model"]: readonly string[]): string {
   return driver ?? found;
 }

@@ -49,7 +49,7 @@ function packLines({ name = "model", path }: DeployedModel): readonly string[] {
   ];
 }
 
-/** A model's file with those beside it whose names begin alike, such as weights. */
+/** A model's file with those next to it whose names begin alike, such as weights. */
 function stemPattern(path: string): string {
   const stem = path.replace(/\.[^./]+$/, "");
   return `${quoted(stem)}*`;

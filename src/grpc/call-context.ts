@@ -24,7 +24,7 @@ export interface CallContext {
   readonly policy: AccessPolicy;
   /** Limits of each client; undefined = there are none. */
   readonly clients: ClientGate | undefined;
-  /** Is told of each call that is over. */
+  /** Is notified of each call that is over. */
   readonly observer: RequestObserver;
   readonly log: Logger;
 }

@@ -149,7 +149,7 @@ export abstract class GrpcCall extends ListMember {
     this.stream.resume();
   }
 
-  /** Hooks and models are not told the password. */
+  /** Answers the call without its password, which hooks and models must not see. */
   async #answerFor(scope: CallScope, info: CallInfo, encoding: CallEncoding): Promise<void> {
     info.record.user = scope.user;
     delete (info.metadata as Record<string, string>).authorization;

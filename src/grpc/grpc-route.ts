@@ -75,7 +75,7 @@ export interface GrpcProtocolOptions {
   readonly requireModelSpec: boolean;
   /** Counts the messages of streams. */
   readonly observer: RequestObserver;
-  /** Records traces; absent = nobody does. */
+  /** Records traces; absent = there are none. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
 }

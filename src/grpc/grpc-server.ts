@@ -72,11 +72,11 @@ export interface GrpcServerOptions {
   readonly addressOf?: AccessLogOptions["addressOf"];
   /** Tells clients the times of their requests, in a trailer `server-timing`. Default false. */
   readonly serverTiming?: boolean;
-  /** Records traces of the calls. Default: nobody does. */
+  /** Records traces of the calls. Default: there are none. */
   readonly tracer?: RequestTracer | undefined;
-  /** Keeps the last requests for people to see. Default: nobody does. */
+  /** Keeps the last requests for the page. Default: none are kept. */
   readonly recent?: RecentRequests | undefined;
-  /** Counts the calls. Default: nobody does. */
+  /** Counts the calls. Default: they are not counted. */
   readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
 }

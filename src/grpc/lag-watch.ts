@@ -20,7 +20,7 @@ interface Seen {
 }
 
 /**
- * Ends connections that keep the thread busy with frames of which Node tells nothing, such as headers that it refuses or
+ * Ends connections that keep the thread busy with frames of which Node reports nothing, such as headers that it refuses or
  * ignores: there is no event at which such a connection could be paused. Watches those that had many silent bytes when the
  * thread was late, and ends those that have them when it is late again.
  */

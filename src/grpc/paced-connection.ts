@@ -31,7 +31,7 @@ export class PacedConnection {
   readonly #handle: ReadHandle | undefined;
   readonly #use = new TurnUse();
   readonly #waiting: WaitingCall[] = [];
-  /** Pieces of data and calls that it was told of. */
+  /** Pieces of data and calls that it was notified of. */
   #events = 0;
   #isPaused = false;
   /** True when it is no longer read and starts no calls. */
@@ -65,7 +65,7 @@ export class PacedConnection {
     turns.wait(this.#use, () => this.#goOn());
   }
 
-  /** Bytes that were received beyond those of the frames of which Node told: calls, and pieces of their messages. Falls where frames were smaller. */
+  /** Bytes that were received beyond those of the frames that Node reported: calls, and pieces of their messages. Falls where frames were smaller. */
   get silentBytes(): number {
     if (this.#session.destroyed) return 0;
     return (this.#session.socket?.bytesRead ?? 0) - this.#events * MAX_FRAME_BYTES;

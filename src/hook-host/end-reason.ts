@@ -54,7 +54,7 @@ export function malformedReason(file: string, phase: ThreadPhase, cause: Error):
 export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
   return new ServingError(
     codeFor(phase),
-    `${file} stood still for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there a loop without end? Wait asynchronously for what takes long, or raise --hook-stall.`,
+    `${file} blocked its thread for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.`,
   );
 }
 

@@ -22,7 +22,7 @@ export interface PlainLimits {
 export interface CallLimits extends PlainLimits {
   /** Aborts when the client leaves or its deadline passes. */
   readonly signal: CancelSignal;
-  /** Takes down the parts of the request; absent = nobody wants to know them. */
+  /** Records the times of the request's parts; absent = they are not wanted. */
   readonly timeline?: Timeline | undefined;
 }
 

@@ -33,7 +33,7 @@ export async function compress(
 /** Compresses bytes while they arrive; takes no more of them than its reader does. Fails as they fail. */
 export function compressStream(parts: AsyncIterable<Uint8Array>, how: Compression): AsyncIterable<Uint8Array> {
   const stream = COMPRESSORS[how]({ chunkSize: CHUNK_BYTES });
-  // The reader is told of an error.
+  // The reader gets the error.
   pipeline(Readable.from(parts), stream, () => {});
   return stream;
 }

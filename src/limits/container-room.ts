@@ -14,7 +14,7 @@ class ContainerRoom {
   /** Bytes that requests held when the free memory was read. */
   #heldBytes = 0;
 
-  /** Free memory when it was last read, in bytes; infinite where there is no limit, or nobody reads it. */
+  /** Free memory when it was last read, in bytes; infinite where there is no limit, or it is not read. */
   get freeBytes(): number {
     return this.#freeBytes;
   }

@@ -14,13 +14,13 @@ export function borrowMemory(bytes: number): ArrayBuffer {
   return memory;
 }
 
-/** Makes memory that nobody else uses as if it had been borrowed: what comes back from another thread is not the same object. */
+/** Marks memory without other users as borrowed: what another thread returns is a new object. */
 export function lendMemory(memory: ArrayBufferLike): void {
   if (isPooled(memory.byteLength)) lent.add(memory);
 }
 
 /**
- * Takes memory back, if it was borrowed: it is detached, so that whoever still views it sees nothing, and not the next request's
+ * Takes memory back, if it was borrowed: it is detached, so that views of it become empty, and do not show the next request's
  * content. Any other memory is left as it is.
  */
 export function returnMemory(memory: ArrayBufferLike): void {

@@ -7,7 +7,7 @@ import { attempts } from "./example-attempts.ts";
 import { filledTensor } from "./filled-tensor.ts";
 import type { ModelHandle } from "./model-handle.ts";
 
-/** After so many milliseconds no other try begins, and the last one is given up. */
+/** Milliseconds after which no other try begins, and the last one is given up. */
 const BUDGET_MS = 2000;
 /** Time in which a run ends that heeds its deadline. */
 const GRACE_MS = 500;
@@ -17,8 +17,8 @@ const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3],
 const MAX_ELEMENTS = 1 << 22;
 
 /**
- * Finds inputs on which a model runs, for the example that people are shown. Sizes that the model leaves open are tried; a model whose runs leave
- * something behind is not run, nor is one that is absent. Takes a few seconds at most, whatever the model does. Never throws: what a failed try says concerns nobody.
+ * Finds inputs on which a model runs, for the example that users are shown. Sizes that the model leaves open are tried; a model whose runs leave
+ * something behind is not run, nor is one that is absent. Takes a few seconds at most, whatever the model does. Never throws: the reason of a failed try is dropped.
  */
 export async function findExampleInputs(
   model: ModelHandle | undefined,

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { TurnUse, turns } from "../limits/turns.ts";
 import { receiveInto } from "./receive-into.ts";
 
-/** Buffer for bytes that nobody reads; all sockets share it. */
+/** Buffer for discarded bytes; all sockets share it. */
 const WASTE = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Reads and discards what a connection still receives, in turns with the work of other connections. */

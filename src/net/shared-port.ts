@@ -56,7 +56,7 @@ export async function listenShared(place: ListenPlace, users: SharedPortUsers): 
   const bound = await listen(server, place, users.connections);
   const close = (graceMs = 0) => {
     server.close();
-    // Nobody else knows of them.
+    // Neither transport knows of them.
     destroyAfter(unknown, graceMs);
   };
   return { ...bound, close };

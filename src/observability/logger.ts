@@ -7,7 +7,7 @@ import type { LogLevel } from "./log-level.ts";
 import type { LogOutput } from "./log-output.ts";
 import { surviveOutputErrors } from "./output-errors.ts";
 
-/** Writes one event: a message, with fields beside it. */
+/** Writes one event: a message and its fields. */
 type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;
 
 /** The log of every part of the server, every driver and every hook. */

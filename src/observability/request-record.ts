@@ -40,7 +40,7 @@ export class RequestRecord {
   /** As the client named it, until it is resolved; empty = not known. */
   model = "";
   version: bigint | undefined;
-  /** Address of the client; empty = not known, or nobody wants to know. */
+  /** Address of the client; empty = not known, or not needed. */
   client = "";
   /** Messages of a stream, each of which has a record of its own; absent = it is not a stream. */
   messages: number | undefined;
@@ -48,9 +48,9 @@ export class RequestRecord {
   failedWith: ErrorCode | undefined;
   /** The route that answers; undefined = none does, or it is not known yet. */
   route: RouteName | undefined;
-  /** Name of who sends it; empty = nobody needs one. */
+  /** Name of the user who sends it; empty = no name is needed. */
   user = "";
-  /** Takes down the parts of the request in hooks and models; undefined = nobody wants to know them. */
+  /** Records the parts of the request in hooks and models; undefined = they are not wanted. */
   timeline: Timeline | undefined;
   /** True where the answer has the times. */
   sendsTimes = false;

@@ -14,7 +14,7 @@ export interface PlainTimeline {
 /** Intervals of one request that are kept; a hook may ask models as often as it likes. */
 const MAX_INTERVALS = 512;
 
-/** Takes down the parts of one request as they happen, where somebody wants to know them. */
+/** Records the parts of one request as they happen, where their times are wanted. */
 export class Timeline {
   /** The span that its parts belong to; absent = they are not traced. */
   readonly span: SpanContext | undefined;

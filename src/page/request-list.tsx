@@ -8,7 +8,7 @@ export function RequestList() {
   return (
     <section aria-labelledby="requests">
       <h3 id="requests">Last requests</h3>
-      <p class="facts">Requests to models are kept while somebody looks here, 100 at most.</p>
+      <p class="facts">Requests to models are kept while this page is open, 100 at most.</p>
       {requests.length === 0 && <p>There was none since this part of the page was opened.</p>}
       {requests.map((request) => (
         <details key={`${request.id} ${request.at}`} class="request">

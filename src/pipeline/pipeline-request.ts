@@ -19,7 +19,7 @@ export interface PipelineRequest {
 /** Name of the only tensor of a request with a {@link RawHead}, and of its answer: the body's bytes. */
 export const RAW_BODY = "body";
 
-/** A call of a function of a hook file, with what it is told besides the body. */
+/** A call of a function of a hook file, with what it gets besides the body. */
 export interface RawHead {
   /** Its name: `POST /score`. */
   readonly entry: string;

@@ -79,7 +79,7 @@ async function arrivedTogether(request: IncomingMessage): Promise<void> {
   if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Hooks and models are not told the password. */
+/** The request without its password, which hooks and models must not see. */
 function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandler): ReturnType<RouteHandler> {
   delete exchange.request.headers.authorization;
   exchange.record.user = scope.user;

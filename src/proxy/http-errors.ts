@@ -29,7 +29,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Status and body of the answer to an error, for handlers that are told of it. */
+/** Status and body of the answer to an error, for handlers that need them. */
 export function toErrorAnswer(reason: unknown): { readonly status: number; readonly body: Buffer } {
   const { status, message } = reason instanceof HttpError ? reason : toHttpError(ServingError.from(reason));
   return { status, body: errorBody(message) };

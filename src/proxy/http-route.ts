@@ -38,7 +38,7 @@ export interface HttpDependencies {
   readonly kserveRoutes?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
-  /** Records traces; absent = nobody does. */
+  /** Records traces; absent = there are none. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;
 }

@@ -62,11 +62,11 @@ export interface HttpServerOptions {
   readonly addressOf?: AccessLogOptions["addressOf"];
   /** Tells clients the times of their requests, in a header `Server-Timing`. Default false. */
   readonly serverTiming?: boolean;
-  /** Records traces of the requests. Default: nobody does. */
+  /** Records traces of the requests. Default: there are none. */
   readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
   readonly metrics?: RequestMetrics;
-  /** Port of gRPC, for handlers that are told of it. */
+  /** Port of gRPC, for handlers that need it. */
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
   readonly platform?: PlatformModels | undefined;

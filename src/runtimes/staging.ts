@@ -14,7 +14,7 @@ export interface StagedFolder {
 }
 
 /**
- * Makes a folder, complete or not at all: it is filled beside its place, under a name that begins with a dot, and then renamed. False where one of that
+ * Makes a folder, complete or not at all: it is filled next to its place, under a name that begins with a dot, and then renamed. False where one of that
  * name is there and stays, perhaps since another process was faster. Throws disk errors with what to do.
  */
 export async function stageFolder({ parent, fill, replace }: StagedFolder): Promise<boolean> {

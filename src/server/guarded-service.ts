@@ -19,7 +19,7 @@ import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";
 
 /**
- * A service for calls whose callers have names: each finds the models that it may name, and hears of no others. A call that was not let in by
+ * A service for calls whose callers have names: each finds the models that it may name, and no others. A call that was not let in by
  * its transport finds nothing.
  */
 export class GuardedService implements Required<InferenceService> {
@@ -108,14 +108,14 @@ export class GuardedService implements Required<InferenceService> {
   }
 }
 
-/** The scope of the call that asks; without one nobody knows who does. */
+/** The scope of the present call; throws `unauthenticated` where there is none. */
 function requireScope(): CallScope {
   const scope = currentScope();
   if (scope !== undefined) return scope;
   throw new ServingError("unauthenticated", "The call was not authenticated.");
 }
 
-/** Those of the models that the call may hear of. */
+/** Those of the models that the call may know of. */
 function known<One extends { readonly model: string }>(all: readonly One[]): readonly One[] {
   const scope = requireScope();
   return scope.isWhole ? all : all.filter(({ model }) => scope.knows(model));

@@ -32,7 +32,7 @@ export async function overrideFiles(
   }
 }
 
-/** Describes a model anew whose own files are loaded; throws `invalid_argument` for what cannot be taken. */
+/** Describes a model again whose own files are loaded; throws `invalid_argument` for what cannot be taken. */
 export async function overrideConfig(base: ModelConfig, json: string, load: LoadOptions): Promise<OverriddenModel> {
   const { name, path } = base;
   if (path === undefined) {

@@ -5,7 +5,7 @@ import type { ModelSource } from "./model-source.ts";
 import { toWarmUp } from "./named-model.ts";
 import type { ServerChoices } from "./server-options.ts";
 
-/** The one pipeline that a server is given as stages: version 1, whose files are read anew by each load. */
+/** The one pipeline that a server is given as stages: version 1, whose files are read again by each load. */
 export class PipelineSource implements ModelSource {
   readonly #choices: ServerChoices;
 

@@ -95,7 +95,7 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
     [cutOff] = await Promise.all([emptied, ended]);
     if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
     // A run that its client has left may still go on, and cannot be stopped.
-    // The try of an example, whose run nobody needs, is not waited for at all.
+    // The trial run of an example, which no client needs, is not waited for at all.
     const waitMs = (await example)?.stillRuns ? 0 : drainTimeoutMs - (performance.now() - started);
     const leftMs = Math.max(MIN_UNLOAD_MS, waitMs);
     if (!(await settlesWithin(closeModels(), leftMs))) throw stillRunning(leftMs);

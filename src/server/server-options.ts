@@ -73,7 +73,7 @@ export interface ServerOptions {
   readonly ui?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
   readonly allowControl?: ControlAccess;
-  /** Files that say who may call; the default is that nobody needs a name. They are read again when they change. */
+  /** Files that say who may call; by default no caller needs a name. They are read again when they change. */
   readonly auth?: AuthenticationOptions;
   /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
   readonly corsOrigins?: readonly string[];
@@ -105,11 +105,11 @@ export interface ServerOptions {
   readonly isolate?: boolean;
   /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
   readonly threads?: number;
-  /** After which a hook's pending promise fails its request; 0 = never. Default 60 s. */
+  /** Time after which a hook's pending promise fails its request; 0 = never. Default 60 s. */
   readonly hookTimeoutMs?: number;
-  /** After which a hook thread whose event loop stands still is replaced; 0 = never. Default 10 s. */
+  /** Time after which a hook thread whose event loop hangs is replaced; 0 = never. Default 10 s. */
   readonly hookStallMs?: number;
-  /** After which a model thread whose event loop stands still is replaced; 0 = never. Default 60 s. */
+  /** Time after which a model thread whose event loop hangs is replaced; 0 = never. Default 60 s. */
   readonly modelStallMs?: number;
   /** Lets small models share threads, as soon as there are more of them than cores. Default true. */
   readonly shareThreads?: boolean;
@@ -150,7 +150,7 @@ export interface ServerOptions {
   readonly maxQueue?: number;
   /** Bytes of the requests under way at most. Default 512 MB. */
   readonly maxQueueBytes?: number;
-  /** After which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
+  /** Time after which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
   readonly requestTimeoutMs?: number;
   /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
   readonly sendTimeoutMs?: number;

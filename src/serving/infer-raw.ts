@@ -16,7 +16,7 @@ export interface RawResponse extends Pick<InferResponse, "metadata"> {
   readonly body: Uint8Array;
 }
 
-/** Headers that a hook is not told. */
+/** Headers that a hook does not get. */
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie"]);
 
 /** Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` where the hooks have no such function. */

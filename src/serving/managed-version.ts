@@ -17,11 +17,11 @@ import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
 import { VersionTarget } from "./version-target.ts";
 
-/** One version of a model, which is loaded, loaded anew and unloaded, one change at a time. */
+/** One version of a model, which is loaded, reloaded and unloaded, one change at a time. */
 export class ManagedVersion {
   readonly model: string;
   readonly version: bigint;
-  /** Its model's. */
+  /** The queue of its model. */
   readonly queue: ModelQueue;
   readonly #on: VersionContext<ManagedVersion>;
   readonly #policy: VersionContext<ManagedVersion>["policy"];
@@ -87,7 +87,7 @@ export class ManagedVersion {
     return this.#failure;
   }
 
-  /** True once what was last asked for is so, or has failed at least once. */
+  /** True once its last target is reached, or has failed at least once. */
   get isSettled(): boolean {
     return this.#pursuit.target.isSettled;
   }
@@ -102,7 +102,7 @@ export class ManagedVersion {
     void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
-  /** Loads these files anew, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
+  /** Loads these files again, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
   reload(aspired: AspiredVersion): Promise<void> {
     return this.#pursuit.aim(new VersionTarget(aspired));
   }

@@ -51,7 +51,7 @@ export class OnDemandServable implements Servable, Unloadable {
   #loadedAt = performance.now();
   readonly #loading = new SharedLoad<Servable>();
   #unloading: Promise<void> = Promise.resolve();
-  /** Of what has been unloaded. */
+  /** Statistics of what has been unloaded. */
   readonly #past = new PastStatistics();
   readonly #idleTimer: IdleTimer;
 

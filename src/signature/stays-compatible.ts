@@ -1,8 +1,8 @@
 import type { Dimension, Signature, TensorSpec } from "./signature.ts";
 
 /**
- * Checks that whoever reckons with the signatures of before gets on with those of now: each of them is there, takes the
- * inputs that it took and gives the outputs that it gave. What is not told on either side counts as equal.
+ * Checks that code for the former signatures works with the present ones: each of them is there, takes the inputs that
+ * it took and gives the outputs that it gave. What either side does not say counts as equal.
  */
 export function staysCompatible(
   before: Readonly<Record<string, Signature>>,

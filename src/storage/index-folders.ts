@@ -35,7 +35,7 @@ export class IndexFolders {
     this.#describes = describes;
   }
 
-  /** The path in the index that stands for an address; made anew where the files have changed. */
+  /** The path in the index that stands for an address; made again where the files have changed. */
   async pathOf(source: IndexSource): Promise<string> {
     const { address, found } = source;
     const fingerprint = fingerprintFiles(found.files);

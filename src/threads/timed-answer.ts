@@ -2,7 +2,7 @@ import type { Interval } from "../observability/interval.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import { fromWireError, parseWireError, toWireError, type WireError } from "./wire-error.ts";
 
-/** Meta of an answer to a request whose parts somebody wants to know: an error is told in it, too, so that they are not lost. */
+/** Meta of the answer to a timed request; it holds an error too, so that the times until then are not lost. */
 export interface TimedAnswer {
   /** Start of the work, on the clock of steadyMs. */
   readonly began: number;
@@ -10,7 +10,7 @@ export interface TimedAnswer {
   readonly failed?: WireError;
 }
 
-/** Adds what an answer tells of a request's parts to those that are known; throws the error that it tells. */
+/** Adds the times in an answer to those of the request; throws the error in it. */
 export function openTimedAnswer(meta: unknown, timeline: Timeline): void {
   const { began, intervals, failed } = (meta ?? {}) as { readonly [Key in keyof TimedAnswer]?: unknown };
   if (typeof began === "number") timeline.endWait(began);

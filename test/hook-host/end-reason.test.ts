@@ -21,7 +21,7 @@ describe("a hook thread that ended by itself", () => {
     });
     expect(stallReason("my.ts", phase, 5)).toMatchObject({
       code,
-      message: expect.stringContaining(`my.ts stood still for 5 ms (--hook-stall) ${when}`),
+      message: expect.stringContaining(`my.ts blocked its thread for 5 ms (--hook-stall) ${when}`),
     });
   });
 

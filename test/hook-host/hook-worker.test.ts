@@ -115,7 +115,7 @@ test("a model that was still loading when the thread ended is given back", async
 });
 
 test.each([
-  ["stands still", () => new Promise<void>(() => {})],
+  ["hangs", () => new Promise<void>(() => {})],
   ["cannot be freed", () => Promise.reject(new Error("stuck"))],
 ])("a thread that dies is replaced though a model that its hooks loaded %s", async (_, closeModel) => {
   let loads = 0;
@@ -175,7 +175,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
       "one that spins",
       "for (;;);",
       { stallMs: 300 },
-      "/hooks.ts stood still for 300 ms (--hook-stall) while it was loaded: is there a loop without end? Wait asynchronously for what takes long, or raise --hook-stall.",
+      "/hooks.ts blocked its thread for 300 ms (--hook-stall) while it was loaded: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.",
     ],
     [
       "one that waits for ever",
@@ -206,7 +206,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
 });
 
 test.each([
-  ["stands still", "for (;;);", /stood still for 300 ms \(--hook-stall\) while its init_hook ran/],
+  ["hangs", "for (;;);", /blocked its thread for 300 ms \(--hook-stall\) while its init_hook ran/],
   ["ends its thread", "process.exit(7);", /ended its thread while its init_hook ran \(exit code 7\)/],
 ])("an init_hook that %s fails the start", async (_, body, message) => {
   const worker = await startWorker(`export const init_hook = () => { ${body} };`, { stallMs: 300 });

@@ -21,7 +21,7 @@ export interface Refreshable {
 
 /** Ways to show who one is, and the permissions of those that are known. */
 export interface AuthenticationParts {
-  /** Absent = nobody has a password. */
+  /** Absent = there are no passwords. */
   readonly passwords?: Passwords | undefined;
   /** Asked one after another. */
   readonly bearers: readonly BearerCheck[];
@@ -142,7 +142,7 @@ function join({ names }: Identity, certificate: Identity): Identity {
   return { names: [...names, ...certificate.names] };
 }
 
-/** Name and password; both empty, which nobody has, for a text that has no such. */
+/** Name and password; both empty, which no user has, for a text without them. */
 function readBasic(value: string): readonly [name: string, password: string] {
   const text = Buffer.from(value, "base64").toString();
   const at = text.indexOf(":");

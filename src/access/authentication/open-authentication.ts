@@ -9,7 +9,7 @@ import { openPassword, openUsers, toUsers, type Users } from "./user-files.ts";
 import { WatchedFile } from "./watched-file.ts";
 import { createWebTokenCheck, type WebTokenRules } from "./web-tokens.ts";
 
-/** Files that say who may call; without one of them nobody may in that way. */
+/** Files that say who may call; without one of them that way is closed. */
 export interface AuthenticationOptions {
   /** Names with hashes of passwords, as `kserving hash-password` writes them. */
   readonly users?: string | undefined;
@@ -60,7 +60,7 @@ export async function openAuthentication(
 }
 
 const NOBODY =
-  "There are rules, but nobody who could show a name; give --auth-users, --auth-tokens or --auth-jwks too.";
+  "There are rules, but callers have no way to show a name; give --auth-users, --auth-tokens or --auth-jwks too.";
 const KNOWN_MAY_ALL = new AccessRules();
 
 async function openAllUsers({ users, ...single }: AuthenticationOptions): Promise<UserSource[]> {
@@ -79,7 +79,7 @@ async function openSingleUser({ username, passwordFile, password }: Authenticati
   return [{ path: "", content, refresh: async () => false }];
 }
 
-/** A token for somebody else, or of another issuer with the same keys, would be taken if issuer and audience were left out. */
+/** A token for another audience, or of another issuer with the same keys, would be taken if issuer and audience were left out. */
 async function openWebTokens(options: AuthenticationOptions): Promise<WebTokenRules | undefined> {
   const { jwks, jwtIssuer: issuer, jwtAudience: audience } = options;
   if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;

@@ -4,17 +4,17 @@ import { AttemptLimit } from "./attempt-limit.ts";
 import { FairJobs } from "./fair-jobs.ts";
 import { matchesHash, type PasswordHash, parsePasswordHash } from "./password-hash.ts";
 
-/** A name with a password, as somebody at an address gives them. */
+/** A name with a password, as a client at an address gives them. */
 export interface Login {
   readonly name: string;
   readonly password: string;
   readonly address: string;
 }
 
-/** A hash of nothing, with the costs of ours: a name that nobody has takes as long as a wrong password. */
+/** A hash of nothing, with the costs of ours: an unknown name takes as long as a wrong password. */
 const NOBODY = parsePasswordHash(`$scrypt$ln=14,r=8,p=5$${"A".repeat(22)}$${"A".repeat(43)}`);
 
-/** Checks passwords, one at a time: that costs a tenth of a second of one core, which nobody may have all to himself. */
+/** Checks passwords, one at a time: that costs a tenth of a second of one core, which no client may have for itself alone. */
 export class Passwords {
   readonly #users: () => Iterable<ReadonlyMap<string, PasswordHash>>;
   readonly #attempts = new AttemptLimit();

@@ -5,7 +5,7 @@ import { isLoopback } from "../local-host.ts";
 /** Bytes of the longest answer, and milliseconds that it may take. */
 const MAX_BYTES = 256 * 1024;
 const TIMEOUT_MS = 5000;
-/** Milliseconds after which it is read again, and between two tries that somebody wants earlier. */
+/** Milliseconds after which it is read again, and between two tries that a caller wants earlier. */
 const FRESH_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 

@@ -10,7 +10,7 @@ const FORM = /^\$sha256\$([0-9a-f]{64})$/;
 /** Characters of the shortest token: their hash costs nothing to try, so that they must not be guessed. */
 const MIN_LENGTH = 32;
 
-/** Makes a token that nobody guesses: 256 bits. */
+/** Makes a token that cannot be guessed: 256 bits. */
 export function createToken(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -38,7 +38,7 @@ async function verify(token: string, { keys, issuer, audience }: WebTokenRules):
   const claims = { issuer, audience, clockTolerance: CLOCK_TOLERANCE_S, requiredClaims: ["exp", "sub"] };
   const { payload } = await jwtVerify(token, keys.content as never, { ...claims, algorithms: ALGORITHMS });
   const { sub, exp = 0 } = payload;
-  if (typeof sub !== "string" || sub === "") throw invalidArgument("The token names nobody.");
+  if (typeof sub !== "string" || sub === "") throw invalidArgument("The token names no user; expected a claim sub.");
   return { identity: { names: [`jwt:${sub}`] }, until: exp * 1000 };
 }
 

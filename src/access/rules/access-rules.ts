@@ -11,7 +11,7 @@ export interface AccessRule {
 
 /** The permissions of a server. */
 interface AccessRulesOptions {
-  /** Kinds of calls that nobody needs a name for. Default: health. */
+  /** Kinds of calls for which no caller needs a name. Default: health. */
   readonly open?: Iterable<CallKind> | undefined;
   /** Default: who is known may make all kinds of calls. */
   readonly allow?: readonly AccessRule[] | undefined;

@@ -32,7 +32,7 @@ function toRule(node: ConfigNode): AccessRule {
     throw configError(node.place, "A rule is keys and values; expected who:, and perhaps kinds: and models:.");
   const { who, kinds, models } = membersOf(node.entries, ["who", "kinds", "models"]);
   if (who === undefined)
-    throw configError(node.place, 'The rule says nobody; expected who: with names, or "*" for who is known.');
+    throw configError(node.place, 'The rule names no caller; expected who: with names, or "*" for who is known.');
   const read = new Set(kinds === undefined ? USUAL_KINDS : textsOf(kinds).map(toKind));
   if (models !== undefined && read.has("metrics"))
     throw configError(models.place, "Metrics are about all models; allow them by a rule without models:.");

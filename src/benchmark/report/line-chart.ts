@@ -20,7 +20,7 @@ const PLOT = { left: 64, right: 620, top: 16, bottom: 264 } as const;
 /** Colours that people tell apart who do not see all of them. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#7f7f7f"];
 
-/** Lines as an SVG picture with its legend; both axes begin at 0. */
+/** Lines as an SVG image with its legend; both axes begin at 0. */
 export function lineChart(series: readonly Series[], options: ChartOptions): string {
   const { title, xLabel, yLabel, xAxis = linearAxis } = options;
   const all = series.flatMap(({ points }) => points);

@@ -49,7 +49,7 @@ async function reportOf(child: ChildProcess): Promise<ServeReport> {
       `The model's process ended with ${signal ?? `exit code ${code}`}; ${last || "it said nothing"}.`,
     );
   });
-  // Of a process that has reported nobody asks again.
+  // Once the process has reported, its end is of no interest.
   ended.catch(() => {});
   return Promise.race([once(child, "message").then(([report]) => report as ServeReport), ended]);
 }

@@ -103,7 +103,7 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
   }
 }
 
-/** Drivers that nobody named may refuse; resolves with their reasons. */
+/** Drivers that were not named may refuse; resolves with their reasons. */
 async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<string[]> {
   const refusals: string[] = [];
   for (const place of places) {

@@ -53,7 +53,7 @@ export const KSERVE_FLAGS = {
   predictor_host: {
     type: "text",
     help: "address of the predictor of a transformer",
-    refused: "hooks run beside the model, in the predictor: --hooks names their file",
+    refused: "hooks run next to the model, in the predictor: --hooks names their file",
   },
   protocol: { type: "text", default: "v1", help: "protocol to the predictor", unused: "every protocol is served" },
   predictor_protocol: {

@@ -36,7 +36,7 @@ export function reloadOnDemand(
   const follow = () => options.watch && watches.follow(server.hookSources());
   follow();
   const stopFollowing = server.onState(follow);
-  // A terminal says so too when it is closed, and nobody could stop what was left behind.
+  // A closed terminal sends this signal too, and its user could not stop a server that went on.
   const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGINT") : reload());
   // The signal may come before the terminal counts as closed.
   const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);

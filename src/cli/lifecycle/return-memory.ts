@@ -7,7 +7,7 @@ const BUSY_MS = 200;
 
 /**
  * Gives free memory back to the system when the program was busy and is quiet now: glibc keeps what large messages leave
- * free, in a heap for each thread, and a third of the memory is then in nobody's use. Elsewhere does nothing. Returns how to stop.
+ * free, in a heap for each thread, and a third of the memory is then unused. Elsewhere does nothing. Returns how to stop.
  */
 export function returnMemory({ everyMs = EVERY_MS, quietMs = QUIET_MS, busyMs = BUSY_MS } = {}): () => void {
   if (process.platform !== "linux") return () => {};

@@ -107,7 +107,7 @@ const oneMoreList = () => "one more list";
 
 const EMPTY_LIST: readonly JsonValue[] = Object.freeze([]);
 
-/** Members that {@link CONTAINER_BYTES} pays for; what each further one takes beside its value; what one with a number for a name does. */
+/** Members that {@link CONTAINER_BYTES} pays for; what each further one takes in addition to its value; what one with a number for a name does. */
 const MEMBERS_PAID = 4;
 const MEMBER_BYTES = 32;
 const INDEX_BYTES = 192;

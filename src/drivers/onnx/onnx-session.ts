@@ -5,7 +5,7 @@ import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
 import { carriedTensor } from "./onnx-type.ts";
 import type { OnnxValues } from "./onnx-value.ts";
 
-/** A loaded model, whose errors are told as clients understand them. */
+/** A loaded model, whose errors are in words that clients understand. */
 export class OnnxSession {
   readonly #session: EngineSession;
   readonly #symbols: SymbolicShapes;

@@ -5,7 +5,7 @@
 export const PREFIX_BYTES = 32;
 /** Offsets of the prefix's members. */
 export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 24, context: 28 } as const;
-/** Of the body's size as many bytes are used as Node reads into a number. */
+/** Bytes of the body's size that are used: as many as Node reads into a number. */
 export const SIZE_BYTES = 6;
 
 /** Called with a whole frame; header and body may be views of the received data. */

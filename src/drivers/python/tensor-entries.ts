@@ -3,7 +3,7 @@ import type { SlotFile } from "./slot-file.ts";
 import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
 import { alignTo } from "./write-frame.ts";
 
-/** From here on a file in memory costs less than the pipe, in bytes. */
+/** Number of bytes from which on a file in memory costs less than the pipe. */
 export const SLOT_BYTES = 1 << 16;
 
 /** name, dtype, shape, bytes, and where they are: a position in the slot's file, or -1 for the body. */

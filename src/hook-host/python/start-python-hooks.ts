@@ -111,7 +111,7 @@ async function importFile(
     source: fileURLToPath(url),
     stages: stageCount,
     importPaths,
-    // A file, or `true` for the one beside the hooks.
+    // A file, or `true` for the one next to the hooks.
     requirements: requirements === "false" ? "" : requirements,
     ownSlots,
   } as const;

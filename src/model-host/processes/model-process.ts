@@ -24,7 +24,7 @@ import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
 import { type ProcessParts, SpawnedProcess } from "./spawned-process.ts";
 
-/** Bytes that a message of a process may take beside what lies in the memory file: the answers of one moment. */
+/** Bytes that a message of a process may take in addition to those in the memory file: the answers of one moment. */
 const MAX_MESSAGE_BYTES = 1024 * 1024 * 1024;
 /** Maximum time between two checks that the process makes progress, in milliseconds. */
 const PING_MS = 2000;
@@ -34,7 +34,7 @@ const END_MS = 5000;
 /** A model, and the names by which people know it. */
 export interface ModelProcessData extends ModelThreadData, ProcessParts {
   readonly name: string;
-  /** Ends a load that nobody waits for any more. */
+  /** Ends a load when its caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -81,14 +81,14 @@ export class ModelProcess {
   /** Loads the model; throws what loading threw, and `failed_precondition` where the process ended meanwhile. */
   async load(): Promise<ModelThread> {
     const { signal, stallMs } = this.#data;
-    const abort = () => this.#process.kill("was ended, since nobody waits for it");
+    const abort = () => this.#process.kill("was ended, since its load was cancelled");
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
     try {
       this.#channel.send(packRecord(Control.LOAD, toLoadOrder(this.#data, this.#log)));
       const loaded = await this.#loaded.promise;
       const memoryBytes = loaded.facts.memoryBytes ?? (await processMemory(this.#process.pid));
-      this.#watch = new HeartbeatWatch(stallMs, () => this.#kill(`has stood still for ${stallMs} ms`), this.#beats);
+      this.#watch = new HeartbeatWatch(stallMs, () => this.#kill(`has hung for ${stallMs} ms`), this.#beats);
       return this.#toThread(loaded, memoryBytes);
     } catch (reason) {
       this.#say(Control.END);

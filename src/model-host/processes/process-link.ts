@@ -5,7 +5,7 @@ import { IN_STREAM, LinkReader, PART_BYTES, PREFIX_BYTES } from "./link-reader.t
 import type { RingReader } from "./ring-reader.ts";
 import type { RingWriter } from "./ring-writer.ts";
 
-/** From here on a memory file costs less than the socket, in bytes. */
+/** Number of bytes from which on a memory file costs less than the socket. */
 const RING_FROM_BYTES = 32 * 1024;
 /** Line of messages that only say how much was read. */
 const NO_LINE = 0xffffffff;

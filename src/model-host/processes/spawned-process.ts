@@ -31,7 +31,7 @@ export class SpawnedProcess {
   constructor({ environment, files }: ProcessParts, log: Logger) {
     const fds = files?.fds ?? [];
     const entry = fileURLToPath(threadEntry("model-host/processes/model-process-entry"));
-    // A child numbers its descriptors anew.
+    // A child has numbers of its own for its descriptors.
     const numbers = fds.map((_, index) => String(SOCKET_FD + 1 + index));
     this.#child = spawn(process.execPath, [entry, ...numbers], {
       env: childEnvironment(process.env, environment),

@@ -161,7 +161,7 @@ export class ModelThreadHost {
   #startWatch(): HeartbeatWatch | undefined {
     const { stallMs } = this.#data;
     if (this.#isOver) return undefined;
-    return new HeartbeatWatch(stallMs, () => this.#lose(`has stood still for ${stallMs} ms`), this.#heartbeat);
+    return new HeartbeatWatch(stallMs, () => this.#lose(`has hung for ${stallMs} ms`), this.#heartbeat);
   }
 
   /** Gives the thread up, and with it the models that load in it. */
@@ -173,7 +173,7 @@ export class ModelThreadHost {
       loaded.reject(failedPrecondition(`The model's thread ${why} while it was loading.`));
   }
 
-  /** An error that nobody caught in a driver ends its thread: the lines to it die, and with them what was asked on them. */
+  /** An uncaught error of a driver ends its thread: the lines to it die, and with them what was asked on them. */
   #listen(): void {
     const log = this.#log;
     let isReported = false;

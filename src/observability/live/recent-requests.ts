@@ -8,12 +8,12 @@ import type { RecentPart, RecentRequest } from "./recent-request.ts";
 /** Requests that are kept, parts of each, and the time for which a look makes more of them kept. */
 const [MAX_REQUESTS, MAX_PARTS, WATCHED_MS] = [100, 64, 30_000];
 
-/** The last requests to models, kept while somebody watches: others cost nothing. */
+/** The last requests to models, kept while a page watches: otherwise they cost nothing. */
 export class RecentRequests {
   readonly #kept: RecentRequest[] = [];
   #watchedUntil = 0;
 
-  /** True while somebody watches. */
+  /** True while a page watches. */
   get isWatched(): boolean {
     return performance.now() < this.#watchedUntil;
   }

@@ -2,7 +2,7 @@
 export interface PageState {
   /** The server's version. */
   readonly version: string;
-  /** Name of who looks; empty = nobody needs one. */
+  /** Name of the user; empty = no name is needed. */
   readonly user: string;
   /** True where the page may load and unload models. */
   readonly mayControl: boolean;

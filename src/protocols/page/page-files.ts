@@ -18,7 +18,7 @@ const TYPES = {
 /** Files of the page. */
 export type PageFile = keyof typeof TYPES;
 
-/** Names of the files beside the page itself. */
+/** Names of the page's other files. */
 export const PAGE_FILES = (Object.keys(TYPES) as PageFile[]).filter((name) => name !== "index.html");
 
 /** Nothing but the server's own files is loaded, or asked; images may be a model's answer. */

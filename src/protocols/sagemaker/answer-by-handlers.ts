@@ -11,7 +11,7 @@ import { answerPredict } from "../tensorflow-serving/http-predict.ts";
 import type { CustomAttributes } from "./custom-attributes.ts";
 import { handlerFacts, type Invocation } from "./handler-facts.ts";
 
-/** Services for handlers, and what they are told of the server. */
+/** Services for handlers, and what they need to know of the server. */
 export interface HandlerDependencies {
   readonly service: InferenceService;
   readonly grpcPort?: number | undefined;

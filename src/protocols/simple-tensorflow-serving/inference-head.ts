@@ -2,7 +2,7 @@ import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 
-/** Choices that a request makes, beside its data. */
+/** Choices that a request makes, in addition to its data. */
 export interface InferenceHead {
   /** Undefined = the request names none. */
   readonly model: string | undefined;

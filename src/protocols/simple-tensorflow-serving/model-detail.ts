@@ -7,7 +7,7 @@ import { typeOfDType } from "../tensorflow-serving/tensor-proto.ts";
 /** A model as Simple TensorFlow Serving describes it. */
 export interface ModelDetail {
   readonly model_name: string;
-  /** Always empty: clients are not told paths of the server. */
+  /** Always empty: clients do not get paths of the server. */
   readonly model_base_path: "";
   /** Available versions, lowest first. */
   readonly model_version_list: readonly string[];

@@ -31,7 +31,7 @@ test.each([
   ["[]", "rules.yaml:1:1: The file has no rules"],
   ["alow: []", 'rules.yaml:1:1: There is no key "alow". Did you mean "allow"?'],
   ["allow: {}", "Expected a list of rules"],
-  ["allow: [{ kinds: [infer] }]", "The rule says nobody"],
+  ["allow: [{ kinds: [infer] }]", "The rule names no caller"],
   ["allow: [{ who: [a], kinds: [run] }]", 'rules.yaml:1:29: There is no kind "run" of calls.'],
   ["allow: [{ who: [[a]] }]", "Expected a text"],
   ["allow: [{ who: a, kinds: metrics, models: m }]", "Metrics are about all models"],

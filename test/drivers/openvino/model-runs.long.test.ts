@@ -94,7 +94,7 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
     // Two threads log, and on a busy machine the second may come first.
     expect([status, ...lines.splice(0, 2).toSorted(), ...lines]).toEqual([
       "504",
-      "a model's thread has stood still for N ms and is replaced",
+      "a model's thread has hung for N ms and is replaced",
       expect.stringMatching(/^runs whose requests are over do not end, .* the model is loaded again$/),
       "answered",
       "",

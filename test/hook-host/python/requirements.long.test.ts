@@ -50,7 +50,7 @@ describe.skipIf(python === undefined)("requirements.txt beside a Python hook fil
     expect((await ask(X)).outputs.y).toEqual([1]);
     const told = events.filter(({ msg }) => String(msg).includes("requirements.txt"));
     expect(told.map(({ msg }) => msg)).toEqual([
-      expect.stringMatching(/hooks\.py has no requirements\.txt beside it: nothing/),
+      expect.stringMatching(/hooks\.py has no requirements\.txt next to it: nothing/),
     ]);
   });
 

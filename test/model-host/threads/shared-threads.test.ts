@@ -131,10 +131,10 @@ describe("a model that blocks the thread it shares", () => {
     await lost;
     await expect.poll(() => stuck.isReady(), POLL).toBe(true);
     expect([before, answers[0]]).not.toContain(await ask(stuck));
-    await find({ level: "error", msg: "a model's thread has stood still for 300 ms and is replaced" });
+    await find({ level: "error", msg: "a model's thread has hung for 300 ms and is replaced" });
     await find({
       level: "warn",
-      msg: "a model moves to another thread: its own has stood still for 300 ms in another model",
+      msg: "a model moves to another thread: its own has hung for 300 ms in another model",
     });
     for (const other of others) await other.close();
     await expect(stuck.close()).rejects.toMatchObject({ code: "deadline_exceeded" });

@@ -17,7 +17,7 @@ interface Slot {
   readonly name: string;
   readonly dtype: NumericDType;
   readonly shape: readonly number[];
-  /** Memory that all runs use; absent for a large one, which is lent, or made anew. */
+  /** Memory that all runs use; absent for a large one: an input's own is used, an output's allocated. */
   readonly kept?: { readonly data: NumericData; readonly bytes: Uint8Array; readonly value: Pointer };
 }
 
