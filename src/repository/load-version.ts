@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import type { AnyHooks } from "../hooks/hooks.ts";
 import type { Servable } from "../serving/servable.ts";
 import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
@@ -9,6 +10,8 @@ import { fetchPath } from "./fetch-source.ts";
 import { findHooks } from "./folders/find-hooks.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
+import { readOutputLabels } from "./read-output-labels.ts";
+import { reshapeHooks } from "./reshape-hooks.ts";
 import type { StageOptions } from "./stage.ts";
 
 /** One version of a model, to be loaded. */
@@ -38,11 +41,20 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
 async function load(config: ModelConfig, { version, path: place }: FoundVersion, options: LoadOptions) {
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, options, cleanup);
-  const { ensemble } = config;
-  const hooks = ensemble === undefined ? ((await findHooks(path)) ?? config.hooks) : ensembleHooks(ensemble);
+  const hooks = await hooksOf(config, path);
   const { name, options: own, warmUp } = config;
-  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp };
+  const outputLabels = await readOutputLabels(config);
+  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp, outputLabels };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options, cleanup);
+}
+
+/** The hooks of the version's folder, else those of its model. */
+async function hooksOf(
+  { ensemble, hooks, reshaping }: ModelConfig,
+  path: string,
+): Promise<string | AnyHooks | undefined> {
+  if (ensemble !== undefined) return ensembleHooks(ensemble);
+  return (await findHooks(path)) ?? hooks ?? (reshaping && reshapeHooks(reshaping));
 }
 
 /** The model's own settings override the server's. */

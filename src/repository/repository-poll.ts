@@ -88,7 +88,7 @@ export class RepositoryPoll {
 function textOf(models: readonly AspiredModel[]): string {
   const parts = models.map(({ name, labels = {}, versions, traffic = {}, ...limits }) => [
     name,
-    [limits.maxQueue, limits.maxQueueBytes, limits.idleUnloadMs, trafficText(traffic)],
+    [limits, trafficText(traffic)],
     Object.entries(labels).map(([label, version]) => [label, String(version)]),
     versions.map(({ version, fingerprint }) => [String(version), fingerprint]),
   ]);

@@ -1,16 +1,18 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { ModelSources } from "../../src/repository/config-sources.ts";
 import { ModelRepository } from "../../src/repository/model-repository.ts";
 import { RepositoryPoll } from "../../src/repository/repository-poll.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { loadOptions } from "../helpers/load-options.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
-/** Polls a folder of models; `changes` are the names and versions of each change. */
-function poll(folder: string, pollMs: number) {
+/** Polls a folder of models, or other sources; `changes` are the names and versions of each change. */
+function poll(source: string | ModelSources, pollMs: number) {
   const { log } = createEventLog();
-  const repository = new ModelRepository({ folders: [folder] }, { load: loadOptions(log), quietMs: pollMs, log });
+  const sources = typeof source === "string" ? { folders: [source] } : source;
+  const repository = new ModelRepository(sources, { load: loadOptions(log), quietMs: pollMs, log });
   const changes: string[] = [];
   const polling = new RepositoryPoll(repository, {
     pollMs,
@@ -50,4 +52,16 @@ test("without polling there are scans on request alone, which take files as they
   renameSync(join(folder, "a/1"), join(folder, "a/5"));
   await polling.scan();
   expect(changes).toEqual(["a 1", "a 5"]);
+});
+
+test("a setting for which nothing is loaded again is a change too", async () => {
+  const write = (rate: number) => JSON.stringify({ models: [{ name: "a", driver: "null", "request-log": { rate } }] });
+  const file = join(tempFolder({ "serving.yaml": write(1) }), "serving.yaml");
+  const { polling, changes } = poll({ files: [file] }, 0);
+  await polling.scan();
+  await polling.scan();
+  expect(changes).toEqual(["a 1"]);
+  writeFileSync(file, write(0.5));
+  await polling.scan();
+  expect(changes).toEqual(["a 1", "a 1"]);
 });

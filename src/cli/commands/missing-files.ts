@@ -6,7 +6,7 @@ import { readProblem } from "../../text/read-problem.ts";
 
 /**
  * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a stage's model,
- * the hooks, a warm-up request. Undefined where all of them are there.
+ * the hooks, a warm-up request, labels. Undefined where all of them are there.
  */
 export async function missingFiles(config: ModelConfig): Promise<string | undefined> {
   const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));
@@ -20,7 +20,7 @@ interface NamedFile {
   readonly path: string;
 }
 
-function namedFiles({ path, stages = [], hooks, warmUp }: ModelConfig): NamedFile[] {
+function namedFiles({ path, stages = [], hooks, warmUp, labelFiles }: ModelConfig): NamedFile[] {
   // With a path of its own, a model's stages lie in the folder of each version.
   const ofStages = path === undefined ? stages.map((stage) => stage.path) : [];
   return [
@@ -29,6 +29,7 @@ function namedFiles({ path, stages = [], hooks, warmUp }: ModelConfig): NamedFil
     ),
     ...(typeof hooks === "string" ? [{ role: "hook file", path: hooks }] : []),
     ...warmUpFiles(warmUp).map((each) => ({ role: "warm-up request", path: each })),
+    ...Array.from(labelFiles?.values() ?? [], (each) => ({ role: "file of labels", path: each })),
   ];
 }
 

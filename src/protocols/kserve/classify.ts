@@ -51,13 +51,13 @@ interface ClassName {
   readonly labels: readonly string[] | undefined;
 }
 
-/** Floats as C's printf("%f") writes them, which is what clients have seen. */
+/** Floats as C's printf("%f") writes them, which is what clients have seen; an empty label counts as none. */
 function describe(tensor: Tensor, at: number, { index, labels }: ClassName): string {
   const value = valueAt(tensor, at);
   const isFloat = typeof value === "number" && tensor.dtype.includes("float");
   const number = isFloat ? toFixed(value) : String(value);
   const label = labels?.[index];
-  return label === undefined ? `${number}:${index}` : `${number}:${index}:${label}`;
+  return label ? `${number}:${index}:${label}` : `${number}:${index}`;
 }
 
 /** toFixed() uses another form beyond 1e21, and its own texts for infinities. */

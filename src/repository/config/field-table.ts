@@ -21,7 +21,12 @@ export type FieldKind =
   | { readonly type: "integer"; readonly min?: number; readonly max?: number }
   /** A model's version: an integer from 0 to 2^63-1. */
   | { readonly type: "version" }
-  | { readonly type: "choice"; readonly choices: readonly string[] }
+  /** `unusedChoices` are those without effect here, with the reason. */
+  | {
+      readonly type: "choice";
+      readonly choices: readonly string[];
+      readonly unusedChoices?: Readonly<Record<string, string>>;
+    }
   | { readonly type: "group"; readonly fields: FieldTable }
   /** Names that the user chooses. `pairs` = as protobuf's text format writes a map: `{ key: "a" value: 1 }`, repeated. */
   | { readonly type: "map" | "pairs"; readonly values: FieldKind }

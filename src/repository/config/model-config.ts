@@ -4,6 +4,7 @@ import type { RequestLogOptions } from "../../serving/request-log.ts";
 import type { Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { Ensemble } from "../ensemble.ts";
+import type { Reshaping } from "../reshape-hooks.ts";
 import type { StageOptions } from "../stage.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import { impliedVersions } from "./read-traffic.ts";
@@ -47,6 +48,10 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
+  /** Absolute paths of the files with the names of an output's classes, by output. */
+  readonly labelFiles?: ReadonlyMap<string, string>;
+  /** The shapes in which clients send and get tensors, where the model has others. */
+  readonly reshaping?: Reshaping;
   /** The reason why it cannot be served, though its configuration can be read. */
   readonly refusal?: string;
 }

@@ -35,6 +35,8 @@ export function readScalar(key: string, node: ConfigNode, kind: FieldKind, findi
     case "choice": {
       const text = scalar?.text ?? "";
       const choice = kind.choices.find((one) => one.toLowerCase() === text.toLowerCase());
+      const reason = choice === undefined ? undefined : kind.unusedChoices?.[choice];
+      if (reason !== undefined) findings.warn(node.place, `"${key}: ${choice}" changes nothing here: ${reason}.`);
       return choice ?? fail(`one of ${kind.choices.join(", ")}`, didYouMean(text, kind.choices));
     }
   }

@@ -39,13 +39,19 @@ const DYNAMIC_BATCHING_FIELDS = {
   priority_queue_policy: { type: "any", unused: "--max-queue and --request-timeout bound the queue of all models" },
 } as const;
 
+const OF_DEVICE = "the driver's own options say which device it takes";
+
 const INSTANCE_GROUP_FIELDS = {
   count: { type: "integer", min: 0 },
-  kind: { type: "choice", choices: ["KIND_AUTO", "KIND_GPU", "KIND_CPU", "KIND_MODEL"] },
+  kind: {
+    type: "choice",
+    choices: ["KIND_AUTO", "KIND_GPU", "KIND_CPU", "KIND_MODEL"],
+    unusedChoices: { KIND_GPU: OF_DEVICE },
+  },
   name: { type: "any" },
-  gpus: { type: "any", unused: "the driver's own options say which device it takes" },
+  gpus: { type: "any", unused: OF_DEVICE },
   rate_limiter: { type: "any", unused: "runs are not held back for other models" },
-  secondary_devices: { type: "any", unused: "the driver's own options say which device it takes" },
+  secondary_devices: { type: "any", unused: OF_DEVICE },
   profile: { type: "any", unused: "it is for TensorRT" },
   passive: { type: "any", unused: "each copy runs requests" },
   host_policy: { type: "any", unused: "there are no host policies" },

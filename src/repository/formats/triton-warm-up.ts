@@ -1,12 +1,14 @@
-import { isAbsolute, join, sep } from "node:path";
+import { join } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { ConfigSource } from "./config-source.ts";
+import { pathInside } from "./path-inside.ts";
 import { tritonDtype } from "./triton-dtype.ts";
 import type { TRITON_FIELDS, WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
+import { modelSizes } from "./triton-tensors.ts";
 
-type WarmUpTable = Pick<FieldValues<typeof TRITON_FIELDS>, "model_warmup" | "max_batch_size">;
+type WarmUpTable = Pick<FieldValues<typeof TRITON_FIELDS>, "model_warmup" | "max_batch_size" | "input">;
 type WarmUpFields = NonNullable<WarmUpTable["model_warmup"]>[number];
 
 /** The file, and where it was found. */
@@ -16,22 +18,20 @@ interface Read {
 }
 
 /** The samples of `model_warmup` as requests; Triton skips those of batch 0. */
-export function readTritonWarmUp(
-  { model_warmup, max_batch_size: maxRows = 0 }: WarmUpTable,
-  read: Read,
-): { readonly warmUp?: readonly WarmUpEntry[] } {
-  const samples = (model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
+export function readTritonWarmUp(table: WarmUpTable, read: Read): { readonly warmUp?: readonly WarmUpEntry[] } {
+  const samples = (table.model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
   if (samples.length === 0) return {};
-  return { warmUp: samples.map((sample) => toSample(sample, maxRows, read)) };
+  return { warmUp: samples.map((sample) => toSample(sample, table, read)) };
 }
 
 /** Without batching, a sample of batch N is sent as N requests. */
-function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, maxRows: number, read: Read) {
+function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, table: WarmUpTable, read: Read) {
+  const { max_batch_size: maxRows = 0 } = table;
   const rows = maxRows > 0 ? size : 1;
   const sampleInputs = Array.from(inputs ?? [], ([input, { data_type: type, dims = [], ...values }]) => ({
     name: input,
     dtype: tritonDtype(type),
-    shape: maxRows > 0 ? [rows, ...dims] : dims,
+    shape: [...(maxRows > 0 ? [rows] : []), ...modelSizes(input, dims, table)],
     rows,
     values: toValues(input, values, read),
   }));
@@ -47,9 +47,8 @@ type WarmUpValues = Pick<FieldValues<typeof WARMUP_INPUT_FIELDS>, "zero_data" | 
 function toValues(input: string, given: WarmUpValues, { node, source }: Read): SampleInput["values"] {
   const { zero_data: zero, random_data: random, input_data_file: file } = given;
   if (file !== undefined) {
-    const folder = join(source.folder, WARMUP_FOLDER);
-    const path = join(folder, file);
-    if (!isAbsolute(file) && path.startsWith(`${folder}${sep}`) && !file.includes("\0")) return { path };
+    const path = pathInside(join(source.folder, WARMUP_FOLDER), file);
+    if (path !== undefined) return { path };
     source.findings.error(
       node.place,
       `The warm-up file "${file}" does not lie in the model's folder ${WARMUP_FOLDER}.`,

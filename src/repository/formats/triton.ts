@@ -2,15 +2,14 @@ import { basename, join } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { jsonOf } from "../config/json-of.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { readFields } from "../config/read-fields.ts";
 import type { ConfigSource } from "./config-source.ts";
-import { tritonDtype } from "./triton-dtype.ts";
 import { readEnsemble, refusedInEnsemble } from "./triton-ensemble.ts";
 import { TRITON_FIELDS } from "./triton-fields.ts";
+import { readTritonTensors, tensorOptions } from "./triton-tensors.ts";
 import { readTritonWarmUp } from "./triton-warm-up.ts";
 import { toVersionPolicy } from "./version-policy-fields.ts";
 
@@ -34,16 +33,13 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     options: {
       ...batchingOptions(fields),
       ...parameterOptions(fields, driver, { node, source }),
-      ...tensorOptions(fields, driver),
+      ...tensorOptions(fields, driver, { node, source }),
     },
     ...(driver !== undefined && { driver }),
     ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),
     ...instancesOf(fields),
     ...readTritonWarmUp(fields, { node, source }),
-    expected: {
-      inputs: (fields.input ?? []).map((one) => toSpec(one, fields)),
-      outputs: (fields.output ?? []).map((one) => toSpec(one, fields)),
-    },
+    ...readTritonTensors(fields, { node, source }),
     ...(refusal !== undefined && { refusal }),
   });
 }
@@ -54,13 +50,13 @@ function isEnsemble({ platform, backend, ensemble_scheduling }: Fields): boolean
 
 /** Its stages are the models of its steps, which are served under their own names. */
 function toEnsemble(name: string, fields: Fields, { node, source }: Read): ModelConfig {
-  const inputs = (fields.input ?? []).map((one) => toSpec(one, fields));
-  const outputs = (fields.output ?? []).map((one) => toSpec(one, fields));
-  const ensemble = readEnsemble(name, fields.ensemble_scheduling?.step ?? [], { inputs, outputs });
+  const { expected, labelFiles } = readTritonTensors(fields, { node, source });
+  const ensemble = readEnsemble(name, fields.ensemble_scheduling?.step ?? [], expected);
   const problem = typeof ensemble === "string" ? ensemble : undefined;
   const refusal = refusedInEnsemble(name, fields, node) ?? problem ?? namedOtherwise(fields, name);
   return modelConfig({
     ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
+    ...(labelFiles !== undefined && { labelFiles }),
     ...(typeof ensemble !== "string" && {
       ensemble,
       stages: ensemble.steps.map(({ model, version }) => ({ model, ...(version && { version }) })),
@@ -152,33 +148,8 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
   return options;
 }
 
-/** A frozen graph and TorchScript do not describe their own inputs and outputs. */
-function tensorOptions(fields: Fields, driver: string | undefined): RawOptions {
-  const { input = [], output = [], platform } = fields;
-  if (input.length === 0 || output.length === 0) return {};
-  const outputs = output.map(({ name }) => name).join(",");
-  if (platform === "tensorflow_graphdef") return { inputs: input.map(({ name }) => name).join(","), outputs };
-  if (driver !== "pytorch") return {};
-  const inputs = input.map((one) => {
-    const { name, dtype, shape = [] } = toSpec(one, fields);
-    return `${name}:${dtype}[${shape.join(",")}]`;
-  });
-  return { inputs: inputs.join(","), outputs };
-}
-
 /** Groups without a number have one copy each. */
 function instancesOf({ instance_group: groups = [] }: Fields): { readonly instances?: number } {
   const instances = groups.reduce((sum, { count }) => sum + (count || 1), 0);
   return instances === 0 ? {} : { instances };
-}
-
-type TensorFields = NonNullable<Fields["input"]>[number];
-
-/** The model's shape: its reshape overrides it, and where there is a batch, it precedes the dimensions. */
-function toSpec(
-  { name, data_type, dims = [], reshape }: TensorFields,
-  { max_batch_size: rows = 0 }: Fields,
-): TensorSpec {
-  const own = reshape?.shape ?? (reshape === undefined ? dims : []);
-  return { name, dtype: tritonDtype(data_type), shape: rows > 0 ? [-1, ...own] : own };
 }

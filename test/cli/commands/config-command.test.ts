@@ -89,12 +89,17 @@ test("config check names the files that are not there", async () => {
 `,
     "a.onnx": "",
     "m/1/a.onnx": "",
+    "triton/n/config.pbtxt": 'output { name: "y" data_type: TYPE_FP32 label_filename: "names.txt" }',
+    "triton/n/1/a.onnx": "",
   });
   const { code, stdout } = await check(join(folder, "a.yaml"));
   expect(code).toBe(1);
   expect(stdout.replaceAll(`${folder}/`, "").match(/^not served.*$/gm)).toEqual([
     'not served: a: The model of stage 2 "b.onnx" does not exist. The hook file "hooks.ts" does not exist. The warm-up request "one.json" does not exist.',
   ]);
+  expect((await check(join(folder, "triton"))).stdout).toMatch(
+    /^not served: n: The file of labels ".*" does not exist/m,
+  );
 });
 
 test("config check refuses stages of models that no file has, or that need one another in a circle", async () => {

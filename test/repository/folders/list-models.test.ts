@@ -131,6 +131,7 @@ describe("Triton's config.pbtxt", () => {
     ]);
     expect(warnings.map((text) => text.replace(/: .*?(["[])/, ": $1").split(" changes")[0])).toEqual([
       'text/config.pbtxt:5:28: "preferred_batch_size"',
+      'text/config.pbtxt:6:63: "kind: KIND_GPU"',
       'text/config.pbtxt:6:72: "gpus"',
       'text/config.pbtxt:10:57: "odd"',
     ]);

@@ -1,0 +1,113 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { listModels } from "../../../src/repository/folders/list-models.ts";
+import { RepositorySource } from "../../../src/server/repository-source.ts";
+import { openServer } from "../../../src/server/server.ts";
+import { withDefaults } from "../../../src/server/server-options.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+const HALF = readFileSync("test/fixtures/models/half-plus-two.onnx");
+const x = (rest: string) => `input { name: "x" data_type: TYPE_FP32 ${rest} }`;
+const y = (rest: string) => `output { name: "y" data_type: TYPE_FP32 ${rest} }`;
+
+/** A server of one model, `half`, with this config.pbtxt. */
+async function serve(config: string, files: Readonly<Record<string, string | Uint8Array>> = {}) {
+  const folder = tempFolder({ "half/config.pbtxt": config, "half/1/model.onnx": HALF, ...files });
+  const { log } = createEventLog();
+  const source = new RepositorySource({ folders: [folder] }, { pollMs: 0, log });
+  const server = await openServer(withDefaults({ http: {}, loadRetries: 0, log }), source);
+  onTestFinished(() => server.close());
+  const get = async (rest = "", body?: object) => {
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(`${server.httpUrl}/v2/models/half${rest}`, init);
+    return (await answer.json()) as { error?: string; outputs?: readonly { shape: unknown; data: unknown }[] };
+  };
+  const infer = async (shape: readonly number[], data: readonly number[], parameters = {}) => {
+    const inputs = [{ name: "x", datatype: "FP32", shape, data }];
+    const { outputs, error } = await get("/infer", { inputs, outputs: [{ name: "y", parameters }] });
+    return error ?? [outputs?.[0]?.shape, outputs?.[0]?.data];
+  };
+  return { folder, server, get, infer };
+}
+
+/** The reason why a model with this config.pbtxt is refused. */
+async function refusalOf(config: string) {
+  const { models } = await listModels(tempFolder({ "half/config.pbtxt": config, "half/1/model.onnx": HALF }));
+  return models[0]?.refusal;
+}
+
+describe("label_filename", () => {
+  const config = x("dims: -1") + y('dims: -1 label_filename: "names.txt"');
+
+  test("names the classes of an output, and counts again when its file changes", async () => {
+    const { folder, server, infer } = await serve(config, { "half/names.txt": "cat\r\n\r\ndog\n" });
+    const classes = () => infer([4], [2, 4, 6, 0], { classification: 4 });
+    expect(await classes()).toEqual([[4], ["5.000000:2:dog", "4.000000:1", "3.000000:0:cat", "2.000000:3"]]);
+    writeFileSync(join(folder, "half/names.txt"), "lion\nbird");
+    await server.service.rescan();
+    await expect
+      .poll(classes, { timeout: 20_000 })
+      .toEqual([[4], ["5.000000:2", "4.000000:1:bird", "3.000000:0:lion", "2.000000:3"]]);
+  });
+
+  test("that is not there, or leads out of the folder, has its model refused", async () => {
+    await expect(serve(config)).rejects.toThrow(/The file of labels ".*half\/names\.txt" does not exist/);
+    const outside = 'The label_filename "../secret" does not lie in the model\'s folder.';
+    expect(await refusalOf(y('dims: -1 label_filename: "../secret"'))).toContain(outside.slice(0, -1));
+  });
+});
+
+describe("reshape", () => {
+  test("lets clients send and get the dims, and the model the shape that it has", async () => {
+    const { get, infer } = await serve(
+      x("dims: [ 1, -1 ] reshape { shape: [ -1 ] }") + y("dims: [ -1, 1, 1 ] reshape { shape: [ -1 ] }"),
+    );
+    const tensor = (name: string, shape: readonly number[]) => ({ name, datatype: "FP32", shape });
+    expect(await get()).toMatchObject({
+      inputs: [tensor("x", [1, -1])],
+      outputs: [tensor("y", [-1, 1, 1])],
+    });
+    expect(await infer([1, 3], [2, 4, 6])).toEqual([
+      [3, 1, 1],
+      [3, 4, 5],
+    ]);
+    expect(await infer([3], [2, 4, 6])).toContain("x");
+  });
+
+  test.each([
+    ["dims: [ 2 ] reshape { shape: [ 3 ] }", '"x" has dims [2] and a reshape to [3]'],
+    ["dims: [ -1, 2 ] reshape { shape: [ 2, -1 ] }", '"x" has dims [-1, 2] and a reshape to [2, -1]'],
+    ["dims: [ -1 ] reshape { shape: [ -1, -1 ] }", "expected as many elements, and as many sizes of -1"],
+  ])("to another number of elements has its model refused: %s", async (dims, message) => {
+    expect(await refusalOf(x(dims))).toContain(message);
+  });
+});
+
+describe("format", () => {
+  test("is the layout of images", async () => {
+    const { models, warnings } = await listModels(
+      tempFolder({
+        "m/config.pbtxt": `max_batch_size: 4 ${x("dims: [ 3, 8, 8 ] format: FORMAT_NCHW")}`,
+        "m/1/m.onnx": "",
+      }),
+    );
+    expect([models[0]?.options, warnings]).toEqual([{ layout: "NCHW" }, []]);
+  });
+
+  test.each([
+    [x("dims: [ 3, 8, 8 ] format: FORMAT_NHWC"), "images are made for inputs of a batch and three dims"],
+    [
+      x("dims: [ 1, 3, 8, 8 ] format: FORMAT_NHWC") +
+        x("dims: [ 1, 3, 8, 8 ] format: FORMAT_NCHW").replace('"x"', '"z"'),
+      "the inputs have different ones",
+    ],
+    ["instance_group { kind: KIND_GPU }", "the driver's own options say which device it takes"],
+  ])("that changes nothing is named: %s", async (config, reason) => {
+    const { models, warnings } = await listModels(tempFolder({ "m/config.pbtxt": config, "m/1/m.onnx": "" }));
+    expect(models[0]?.options).toEqual({});
+    expect(warnings).toEqual([expect.stringMatching(/config\.pbtxt:1:\d+: "(format|kind: KIND_GPU)" changes nothing/)]);
+    expect(warnings[0]).toContain(reason);
+  });
+});
