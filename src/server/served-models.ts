@@ -1,6 +1,7 @@
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
+import { basePathRefusal } from "../repository/formats/tensorflow-serving.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import { toNeedingModel } from "../repository/to-needing-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
@@ -110,6 +111,8 @@ export class ServedModels {
 
   /** Serves these models in place of all others, whatever described them. */
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
+    const [refusal] = models.flatMap(({ name, path }) => basePathRefusal(name, path) ?? []);
+    if (refusal !== undefined) throw invalidArgument(refusal);
     for (const source of this.#sources.filter((one) => one !== this.#named)) {
       source.stop();
       this.#aspired.delete(source);

@@ -20,6 +20,7 @@ import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServiceLimits } from "./local-lease.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
+import { notAvailableText } from "./not-available-text.ts";
 import { publicError } from "./public-error.ts";
 import { Readiness } from "./readiness.ts";
 import type { RecordedCount } from "./recorded-count.ts";
@@ -186,11 +187,9 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 }
 
-/** With TensorFlow Serving's text. */
 function notAvailable(failures: readonly LoadFailure[]): ServingError {
-  const reasons = failures.map(({ model, version, reason }) => {
-    return `{name: ${model} version: ${version}} due to error: ${publicError(ServingError.from(reason)).message}}, `;
+  const failed = failures.map(({ model, version, reason }) => {
+    return { model, version, error: publicError(ServingError.from(reason)) };
   });
-  const text = `${failures.length} servable(s) did not become available: {${reasons.join("")}}`;
-  return new ServingError("unknown", text);
+  return new ServingError("unknown", notAvailableText("model", failed));
 }

@@ -1,5 +1,6 @@
 import { reasonText, ServingError } from "../../errors.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
+import { notAvailableText } from "../../serving/not-available-text.ts";
 import { printable } from "../../text/printable.ts";
 import type { FailedStart, ForeignCommandLine } from "./foreign-program.ts";
 
@@ -27,10 +28,9 @@ export function failTensorflow(reason: unknown, { commandLine, failed }: FailedS
 
 function notAvailable(failed: readonly ServedVersion[]): string {
   const versions = failed.map(({ name, version, error }) => {
-    const reason = `${error?.code.toUpperCase()}: ${printable(error?.message ?? "")}`;
-    return `{{name: ${name} version: ${version}} due to error: ${reason}}, `;
+    return { model: name, version, error: error && { code: error.code, message: printable(error.message) } };
   });
-  return `UNKNOWN: ${failed.length} model(s) did not become available: {${versions.join("")}}`;
+  return `UNKNOWN: ${notAvailableText("servable", versions)}`;
 }
 
 interface FaultyFile {

@@ -64,7 +64,9 @@ test("tensorflow_model_server ends where a model does not load, with its version
   const flags = [`--port=${await freePort()}`, "--model_name=m", `--model_base_path=${folder}`];
   const { code, stdout } = await runKserving(["tensorflow-model-server", ...flags]);
   const [, error] = /^Failed to start server\. Error: (.*)$/m.exec(stdout) ?? [];
-  expect(error).toMatch(/^UNKNOWN: 1 model\(s\) did not become available: \{\{\{name: m version: 1\} due to error: /);
+  expect(error).toMatch(
+    /^UNKNOWN: 1 servable\(s\) did not become available: \{\{\{name: m version: 1\} due to error: /,
+  );
   expect(code).toBe(255);
 });
 

@@ -6,6 +6,7 @@ import type { Server } from "../../../src/server/server.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { logFiles, readLogs } from "../../request-log/recorded-files.ts";
 import { connectService } from "./connect-service.ts";
 
 const OK = { error_code: "OK", error_message: "" };
@@ -144,8 +145,36 @@ describe("a configuration that a client sends", () => {
       'Request to assign label "stable" to version 7 of model m, which is not currently available for inference',
     );
     await expect(reload({ name: "m", base_path }, { name: "n", base_path: "/nowhere" })).rejects.toThrow(
-      "1 servable(s) did not become available: {{name: n version: 1} due to error: ",
+      /1 model\(s\) did not become available: \{\{\{name: n version: 1\} due to error: [A-Z_]+: .*\}, \}$/,
     );
     expect(served()).toContain("m 1 AVAILABLE");
+  });
+
+  it("may name another storage as the original's, of those that are read here", async () => {
+    const { reload, served } = await startOne();
+    await expect(reload({ name: "m", base_path: "ftp://host/m" })).rejects.toThrow(
+      "ftp://host/m is not on this machine, and nothing is read from ftp:// here; expected s3://, gs://",
+    );
+    expect(served()).toEqual(["old 1 AVAILABLE"]);
+  });
+
+  it("records requests where it has a logging_config, which the original refuses", async () => {
+    const { reload, server } = await startOne();
+    const folder = tempFolder();
+    const [base_path, filename_prefix] = [folderOf(1), `${folder}/t`];
+    const logging = (name: string, sampling_rate: number) => ({
+      ...{ name, base_path },
+      logging_config: { log_collector_config: { filename_prefix }, sampling_config: { sampling_rate } },
+    });
+    await expect(reload(logging("m", 1.5))).rejects.toThrow(
+      "sampling_rate of model m is 1.5; expected a number from 0 to 1.",
+    );
+    await reload(logging("all", 1), logging("none", 0));
+    const call = connectService(server, "PredictionService");
+    const input = { example_list: { examples: [{ features: { feature: { x: { float_list: { value: [2] } } } } }] } };
+    for (const name of ["all", "none"]) await call("Regress", { model_spec: { name }, input });
+    await server.close();
+    expect((await readLogs(...logFiles(folder))).map(({ kind }) => kind)).toEqual(["regress_log"]);
+    expect(logFiles(folder)).toEqual([expect.stringMatching(/\/t-all-/)]);
   });
 });
