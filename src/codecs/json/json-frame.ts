@@ -42,13 +42,18 @@ export class ArrayFrame {
     return this.#count === 0;
   }
 
+  /** Number of elements. */
+  get length(): number {
+    return this.#count;
+  }
+
   /** True where a single number may simply be pushed to the store and counted. */
   get takesNumbers(): boolean {
     return this.#items === undefined && this.#elementShape.length === 0;
   }
 
-  /** Counts numbers that were pushed to the store. */
-  countNumbers(count: number): void {
+  /** Counts elements that were pushed to the store: numbers, or rows like those before. */
+  countPushed(count: number): void {
     this.#count += count;
   }
 

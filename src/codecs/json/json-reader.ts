@@ -1,6 +1,7 @@
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
+import { readIntegerRows } from "./json-integer-rows.ts";
 import { readKey } from "./json-key.ts";
 import { readNumber } from "./json-number.ts";
 import { isNumberStart, readNumberRun } from "./json-number-run.ts";
@@ -133,19 +134,21 @@ class JsonReader {
     do {
       const before = numbers.length;
       readNumberRun(cursor, numbers);
-      frame.countNumbers(numbers.length - before);
+      frame.countPushed(numbers.length - before);
     } while (this.#skipToRow(frame));
   }
 
-  /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular. */
+  /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular; reads rows of integers on its way. */
   #skipToRow(frame: ArrayFrame): boolean {
-    const { bytes, pos } = this.#cursor;
+    const cursor = this.#cursor;
+    const { bytes, pos } = cursor;
     if (bytes[pos] !== CLOSE_LIST || bytes[pos + 1] !== COMMA) return false;
     const next = bytes[pos + 2] === SPACE ? pos + 3 : pos + 2;
     if (bytes[next] !== OPEN_LIST || !isNumberStart(bytes[next + 1])) return false;
     const parent = this.#open.at(-2);
     if (!(parent instanceof ArrayFrame && parent.absorb(frame))) return false;
-    this.#cursor.pos = next + 1;
+    cursor.pos = next + 1;
+    parent.countPushed(readIntegerRows(cursor, this.#numbers, frame.length));
     frame.reopen();
     return true;
   }
