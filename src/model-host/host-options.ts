@@ -13,6 +13,7 @@ interface HostModelOptions extends RawImageOptions {
   flexible_batch_size: boolean;
   convert_inputs?: boolean;
   fast_lane_us: number;
+  labels?: string;
 }
 
 /** The `-o` keys that work with every driver, since the server and not the runtime does what they say. */
@@ -53,6 +54,10 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     default: 100,
     help: "Longest run of a small model that is made in the main thread, past the wake-up of the model's own, in microseconds; 0 = none. Only drivers whose runs can return at once have such runs.",
   },
+  labels: {
+    type: "string",
+    help: "Names of the classes of outputs of floats with as many columns: separated by commas, or a file with one on each line.",
+  },
   ...IMAGE_OPTIONS,
 };
 
@@ -65,6 +70,8 @@ export interface HostChoices {
   readonly convertInputs: boolean;
   /** Longest run in the main thread, in microseconds; 0 = none. */
   readonly fastLaneUs: number;
+  /** Names of classes, or the path of a file with them; absent = those that the model itself has. */
+  readonly labels?: string;
   /** Treatment of encoded images. */
   readonly images: ImageChoices;
 }
@@ -77,8 +84,9 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
   const options = parseOptions(HOST_OPTIONS, withoutReplaced(raw, driver.options));
   const { max_batch_size: maxRows, flexible_batch_size: flexibleBatch } = options;
   const convertInputs = options.convert_inputs ?? driver.convertsInputs ?? false;
-  const { fast_lane_us: fastLaneUs } = options;
-  const choices = { flexibleBatch, convertInputs, fastLaneUs, images: parseImageOptions(options) };
+  const { fast_lane_us: fastLaneUs, labels } = options;
+  const images = parseImageOptions(options);
+  const choices = { flexibleBatch, convertInputs, fastLaneUs, images, ...(labels !== undefined && { labels }) };
   if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;

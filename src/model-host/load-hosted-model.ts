@@ -13,6 +13,7 @@ import { bytesOfPreprocessed, whileCounted } from "./counted-run.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { decodeImageInputs, hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
+import { labelByOption } from "./label-by-option.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
@@ -99,8 +100,8 @@ interface HostFacts {
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const { preprocess, choices } = facts;
-  const { batching, images, convertInputs } = choices;
-  const signatures = withImageLayouts(model.signatures, images);
+  const { batching, images, convertInputs, labels } = choices;
+  const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, facts.log);
   const runnable: RunnableModel = { model, driver: facts.driver, isBatched: batching !== undefined, log: facts.log };
   const run = countedRun(runnable);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);

@@ -28,12 +28,12 @@ async function check(shared: Record<string, string>, hooks?: { options?: OptionT
 }
 
 const TAKES = `first takes device; second takes graph; every driver takes ${Object.keys(HOST_OPTIONS).join(", ")}.`;
-const declared: OptionTable = { labels: { type: "string", help: "" }, count: { type: "integer", help: "" } };
+const declared: OptionTable = { moods: { type: "string", help: "" }, count: { type: "integer", help: "" } };
 
 describe("a key", () => {
   test("that any driver, the host or the hooks know is taken", async () => {
     expect(await check({ device: "CPU", graph: "g", max_batch_size: "4" })).toEqual([]);
-    expect(await check({ device: "CPU", labels: "a" }, { options: declared })).toEqual([]);
+    expect(await check({ device: "CPU", moods: "a" }, { options: declared })).toEqual([]);
   });
 
   test("that was given for all models may be another driver's, or that of Python hooks", async () => {
@@ -53,10 +53,10 @@ describe("a key", () => {
   });
 
   test("that is unknown is refused where hooks declare theirs, and where there are none", async () => {
-    await expect(check({ label: "a" }, { options: declared })).rejects.toThrow(
-      `Neither a driver nor the hooks have the option "label". Did you mean "labels"? ${TAKES}`,
+    await expect(check({ mood: "a" }, { options: declared })).rejects.toThrow(
+      `Neither a driver nor the hooks have the option "mood". Did you mean "moods"? ${TAKES}`,
     );
-    await expect(check({ labels: "a" })).rejects.toThrow(`No driver has the option "labels". ${TAKES}`);
+    await expect(check({ moods: "a" })).rejects.toThrow(`No driver has the option "moods". ${TAKES}`);
   });
 });
 

@@ -1,8 +1,10 @@
 import { failedPrecondition } from "../../errors.ts";
+import { labelClasses } from "../../signature/label-classes.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
 import { createPredict } from "./create-predict.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
+import { modelLabels } from "./model-labels.ts";
 import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
 import { checkDeclaredTypes, toTensorSpecs } from "./onnx-spec.ts";
 import { openEngine } from "./open-engine.ts";
@@ -56,12 +58,15 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   const outputs = toTensorSpecs("Output", session.outputs, file?.outputs);
   const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name));
   if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
+  const metadata = session.metadata ?? file?.metadata ?? {};
+  const signatures = { [DEFAULT_SIGNATURE]: { inputs, outputs } };
+  const labels = modelLabels(metadata);
   return {
-    signatures: { [DEFAULT_SIGNATURE]: { inputs, outputs } },
+    signatures: labels === undefined ? signatures : labelClasses(signatures, labels),
     isPure: true,
     isSteady: file?.hasBoundedRuns ?? false,
     hookArgs: {
-      session: createSessionHandle(session, session.metadata ?? file?.metadata ?? {}),
+      session: createSessionHandle(session, metadata),
       model_inputs: toShapes(inputs),
       model_outputs: session.outputs.map(({ name }) => name),
     },

@@ -42,7 +42,8 @@ export function toResult(method: ExampleMethod, outputs: Tensors, signature: Sig
 }
 
 function toClassifications(outputs: Tensors, signature: Signature, count: number): Classifications {
-  const [name, only] = outputs[OUTPUTS.classes] || outputs[OUTPUTS.scores] ? [] : onlyFloats(outputs, 2);
+  const isNamed = outputs[OUTPUTS.classes] !== undefined || outputs[OUTPUTS.scores] !== undefined;
+  const [name = OUTPUTS.scores, only] = isNamed ? [] : onlyFloats(outputs, 2);
   const { classes, scores = only } = outputs;
   if (classes === undefined && scores === undefined) throw noClasses(outputs);
   if (classes !== undefined) checkMatrix(OUTPUTS.classes, classes, { dtype: "bytes", count });
@@ -64,7 +65,7 @@ function toClassifications(outputs: Tensors, signature: Signature, count: number
 /** The names of an output's classes, for every row. */
 function labelsOf(
   { outputs = [] }: Signature,
-  name: string | undefined,
+  name: string,
   { count, columns }: { readonly count: number; readonly columns: number },
 ): readonly Uint8Array[] | undefined {
   const labels = outputs.find((output) => output.name === name)?.labels;

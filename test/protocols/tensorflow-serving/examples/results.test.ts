@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { type ExampleMethod, toResult } from "../../../../src/protocols/tensorflow-serving/examples/results.ts";
+import {
+  type Classifications,
+  type ExampleMethod,
+  toResult,
+} from "../../../../src/protocols/tensorflow-serving/examples/results.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 
@@ -69,4 +73,14 @@ describe("outputs that are no result of Regress are refused in TensorFlow Servin
   ])("%s", (_, outputs, message) => {
     expect(errorOf("regress", { outputs })).toBe(message);
   });
+});
+
+it("scores alone have the labels of that output, and classes are labels themselves", () => {
+  const signature = { outputs: [{ name: "scores", dtype: "float32", labels: ["x", "y", "z"] }] } as const;
+  const labelsOf = (outputs: Readonly<Record<string, Tensor>>) => {
+    const { labels = [] } = toResult("classify", outputs, signature, 2) as Classifications;
+    return labels.map((label) => Buffer.from(label).toString());
+  };
+  expect(labelsOf({ scores })).toEqual(["x", "y", "z", "x", "y", "z"]);
+  expect(labelsOf({ scores, classes })).toEqual(Array(6).fill("a"));
 });
