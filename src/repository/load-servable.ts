@@ -9,7 +9,7 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable } from "../serving/servable.ts";
-import type { OutputLabels } from "../signature/label-outputs.ts";
+import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
@@ -35,8 +35,8 @@ export interface ServableSource {
   readonly options: RawOptions;
   /** Requests to run before clients' requests are admitted, in addition to those in a SavedModel. */
   readonly warmUp?: readonly WarmUpEntry[] | undefined;
-  /** Names of the classes of outputs that have none of their own. */
-  readonly outputLabels?: OutputLabels;
+  /** Facts about its inputs and outputs that its models and hooks do not tell. */
+  readonly tensorFacts?: TensorFacts;
 }
 
 /** A servable and facts about its models. */
@@ -94,7 +94,7 @@ export async function loadServable(
     return {
       servable: createServable(source, {
         runner,
-        outputLabels: source.outputLabels,
+        tensorFacts: source.tensorFacts,
         hooksShareTensors: hooks.shareTensors,
         hasHooks: source.hooks !== undefined,
         hosts,

@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../errors.ts";
-import type { OutputLabels } from "../signature/label-outputs.ts";
+import type { OutputLabels } from "../signature/describe-tensors.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { withRegularFile } from "./warm-up/open-regular-file.ts";
 

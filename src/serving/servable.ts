@@ -6,8 +6,8 @@ import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts
 import type { HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
+import { describeTensors, type TensorFacts } from "../signature/describe-tensors.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
-import { labelOutputs, type OutputLabels } from "../signature/label-outputs.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import { graphRefusal } from "./graph-refusal.ts";
 import { LeaseCount } from "./lease-count.ts";
@@ -79,7 +79,7 @@ interface ServableThreads {
 /** Parts of a servable. */
 export interface ServableParts {
   readonly runner: PipelineRunner;
-  readonly outputLabels?: OutputLabels | undefined;
+  readonly tensorFacts?: TensorFacts | undefined;
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
@@ -93,11 +93,11 @@ export interface ServableParts {
 /** Gives a pipeline its name; `close` frees its parts. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, outputLabels, hooksShareTensors, hasHooks, memoryBytes, hosts, needed, close }: ServableParts,
+  { runner, tensorFacts, hooksShareTensors, hasHooks, memoryBytes, hosts, needed, close }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const requests = new RequestCounter();
-  const labelled = labelOutputs(outputLabels);
+  const described = describeTensors(tensorFacts);
   return {
     name,
     version,
@@ -114,7 +114,7 @@ export function createServable(
     ),
     maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
     get signatures() {
-      return labelled(runner.signatures);
+      return described(runner.signatures);
     },
     get entries() {
       return runner.entries ?? [];

@@ -50,6 +50,8 @@ export interface ModelConfig {
   readonly expected?: ExpectedTensors;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;
+  /** Layouts of the inputs that are images. */
+  readonly imageLayouts?: ReadonlyMap<string, "NHWC" | "NCHW">;
   /** The shapes in which clients send and get tensors, where the model has others. */
   readonly reshaping?: Reshaping;
   /** The reason why it cannot be served, though its configuration can be read. */

@@ -20,14 +20,17 @@ interface Read {
 }
 
 /** Parts of a model's configuration that are about its tensors. */
-type TensorConfig = Required<Pick<ModelConfig, "expected">> & Pick<ModelConfig, "labelFiles" | "reshaping">;
+type TensorConfig = Required<Pick<ModelConfig, "expected">> &
+  Pick<ModelConfig, "imageLayouts" | "labelFiles" | "reshaping">;
 
 /** Reads what the inputs and outputs say of the model's signature, of its classes' names and of the shapes that clients see. */
 export function readTritonTensors(fields: TensorTable, read: Read): TensorConfig {
   const { input = [], output = [] } = fields;
   const toModelSpec = (one: TensorFields) => toSpec(one, fields);
+  const imageLayouts = layoutsOf(input);
   return {
     expected: { inputs: input.map(toModelSpec), outputs: output.map(toModelSpec) },
+    ...(imageLayouts.size > 0 && { imageLayouts }),
     ...labelFilesOf(fields, read),
     ...reshapingOf(fields, read),
   };
@@ -58,8 +61,8 @@ function withBatch(dims: readonly number[], { max_batch_size: rows = 0 }: Pick<T
 }
 
 /** A frozen graph and TorchScript do not describe their own inputs and outputs; images have the layout of their input. */
-export function tensorOptions(fields: TensorTable, driver: string | undefined, read: Read): RawOptions {
-  return { ...namesOf(fields, driver), ...layoutOf(fields, read) };
+export function tensorOptions(fields: TensorTable, driver: string | undefined): RawOptions {
+  return { ...namesOf(fields, driver), ...layoutOf(fields) };
 }
 
 function namesOf(fields: TensorTable, driver: string | undefined): RawOptions {
@@ -75,19 +78,23 @@ function namesOf(fields: TensorTable, driver: string | undefined): RawOptions {
   return { inputs: inputs.join(","), outputs };
 }
 
-const NO_FORMAT = "FORMAT_NONE";
-/** Rank of an input that takes images. */
+/** Rank of an input that takes encoded images. */
 const IMAGE_RANK = 4;
 
-function layoutOf(fields: TensorTable, { node, source }: Read): RawOptions {
-  const ofImages = (fields.input ?? []).filter(({ format = NO_FORMAT }) => format !== NO_FORMAT);
-  const [format, other] = new Set(ofImages.map((one) => one.format as string));
-  if (format === undefined) return {};
-  const isImage = ofImages.every((one) => toSpec(one, fields).shape?.length === IMAGE_RANK);
-  if (isImage && other === undefined) return { layout: format.slice("FORMAT_".length) };
-  const reason = isImage ? "the inputs have different ones" : "images are made for inputs of a batch and three dims";
-  source.findings.warn(node.place, `"format" changes nothing here: ${reason}.`);
-  return {};
+/** The layout of encoded images, unless it differs between inputs. */
+function layoutOf(fields: TensorTable): RawOptions {
+  const ofImages = (fields.input ?? []).filter((one) => toSpec(one, fields).shape?.length === IMAGE_RANK);
+  const [layout, other] = new Set(layoutsOf(ofImages).values());
+  return layout === undefined || other !== undefined ? {} : { layout };
+}
+
+function layoutsOf(inputs: NonNullable<TensorTable["input"]>): Map<string, "NHWC" | "NCHW"> {
+  return new Map(
+    inputs.flatMap(({ name, format }) => {
+      const layout = format?.slice("FORMAT_".length);
+      return layout === "NHWC" || layout === "NCHW" ? [[name, layout] as const] : [];
+    }),
+  );
 }
 
 function labelFilesOf({ output = [] }: TensorTable, { node, source }: Read): Pick<ModelConfig, "labelFiles"> {

@@ -33,7 +33,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     options: {
       ...batchingOptions(fields),
       ...parameterOptions(fields, driver, { node, source }),
-      ...tensorOptions(fields, driver, { node, source }),
+      ...tensorOptions(fields, driver),
     },
     ...(driver !== undefined && { driver }),
     ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),

@@ -86,28 +86,30 @@ describe("reshape", () => {
 });
 
 describe("format", () => {
-  test("is the layout of images", async () => {
-    const { models, warnings } = await listModels(
-      tempFolder({
-        "m/config.pbtxt": `max_batch_size: 4 ${x("dims: [ 3, 8, 8 ] format: FORMAT_NCHW")}`,
-        "m/1/m.onnx": "",
-      }),
-    );
-    expect([models[0]?.options, warnings]).toEqual([{ layout: "NCHW" }, []]);
+  test.each([
+    ["max_batch_size: 4", "dims: [ 3, 8, 8 ] format: FORMAT_NCHW", { layout: "NCHW" }],
+    ["", "dims: [ 8, 8, 3 ] format: FORMAT_NHWC reshape { shape: [ 1, 8, 8, 3 ] }", { layout: "NHWC" }],
+    ["", "dims: [ 3, 8, 8 ] format: FORMAT_NCHW", {}],
+    ["", "dims: [ 1, 3, 8, 8 ] format: FORMAT_NONE", {}],
+  ])("is the layout of encoded images where the model takes such: %s %s", async (batch, rest, options) => {
+    const config = `${batch} ${x(rest)}`;
+    const { models, warnings } = await listModels(tempFolder({ "m/config.pbtxt": config, "m/1/m.onnx": "" }));
+    expect([models[0]?.options, warnings]).toEqual([options, []]);
   });
 
-  test.each([
-    [x("dims: [ 3, 8, 8 ] format: FORMAT_NHWC"), "images are made for inputs of a batch and three dims"],
-    [
-      x("dims: [ 1, 3, 8, 8 ] format: FORMAT_NHWC") +
-        x("dims: [ 1, 3, 8, 8 ] format: FORMAT_NCHW").replace('"x"', '"z"'),
-      "the inputs have different ones",
-    ],
-    ["instance_group { kind: KIND_GPU }", "the driver's own options say which device it takes"],
-  ])("that changes nothing is named: %s", async (config, reason) => {
-    const { models, warnings } = await listModels(tempFolder({ "m/config.pbtxt": config, "m/1/m.onnx": "" }));
-    expect(models[0]?.options).toEqual({});
-    expect(warnings).toEqual([expect.stringMatching(/config\.pbtxt:1:\d+: "(format|kind: KIND_GPU)" changes nothing/)]);
-    expect(warnings[0]).toContain(reason);
+  test("is told to clients that make the values of images themselves", async () => {
+    const { get, infer } = await serve(
+      x("dims: [ 1, -1, 1 ] format: FORMAT_NCHW reshape { shape: [ -1 ] }") + y("dims: -1"),
+    );
+    expect(await get("/config")).toMatchObject({ input: [{ dims: [1, -1, 1], format: "FORMAT_NCHW" }] });
+    expect(await infer([1, 2, 1], [2, 4])).toEqual([[2], [3, 4]]);
   });
+});
+
+test("a GPU for instances is named, since the driver's own options choose the device", async () => {
+  const config = "instance_group { kind: KIND_GPU }";
+  const { warnings } = await listModels(tempFolder({ "m/config.pbtxt": config, "m/1/m.onnx": "" }));
+  expect(warnings).toEqual([
+    expect.stringMatching(/config\.pbtxt:1:24: "kind: KIND_GPU" changes nothing here: the driv/),
+  ]);
 });
