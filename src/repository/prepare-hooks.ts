@@ -1,6 +1,6 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition } from "../errors.ts";
-import type { ClaimEntries, HookThreadChoices } from "../hook-host/hook-generation.ts";
+import type { ClaimEntries, HookGeneration, HookThreadChoices } from "../hook-host/hook-generation.ts";
 import { HookPool } from "../hook-host/hook-pool.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { startLocalRunner } from "../hook-host/local-runner.ts";
@@ -26,6 +26,8 @@ export interface HookOptions {
   readonly remote: RemoteClient;
   /** Reserves the HTTP routes that the hooks declare. */
   readonly claim?: ClaimEntries | undefined;
+  /** Ends the threads that have not started yet. */
+  readonly signal?: AbortSignal | undefined;
   readonly log: Logger;
 }
 
@@ -101,18 +103,30 @@ async function prepareThreads(
   own: Pick<HookThreadChoices, "file" | "stageCount" | "options">,
   options: HookOptions,
 ): Promise<PreparedHooks> {
-  const { workers, thread, log, claim } = options;
+  const { workers, thread, log, claim, signal } = options;
   const choices = { ...thread, ...own, logged: log.filter?.shared ?? log.level };
-  const open = (signal?: AbortSignal) => openGeneration(choices, { log, claim }, signal);
-  const generation = await open();
+  const open = (ended?: AbortSignal) => openGeneration(choices, { log, claim }, ended);
+  const generation = await open(signal);
   return {
     declared: { ...generation.declared, ...(isPythonFile(own.file) && { hostOptions: PYTHON_HOOK_OPTIONS }) },
     shareTensors: false,
     start: async (provider, params) => {
       const pool = new HookPool({ generation, open, workers, provider, params });
-      await pool.start();
+      await startUntilAborted(pool, generation, signal);
       return pool;
     },
     dispose: () => generation.dispose(),
   };
+}
+
+/** An init_hook that never returns would keep its thread for the limit of its start. */
+async function startUntilAborted(pool: HookPool, generation: HookGeneration, signal?: AbortSignal): Promise<void> {
+  const end = () => void generation.dispose();
+  signal?.addEventListener("abort", end);
+  try {
+    signal?.throwIfAborted();
+    await pool.start();
+  } finally {
+    signal?.removeEventListener("abort", end);
+  }
 }

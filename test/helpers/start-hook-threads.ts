@@ -20,6 +20,7 @@ export interface HookThreadsOptions {
   readonly stallMs?: number;
   readonly memoryMb?: number;
   readonly log?: Logger;
+  readonly signal?: AbortSignal;
 }
 
 /** Starts hook threads with the given hook file; ends them when the test ends. */
@@ -33,12 +34,12 @@ export async function startReloadable(
   options: HookThreadsOptions = {},
 ): Promise<{ servable: Servable; file: string }> {
   const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, stallMs = 0, memoryMb = 256 } = options;
-  const { log = createLogger({ level: "silent" }) } = options;
+  const { log = createLogger({ level: "silent" }), signal } = options;
   const file = join(tempFolder({ "hooks.ts": source }), "hooks.ts");
   const thread = { hookTimeoutMs, stallMs, memoryMb, inspect: false };
   const { servable } = await loadServable(
     { name: "default", version: 1n, stages, hooks: file, options: {} },
-    { ...loadOptions(log), workers, thread },
+    { ...loadOptions(log), workers, thread, ...(signal && { signal }) },
   );
   onTestFinished(() => servable.close());
   return { servable, file };

@@ -1,7 +1,8 @@
 import { readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { ask, startHookThreads } from "../helpers/start-hook-threads.ts";
+import { ask, countThreads, fileExists, startHookThreads } from "../helpers/start-hook-threads.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** Lists the files in the temporary folder from now on; its own, so that files of others are not counted. */
@@ -65,4 +66,20 @@ describe.each([
     await servable.close();
     expect(left()).toEqual([]);
   });
+});
+
+test.each([
+  ["an init_hook", "export const init_hook = () => { tell(); return new Promise(() => {}); };"],
+  ["a busy init_hook", "export const init_hook = () => { tell(); for (;;); };"],
+  ["a module", "tell(); await new Promise(() => {}); export const preprocess = null;"],
+])("a thread that waits for %s which never ends does so with a load that is given up", async (_, source) => {
+  const begun = join(tempFolder(), "begun");
+  const telling = `import { writeFileSync } from "node:fs"; const tell = () => writeFileSync(${JSON.stringify(begun)}, "");`;
+  const [threads, givenUp] = [countThreads(), new AbortController()];
+  const starting = startHookThreads(`${telling}\n${source}`, { signal: givenUp.signal });
+  const refused = expect(starting).rejects.toMatchObject({ code: "unavailable" });
+  await fileExists(begun);
+  givenUp.abort();
+  await refused;
+  await expect.poll(threads, { timeout: 10_000 }).toBe(0);
 });
