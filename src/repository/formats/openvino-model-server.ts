@@ -53,7 +53,7 @@ export const OPENVINO_MODEL_SERVER_FIELDS = {
   mediapipe_config_list: { type: "any", unused: NOT_HERE },
   custom_node_library_config_list: { type: "any", unused: NOT_HERE },
   custom_loader_config_list: { type: "any", unused: "models are not loaded by other programs' libraries" },
-  monitoring: { type: "any", unused: "KServe V2's statistics (GET /v2/models/NAME/stats) have counts and times" },
+  monitoring: { type: "any", unused: "GET /metrics answers without it" },
 } as const;
 
 /** Reads OpenVINO Model Server's config.json. */
