@@ -1,6 +1,6 @@
 import type { AspiredVersion } from "../serving/aspired-model.ts";
 
-/** The versions of one model that were seen by earlier checks. */
+/** The versions of one model that were seen by earlier checks, and the disk that they were on. */
 export class KnownVersions {
   readonly #quietMs: number;
   /** Versions that were served at some time: their files count as written. */
@@ -9,6 +9,7 @@ export class KnownVersions {
   readonly #unsettled = new Set<bigint>();
   /** Times on the clock of performance.now() since which each has been there. */
   readonly #since = new Map<bigint, number>();
+  #disk: number | undefined;
 
   /** `quietMs` is the time without a change after which files count as written, in milliseconds. */
   constructor(quietMs: number) {
@@ -32,8 +33,14 @@ export class KnownVersions {
     return version;
   }
 
-  /** Ends a check, which has seen these versions. */
-  saw(available: ReadonlySet<bigint>): void {
+  /** The number of the disk of the model's folder at the last check that found versions. */
+  get disk(): number | undefined {
+    return this.#disk;
+  }
+
+  /** Ends a check, which has seen these versions on a disk. */
+  saw(available: ReadonlySet<bigint>, disk?: number): void {
+    this.#disk = disk;
     for (const known of [this.#settled, this.#unsettled, this.#since])
       for (const version of known.keys()) if (!available.has(version)) known.delete(version);
     for (const version of available) if (!this.#since.has(version)) this.#since.set(version, performance.now());

@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
@@ -85,20 +86,26 @@ export class ModelRepository {
     const before = this.#models.get(config.name);
     const known = this.#known.get(config.name) as KnownVersions;
     try {
-      const { model, available, isPending, warnings } = await scanModel(config, this.#load, (version, changedMs) => {
-        const key = [config.name, version.version] as const;
-        return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
-      });
-      known.saw(available);
+      const { model, available, isPending, warnings, disk } = await scanModel(
+        config,
+        this.#load,
+        (version, changedMs) => {
+          const key = [config.name, version.version] as const;
+          return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
+        },
+      );
+      known.saw(available, disk);
       for (const warning of warnings) this.#scan.log.warn(warning);
       // For example after a version's folder was renamed: the old one answers until the new one counts as written.
       const isGap = isPending && model.versions.length === 0;
       return isGap && before !== undefined ? { ...model, versions: before.versions } : model;
     } catch (reason) {
-      const model = afterFailure(before, reason);
+      const isWithoutDisk = await hasLostDisk(config, known);
+      const model = afterFailure(before, reason, isWithoutDisk);
       // Its state shows why it does not load.
       if (model === undefined) return failedModel(config, reason);
-      this.#scan.log.error(`The model ${config.name}: ${publicText(reason)}`);
+      const consequence = isWithoutDisk ? " is served as it was, since its disk is gone" : "";
+      this.#scan.log.error(`The model ${config.name}${consequence}: ${publicText(reason)}`);
       return model;
     }
   }
@@ -108,7 +115,21 @@ export class ModelRepository {
  * A missing disk, or a description with errors, leaves the model served; a folder that has lost its versions does not.
  * Undefined where the model was not served.
  */
-function afterFailure(before: AspiredModel | undefined, reason: unknown): AspiredModel | undefined {
+function afterFailure(
+  before: AspiredModel | undefined,
+  reason: unknown,
+  isWithoutDisk: boolean,
+): AspiredModel | undefined {
   if (before === undefined || before.versions.every(({ fingerprint }) => isFailed(fingerprint))) return undefined;
-  return ServingError.from(reason).code === "not_found" ? { ...before, versions: [] } : before;
+  const isEmptied = ServingError.from(reason).code === "not_found" && !isWithoutDisk;
+  return isEmptied ? { ...before, versions: [] } : before;
+}
+
+/** Checks if the disk that was mounted on a model's folder is gone: the folder below it is empty, and on another disk. */
+async function hasLostDisk({ path = "" }: ModelConfig, { disk }: KnownVersions): Promise<boolean> {
+  if (disk === undefined || isRemoteAddress(path)) return false;
+  return stat(path).then(
+    ({ dev }) => dev !== disk,
+    () => false,
+  );
 }

@@ -24,6 +24,8 @@ export interface ModelScan {
   /** True where a present version will be chosen once its files count as written. */
   readonly isPending: boolean;
   readonly warnings: readonly string[];
+  /** The number of the disk that its folder is on; undefined where it has none here. */
+  readonly disk: number | undefined;
 }
 
 /**
@@ -39,7 +41,7 @@ export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVers
 export async function scanModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelScan> {
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
   const { storage } = options;
-  const { available, warnings } = await chosenVersions(config, storage);
+  const { available, warnings, disk } = await chosenVersions(config, storage);
   const shared = await sharedFingerprint(config, storage);
   const needs = neededModels(config);
   const needsVersions = config.stages?.some(({ version }) => version !== undefined) === true;
@@ -50,7 +52,7 @@ export async function scanModel(config: ModelConfig, options: LoadOptions, settl
     const fresh = chosen.filter((found) => !settled.has(found));
     if (fresh.length === 0) {
       const isPending = [...settled.values()].includes(undefined);
-      return { model: toModel(config, chosen, settled), available: numbersOf(available), isPending, warnings };
+      return { model: toModel(config, chosen, settled), available: numbersOf(available), isPending, warnings, disk };
     }
     for (const found of fresh) {
       const { changedMs, ...prints } = await printsOf(found.path, config, { shared, storage });

@@ -1,6 +1,17 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { modelConfig } from "../../src/repository/config/model-config.ts";
 import type { ModelSources } from "../../src/repository/config-sources.ts";
 import { ModelRepository } from "../../src/repository/model-repository.ts";
@@ -155,6 +166,36 @@ describe("a version", () => {
     ]);
   });
 });
+
+// A link stands for the place where a disk is mounted.
+test.runIf(otherDisk() !== undefined)(
+  "a model whose disk is gone stays, unlike one whose folder is emptied",
+  async () => {
+    const disk = mkdtempSync(join(otherDisk() as string, "kserving-test-"));
+    onTestFinished(() => rmSync(disk, { recursive: true }));
+    mkdirSync(join(disk, "1"));
+    writeFileSync(join(disk, "1/m.onnx"), "1");
+    const path = join(tempFolder({ "empty/.keep": "" }), "m");
+    const mount = (folder: string) => {
+      rmSync(path, { force: true });
+      symlinkSync(folder, path);
+    };
+    mount(disk);
+    const { scan } = openRepository({ models: [modelConfig({ name: "m", path })] });
+    expect(await scan()).toEqual({ m: "1" });
+    mount("empty");
+    expect(await scan()).toEqual({ m: "1" });
+    mount(disk);
+    rmSync(join(disk, "1"), { recursive: true });
+    expect(await scan()).toEqual({ m: "" });
+  },
+);
+
+/** A folder on another disk than temporary folders are. */
+function otherDisk(): string | undefined {
+  const path = "/dev/shm";
+  return existsSync(path) && statSync(path).dev !== statSync(tmpdir()).dev ? path : undefined;
+}
 
 describe("a configuration file", () => {
   const folder = () => tempFolder({ "1/m.onnx": "1", "2/m.onnx": "2" });

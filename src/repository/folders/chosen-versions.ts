@@ -6,7 +6,7 @@ import { listRemoteVersions } from "./list-remote-versions.ts";
 import { FLAT_VERSION, type FoundVersion, listVersions, type VersionList } from "./list-versions.ts";
 
 /** The versions of a model that its policy chooses from the existing ones. */
-export interface ChosenVersions {
+export interface ChosenVersions extends Pick<VersionList, "disk"> {
   readonly chosen: readonly FoundVersion[];
   /** All existing versions, in ascending order. */
   readonly available: readonly FoundVersion[];
@@ -19,11 +19,16 @@ export interface ChosenVersions {
  */
 export async function chosenVersions(config: ModelConfig, storage?: ModelStorage): Promise<ChosenVersions> {
   const { name, versions: policy } = config;
-  const { versions: available, warnings } = await versionsOf(config, storage);
+  const { versions: available, warnings, disk } = await versionsOf(config, storage);
   const isThere = (wanted: bigint) => available.some(({ version }) => version === wanted);
   const missing = policy.kind === "specific" ? policy.versions.filter((version) => !isThere(version)) : [];
   const absent = missing.map((version) => `Version ${version} of ${name} is to be served, but is not there (yet).`);
-  return { chosen: chooseVersions(policy, available), available, warnings: [...warnings, ...absent] };
+  return {
+    chosen: chooseVersions(policy, available),
+    available,
+    warnings: [...warnings, ...absent],
+    ...(disk !== undefined && { disk }),
+  };
 }
 
 function versionsOf({ path, driver }: ModelConfig, storage: ModelStorage | undefined): Promise<VersionList> {

@@ -20,6 +20,8 @@ export interface VersionList {
   readonly versions: readonly FoundVersion[];
   /** Folders with the same version as another one, and similar problems. */
   readonly warnings: readonly string[];
+  /** The number of the disk that the folder is on; absent for a file, and on another server. */
+  readonly disk?: number;
 }
 
 /** Number of the version where there is no folder of versions. */
@@ -35,9 +37,10 @@ export async function listVersions(path: string, driver?: string): Promise<Versi
   if (!stats.isDirectory()) return flat(path);
   const entries = await listFolder(path, stats);
   const numbered = entries.filter(({ kind, name }) => kind === "folder" && parseVersion(name) !== undefined);
-  if (numbered.length > 0) return distinct(numbered);
+  if (numbered.length > 0) return { ...distinct(numbered), disk: stats.dev };
   const isOwnDriver = driver !== undefined && !DRIVER_NAMES.includes(driver);
-  if (isOwnDriver || (await isDetected(path)) || (await modelsIn(entries.filter(isFile))).length > 0) return flat(path);
+  const isModel = isOwnDriver || (await isDetected(path)) || (await modelsIn(entries.filter(isFile))).length > 0;
+  if (isModel) return { ...flat(path), disk: stats.dev };
   throw new ServingError("not_found", noVersion(path, entries));
 }
 
