@@ -6,11 +6,12 @@ import { LoadGenerator } from "./load/load-generator.ts";
 import { convNet } from "./native/conv-net.ts";
 import { json } from "./native/json.ts";
 import { large } from "./native/large.ts";
+import { sharedMemory } from "./native/shared-memory.ts";
 import { start } from "./native/start.ts";
 import { tiny } from "./native/tiny.ts";
 import { printFigures } from "./print-figures.ts";
 
-const GROUPS: readonly Group[] = [tiny, large, convNet, json, start];
+const GROUPS: readonly Group[] = [tiny, large, sharedMemory, convNet, json, start];
 const ROUNDS = 20;
 const QUICK_ROUNDS = 5;
 const OPTIONS = { quick: { type: "boolean", default: false }, only: { type: "string" } } as const;

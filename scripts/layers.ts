@@ -22,7 +22,7 @@ export const OWNED_PACKAGES = [
 ] as const;
 
 const BASICS = ["text", "async", "observability", "tensor", "signature"];
-const TRANSPORT = [...BASICS, "net", "limits", "access", "codecs", "codec-host", "serving"];
+const TRANSPORT = [...BASICS, "net", "limits", "shared-memory", "access", "codecs", "codec-host", "serving"];
 
 /**
  * The folders of src/ with the folders that each may import, from the lowest layer to the highest. `npm run layers`
@@ -35,6 +35,7 @@ export const LAYERS: readonly Layer[] = [
   { folder: "machine", mayImport: [] },
   { folder: "limits", mayImport: ["text", "async", "observability", "machine"] },
   { folder: "net", mayImport: ["limits"] },
+  { folder: "shared-memory", mayImport: [] },
   { folder: "user-module", mayImport: ["text", "observability"] },
   { folder: "archives", mayImport: [] },
   { folder: "tensor", mayImport: ["text"] },

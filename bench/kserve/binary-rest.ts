@@ -45,7 +45,7 @@ function makeRequest() {
 }
 
 function makeAnswer(): Buffer {
-  const outputs = [{ name: "x", datatype: "FP32", tensor: createTensor("float32", SHAPE, DATA) }];
+  const outputs = [{ name: "x", datatype: "FP32", shape: SHAPE, tensor: createTensor("float32", SHAPE, DATA) }];
   const answer = { model: "default", version: 1n, id: "", outputs, metadata: {} };
   const { json, binary } = writeAnswer(answer, { isBinary: true, isStrict: false, outputs: [] });
   return Buffer.concat([json, ...binary]);

@@ -10,7 +10,7 @@ import { decodeInferRequest, INFER_NESTING } from "../../src/protocols/kserve/gr
 import { inferResponseParts } from "../../src/protocols/kserve/grpc-response.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
-import type { KserveAnswer } from "../../src/protocols/kserve/infer-kserve.ts";
+import type { KserveAnswer } from "../../src/protocols/kserve/kserve-answer.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { floats } from "../engine/messages.ts";
 import type { Comparison } from "./compare.ts";
@@ -26,7 +26,7 @@ const ANSWER: KserveAnswer = {
   model: "default",
   version: 1n,
   id: "1",
-  outputs: [{ name: "y", datatype: "FP32", tensor: createTensor("float32", SHAPE, DATA) }],
+  outputs: [{ name: "y", datatype: "FP32", shape: SHAPE, tensor: createTensor("float32", SHAPE, DATA) }],
   metadata: {},
 };
 

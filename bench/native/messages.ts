@@ -9,7 +9,7 @@ import type { LoadMessage } from "../load/load-connection.ts";
 import type { LoadTarget } from "../load/load-job.ts";
 
 /** The path of KServe V2's inference for the model that all servers here have. */
-const REST_PATH = "/v2/models/default/infer";
+export const REST_PATH = "/v2/models/default/infer";
 
 /** Checks the outputs of the first answer, which all later ones have to equal. */
 type CheckOutputs = (outputs: Tensors) => boolean;

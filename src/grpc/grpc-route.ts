@@ -5,6 +5,7 @@ import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { CallOptions, InferenceService } from "../serving/inference-service.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import type { Nesting } from "./payload-start.ts";
 
@@ -73,6 +74,8 @@ export interface GrpcProtocolOptions {
   readonly tensorContent: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. */
   readonly requireModelSpec: boolean;
+  /** Regions that clients of KServe V2 register; absent = they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
   /** Counts the messages of streams. */
   readonly observer: RequestObserver;
   /** Records traces; absent = there are none. */

@@ -23,6 +23,7 @@ import { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { answerStream } from "./answer-stream.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ConnectionRules, readChannelArguments } from "./connection-rules.ts";
@@ -54,6 +55,8 @@ export interface GrpcServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
   readonly requireModelSpec?: boolean;
+  /** Regions that clients of KServe V2 register. Default: they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
   /** Time for a client to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Finds the port of HTTP, for the error to clients that send HTTP/1 to this port. Default: there is none. */
@@ -115,8 +118,9 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
   const listener =
     options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
-  const { tracer } = options;
-  const protocolOptions = { maxMessageBytes, tensorContent, requireModelSpec, observer, tracer, log };
+  const { sharedMemory, tracer } = options;
+  const answers = { maxMessageBytes, tensorContent, requireModelSpec, sharedMemory };
+  const protocolOptions = { ...answers, observer, tracer, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );

@@ -5,6 +5,7 @@ export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
   requireModelSpec: false,
+  allowClientShm: false,
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   simpleTensorflowServing: false,

@@ -9,7 +9,9 @@ import { toPlainSignatures } from "../signature/plain-signatures.ts";
 import type { Signature } from "../signature/signature.ts";
 import { decodeInfer } from "./kserve/http-decode.ts";
 import { parseKserveObject } from "./kserve/http-request.ts";
-import { type KserveRequest, toCheckedRequest } from "./kserve/infer-kserve.ts";
+import { toCheckedRequest } from "./kserve/infer-kserve.ts";
+import type { KserveRequest } from "./kserve/kserve-request.ts";
+import { namesSharedMemory, refuseSharedMemory } from "./kserve/refuse-shared-memory.ts";
 import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-request.ts";
 import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
 
@@ -30,7 +32,10 @@ async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number)
   const decoded = isLarge
     ? await codecs.run(decodeRecordedJob, [body, toPlainSignatures(signatures), maxBytes], { signal })
     : decodeRecorded(body, signatures, maxBytes);
-  if ("infer" in decoded) return toCheckedRequest(decoded.infer, { model, version: 0n, drivers: [], signatures });
+  if ("infer" in decoded) {
+    if (namesSharedMemory(decoded.infer)) throw refuseSharedMemory(decoded.infer);
+    return toCheckedRequest(decoded.infer, { model, version: 0n, drivers: [], signatures });
+  }
   const { signature: name, inputs } = decoded.predict;
   return { signature: chooseSignature(name, signatures) ?? { name, spec: undefined }, inputs };
 }

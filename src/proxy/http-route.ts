@@ -10,6 +10,7 @@ import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { PageSources } from "./page-sources.ts";
 
@@ -30,6 +31,8 @@ export interface HttpDependencies {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** Regions that clients of KServe V2 register; absent = they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
@@ -83,8 +86,8 @@ export interface HttpRoute {
   readonly method: "GET" | "POST" | "DELETE";
   /** In Express' form; a parameter that cannot be decoded is refused. */
   readonly path: string;
-  /** The kind of its requests, by which permissions are checked. */
-  readonly kind: Exclude<CallKind, "inference">;
+  /** The kind of its requests, by which permissions are checked; `inference` = it belongs to running models, but runs none. */
+  readonly kind: CallKind;
   /** Clients that may send it where it is a control call. Default: those of `--allow-control`. */
   readonly access?: ControlAccess;
   /** True where pages of other origins cannot read the answers, whatever they are permitted. Default false. */

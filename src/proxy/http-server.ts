@@ -20,6 +20,7 @@ import { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
@@ -70,6 +71,8 @@ export interface HttpServerOptions {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** Regions that clients of KServe V2 register. Default: they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
   /** Sources of the server's own page. Default: there is no page. */
   readonly page?: PageSources | undefined;
   /** Answers the routes that hooks declare. Default true. */
@@ -143,10 +146,11 @@ async function open(server: Server, { host, port, fd, connections }: HttpServerO
 function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, grpcPort, platform, simpleTensorflowServing, kserveRoutes, page } = options;
+  const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, grpcPort, platform, page };
+  const sources = { grpcPort, platform, sharedMemory, page };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, ...sources };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 

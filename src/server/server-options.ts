@@ -63,6 +63,8 @@ export interface ServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go to the only model. Default false. */
   readonly requireModelSpec?: boolean;
+  /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */
+  readonly allowClientShm?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
   readonly tensorflowMetricsPath?: string;
   /** Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple TensorFlow Serving does. Default false. */

@@ -10,6 +10,7 @@ import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
 import { RouteClaims } from "../serving/route-claims.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
@@ -52,8 +53,10 @@ export async function openServer(
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
+  const sharedMemory = await openSharedMemory(choices);
   const transports = {
     ...toTransportOptions(choices, { authentication, page }),
+    sharedMemory,
     ...(await openTlsFiles(choices)),
     tracer,
   };
@@ -70,6 +73,7 @@ export async function openServer(
     for (const stop of fresh) stop();
     page?.history.stop();
     service?.memory.close();
+    sharedMemory?.unregisterAll();
     await recorder.close();
     storage.close();
     await served.close();
@@ -123,6 +127,13 @@ async function openTlsFiles({ tls, admin, metrics, host }: ServerChoices): Promi
     ...(admin && { admin: { host: "127.0.0.1", port: 0, ...admin, tls: await open() } }),
     ...(metrics && { metricsAddress: { host, port: 0, ...metrics, tls: await open() } }),
   };
+}
+
+/** Nearly no server needs the code. */
+async function openSharedMemory({ allowClientShm }: ServerChoices): Promise<SharedMemory | undefined> {
+  if (!allowClientShm) return undefined;
+  const { SharedMemory } = await import("../shared-memory/shared-memory.ts");
+  return new SharedMemory();
 }
 
 type TlsAddresses = Pick<TransportOptions, "tls" | "admin" | "metricsAddress">;

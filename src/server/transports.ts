@@ -8,6 +8,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 
 /** A separate address, with files of its own for encryption. */
@@ -47,6 +48,8 @@ export interface TransportOptions {
   readonly sendTimeoutMs: number;
   readonly tensorContent: boolean;
   readonly requireModelSpec: boolean;
+  /** Regions that clients of KServe V2 register; absent = they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */
   readonly tensorflowMetricsPath: string;
   /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */

@@ -29,7 +29,9 @@ function respond(): InferResponse {
 }
 
 function kserveText(): string {
-  const named = Object.entries(outputs()).map(([name, tensor]) => ({ name, datatype: DATATYPES[name]!, tensor }));
+  const named = Object.entries(outputs()).map(([name, tensor]) => {
+    return { name, datatype: DATATYPES[name]!, shape: tensor.shape, tensor };
+  });
   const answer = { model: "m", version: 1n, id: "", outputs: named, metadata: {} };
   return Buffer.from(writeAnswer(answer, { isBinary: false, isStrict: false, outputs: [] }).json).toString();
 }

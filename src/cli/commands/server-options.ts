@@ -41,6 +41,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     maxMessageBytes: settings.maxMessageBytes,
     tensorContent: settings.tensorContent,
     requireModelSpec: settings.requireModelSpec,
+    allowClientShm: settings.allowClientShm,
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
     simpleTensorflowServing: settings.simpleTensorflowServing,
     kserveRoutes: settings.kserveRoutes,

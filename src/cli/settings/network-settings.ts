@@ -124,6 +124,13 @@ export const NETWORK_SETTINGS = {
     details: "Without this flag they go to the only model.",
     commands: SERVE,
   },
+  allowClientShm: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.allowClientShm,
+    help: "let KServe V2 clients keep tensors in shared memory of this machine",
+    details: "On Linux. Who may run models can then read and write it ([kserve.md](kserve.md#shared-memory)).",
+    commands: SERVE,
+  },
   tensorflowMetricsPath: {
     type: "text",
     placeholder: "PATH",

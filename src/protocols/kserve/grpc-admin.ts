@@ -6,7 +6,9 @@ import type { UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { RequestTracer } from "../../observability/request-tracer.ts";
 import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
+import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import { reloadModel, unloadModel } from "./control.ts";
+import { REGION_CALLS, type RegionCall } from "./grpc-region-calls.ts";
 import { decodeGrpcLoad } from "./load-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
@@ -16,7 +18,6 @@ import { modelStatistics } from "./model-statistics.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
-import { assertAllRegions, noSharedMemory, type SharedMemoryKind } from "./shared-memory.ts";
 import { changeTracing, traceSettings } from "./trace-settings.ts";
 
 /** Services for the calls. */
@@ -24,6 +25,8 @@ export interface AdminContext {
   readonly service: InferenceService;
   readonly log: Pick<Logger, "level" | "filter" | "info">;
   readonly tracer?: RequestTracer | undefined;
+  /** Regions that clients register; absent = they may not. */
+  readonly sharedMemory?: SharedMemory | undefined;
 }
 
 /**
@@ -37,7 +40,7 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ServerLive: async () => ({ live: true }),
   ServerReady: async (_request, { service }) => ({ ready: service.isReady() }),
   ModelReady: async (request, { service }) => ({ ready: await isReady(toRef(request), service) }),
-  ServerMetadata: async () => serverMetadata(),
+  ServerMetadata: async (_request, { sharedMemory }) => serverMetadata(sharedMemory !== undefined),
   ModelMetadata: async (request, { service }) => modelMetadata(service, await find(request, service)),
   ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
   ModelStatistics: async (request, { service }) => ({ model_stats: await modelStatistics(service, toRef(request)) }),
@@ -64,12 +67,7 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
     );
     return { settings: mapValues(logSettings(context.log), toSettingValue) };
   },
-  SystemSharedMemoryStatus: async ({ name }) => noRegions("system", String(name)),
-  SystemSharedMemoryRegister: refuseSharedMemory,
-  SystemSharedMemoryUnregister: async () => ({}),
-  CudaSharedMemoryStatus: async ({ name }) => noRegions("cuda", String(name)),
-  CudaSharedMemoryRegister: refuseSharedMemory,
-  CudaSharedMemoryUnregister: async () => ({}),
+  ...mapValues(REGION_CALLS, toAdminCall),
 };
 
 /** The call whose message may contain whole models, which are never converted to JSON. */
@@ -77,11 +75,16 @@ export const LOAD_CALL = "RepositoryModelLoad";
 
 /** Calls that always change the server. */
 const CONTROL_CALLS: ReadonlySet<string> = new Set([LOAD_CALL, "RepositoryModelUnload"]);
+/** Calls for clients that may run models: they change only where tensors are. */
+const REGION_CHANGES: ReadonlySet<string> = new Set(
+  Object.keys(REGION_CALLS).filter((name) => !name.endsWith("Status")),
+);
 const HEALTH_CALLS: ReadonlySet<string> = new Set(["ServerLive", "ServerReady", "ModelReady"]);
 
 /** The kind of a call other than inference. */
 export function adminKind(name: string): CallKind {
   if (HEALTH_CALLS.has(name)) return "health";
+  if (REGION_CHANGES.has(name)) return "inference";
   return CONTROL_CALLS.has(name) ? "control" : "read";
 }
 
@@ -131,7 +134,7 @@ function mapEntries<Value>(
   return new Map([...entries].map(([name, value]) => [name, map(value)]));
 }
 
-function mapValues<Value>(record: object, map: (value: Value) => unknown): Record<string, unknown> {
+function mapValues<Value, Mapped>(record: object, map: (value: Value) => Mapped): Record<string, Mapped> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
 }
 
@@ -151,11 +154,6 @@ async function isReady(ref: ModelRef, service: InferenceService): Promise<boolea
   }
 }
 
-function noRegions(kind: SharedMemoryKind, region: string): object {
-  assertAllRegions(kind, region);
-  return {};
-}
-
-async function refuseSharedMemory(): Promise<never> {
-  throw noSharedMemory();
+function toAdminCall(call: RegionCall): AdminCall {
+  return async (request, { sharedMemory }) => call(request, sharedMemory);
 }

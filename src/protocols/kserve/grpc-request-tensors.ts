@@ -1,12 +1,14 @@
 import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { MemoryPlace } from "../../shared-memory/memory-place.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import { KserveContents } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";
-import type { RequestedOutput } from "./infer-kserve.ts";
-import { type Parameter, refuseSharedMemory } from "./parameters.ts";
+import type { RequestedOutput } from "./kserve-request.ts";
+import type { Parameter } from "./parameters.ts";
 import type { InputHead } from "./raw-tensor.ts";
+import { readPlace } from "./read-place.ts";
 
 /** Field numbers of a ModelInferRequest's tensors. */
 const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
@@ -21,9 +23,11 @@ const TENSOR_BYTES = 512;
 export interface InputFields {
   readonly head: InputHead;
   readonly contents: KserveContents;
+  /** Place of its values in shared memory; undefined = they are in the message. */
+  readonly place: MemoryPlace | undefined;
 }
 
-/** Reads an InferInputTensor; refuses inputs in shared memory. */
+/** Reads an InferInputTensor. */
 export function readInput(reader: WireReader, budget: DecodeBudget): InputFields {
   budget.spend(TENSOR_BYTES, () => "one more input");
   const contents = new KserveContents(budget);
@@ -41,8 +45,7 @@ export function readInput(reader: WireReader, budget: DecodeBudget): InputFields
       readParameter(reader.nested("inputs.parameters"), parameters, budget);
     else reader.skip(tag);
   }
-  refuseSharedMemory(parameters, `input '${name}'`);
-  return { head: { name, datatype, shape }, contents };
+  return { head: { name, datatype, shape }, contents, place: readPlace(parameters, name) };
 }
 
 /** Dimensions, packed. */

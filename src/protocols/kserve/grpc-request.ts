@@ -10,7 +10,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";
 import { INPUT_CONTENTS, type InputFields, readInput, readOutput } from "./grpc-request-tensors.ts";
-import type { KserveRequest, RequestedOutput } from "./infer-kserve.ts";
+import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
 import { type Parameter, readBoolean } from "./parameters.ts";
 import { fromRaw } from "./raw-tensor.ts";
 
@@ -81,6 +81,8 @@ class InferRequestFields {
   #id = "";
   readonly #parameters = new Map<string, Parameter>();
   readonly #inputs: InputFields[] = [];
+  /** Those in shared memory. */
+  readonly #shared: InputFields[] = [];
   readonly #outputs: RequestedOutput[] = [];
   readonly #raw: Uint8Array[] = [];
   readonly #budget: DecodeBudget;
@@ -101,6 +103,7 @@ class InferRequestFields {
       id: this.#id,
       parameters: this.#parameters,
       inputs: isTyped ? this.#typedInputs() : this.#rawInputs(),
+      ...(this.#shared.length > 0 && { shared: this.#sharedInputs() }),
       outputs: this.#outputs,
       encoding: isTyped && readBoolean(this.#parameters, "typed_outputs") === true ? "typed" : "raw",
       tellsFinal: readBoolean(this.#parameters, "triton_enable_empty_final_response") === true,
@@ -122,8 +125,7 @@ class InferRequestFields {
         readParameter(reader.nested("ModelInferRequest.parameters"), this.#parameters, this.#budget);
         return;
       case (REQUEST.inputs << 3) | WIRE.bytes:
-        this.#budget.countInputs(1);
-        this.#inputs.push(readInput(reader.nested("InferInputTensor"), this.#budget));
+        this.#readInput(reader.nested("InferInputTensor"));
         return;
       case (REQUEST.outputs << 3) | WIRE.bytes:
         this.#budget.countOutputs(1);
@@ -138,11 +140,28 @@ class InferRequestFields {
     }
   }
 
+  #readInput(reader: WireReader): void {
+    this.#budget.countInputs(1);
+    const input = readInput(reader, this.#budget);
+    if (input.place === undefined) this.#inputs.push(input);
+    else this.#shared.push(input);
+  }
+
+  #sharedInputs(): SharedInput[] {
+    return this.#shared.flatMap(({ head, contents, place }) => {
+      if (contents.isEmpty) return place === undefined ? [] : { head, place };
+      throw invalidArgument(
+        `unexpected 'content' provided when using shared memory for input tensor '${head.name}' for model '${this.#model}'`,
+      );
+    });
+  }
+
   #typedInputs(): (readonly [string, Tensor])[] {
     return this.#inputs.map(({ head, contents }) => [head.name, contents.toTensor(head, this.#model)]);
   }
 
   #rawInputs(): (readonly [string, Tensor])[] {
+    if (this.#inputs.length === 0) this.#refuseLeftOver();
     return this.#inputs.map(({ head, contents }, index) => {
       const raw = this.#raw[index];
       if (!contents.isEmpty)

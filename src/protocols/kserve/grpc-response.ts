@@ -14,7 +14,7 @@ import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
 import { trueParameter } from "./grpc-parameters.ts";
 import type { DecodedInferRequest, KserveEncoding } from "./grpc-request.ts";
-import type { KserveAnswer } from "./infer-kserve.ts";
+import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
 
 /** Field numbers of inference.ModelInferResponse, its tensors, and inference.ModelStreamInferResponse. */
@@ -26,8 +26,8 @@ const STREAM = { error: 1, response: 2 } as const;
 export type StreamForm = Pick<DecodedInferRequest, "encoding" | "tellsFinal">;
 
 /** Checks if the values of an answer are too large to be copied in the main thread. */
-export function isLargeCopy({ outputs }: KserveAnswer): boolean {
-  return outputs.some(({ tensor }) => byteSize(tensor) > LARGE_COPY_BYTES);
+export function isLargeCopy(answer: KserveAnswer): boolean {
+  return sentTensors(answer).some((tensor) => byteSize(tensor) > LARGE_COPY_BYTES);
 }
 
 /** Writes a ModelStreamInferResponse with an answer. */
@@ -57,11 +57,12 @@ export const frameInferResponseJob = defineJob(import.meta.url, "frameInferRespo
 export const encodeStreamResponseJob = defineJob(import.meta.url, "encodeStreamResponseJob", encodeStreamResponse);
 
 /** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
-export function isLargeResponse({ outputs }: KserveAnswer, encoding: KserveEncoding): boolean {
+export function isLargeResponse(answer: KserveAnswer, encoding: KserveEncoding): boolean {
+  const tensors = sentTensors(answer);
   const isVarints = ({ dtype }: Tensor) => encoding === "typed" && !dtype.startsWith("float");
   return (
-    outputs.some(({ tensor }) => isLargeBytes(tensor)) ||
-    outputs.some(({ tensor }) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
+    tensors.some(isLargeBytes) ||
+    tensors.some((tensor) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
   );
 }
 
@@ -71,10 +72,10 @@ export function inferResponseParts(
   encoding: KserveEncoding,
 ): WirePart[] {
   // All values are in the same field: clients read raw_output_contents by position, or not at all.
-  const typed = encoding === "typed" ? outputs.map(({ tensor, datatype }) => contentsParts(tensor, datatype)) : [];
+  const typed = encoding === "typed" ? outputs.map(typedParts) : [];
   const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);
-  const heads = outputs.map(({ name, datatype, tensor }, index) => {
-    const head = [textField(OUTPUT.name, name), textField(OUTPUT.datatype, datatype), ...shapeParts(tensor.shape)];
+  const heads = outputs.map(({ name, datatype, shape }, index) => {
+    const head = [textField(OUTPUT.name, name), textField(OUTPUT.datatype, datatype), ...shapeParts(shape)];
     return messageField(
       RESPONSE.outputs,
       isTyped ? [...head, messageField(OUTPUT.contents, typed[index] ?? [])] : head,
@@ -90,13 +91,19 @@ export function inferResponseParts(
   ];
 }
 
+function typedParts({ tensor, datatype }: AnsweredOutput): WirePart[] | undefined {
+  return tensor === undefined ? [] : contentsParts(tensor, datatype);
+}
+
 function shapeParts(shape: readonly number[]): WirePart[] {
   if (shape.length === 0) return [];
   const sizes = BigInt64Array.from(shape, BigInt);
   return [varintsField(OUTPUT.shape, sizes)];
 }
 
-function rawField(tensor: Tensor): WirePart {
+/** Clients count the entries, so that an output in shared memory has an empty one. */
+function rawField(tensor: Tensor | undefined): WirePart {
+  if (tensor === undefined) return bytesField(RESPONSE.raw, new Uint8Array(0));
   if (tensor.dtype !== "bytes") return bytesField(RESPONSE.raw, toRaw(tensor));
   return delimited(RESPONSE.raw, rawSize(tensor), (target, at) => {
     const raw = toRaw(tensor);

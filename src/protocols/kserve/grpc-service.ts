@@ -32,12 +32,13 @@ export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
   };
 };
 
-function inferMethod(service: InferenceService, { maxMessageBytes: maxBytes }: GrpcProtocolOptions): UnaryMethod {
+function inferMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
+  const { maxMessageBytes: maxBytes, sharedMemory } = options;
   return async (message, call) => {
     const request =
       decodeInferRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodeInferRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
-    const answer = await inferKserve(service, request, call);
+    const answer = await inferKserve(service, request, { call, maxBytes, sharedMemory });
     const { metadata } = answer;
     if (isLargeResponse(answer, request.encoding)) {
       return { message: await encodeInThread(frameInferResponseJob, [answer, request.encoding, true], call), metadata };

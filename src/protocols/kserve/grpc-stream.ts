@@ -19,7 +19,8 @@ import {
   isLargeResponse,
   type StreamForm,
 } from "./grpc-response.ts";
-import { inferKserve, type KserveAnswer } from "./infer-kserve.ts";
+import { inferKserve } from "./infer-kserve.ts";
+import type { KserveAnswer } from "./kserve-answer.ts";
 
 /** Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client. */
 export const MAX_IN_FLIGHT = 32;
@@ -122,7 +123,7 @@ class InferStream {
     const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
-      const { maxMessageBytes: maxBytes } = this.#options;
+      const { maxMessageBytes: maxBytes, sharedMemory } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
       if (request === undefined) id = requestIdOf(message);
@@ -131,7 +132,8 @@ class InferStream {
       id = request.id;
       const { timeline } = record;
       const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record, timeline };
-      const answer = await this.#encode(await inferKserve(this.#service, request, call), request, call);
+      const inferred = await inferKserve(this.#service, request, { call, maxBytes, sharedMemory });
+      const answer = await this.#encode(inferred, request, call);
       memory.setTo(answer.length);
       return answer;
     } catch (reason) {

@@ -2,9 +2,10 @@ import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { toInputs } from "./http-inputs.ts";
-import { type JsonInput, type KserveBody, parseKserveBody } from "./http-request.ts";
+import { type JsonInput, parseKserveBody } from "./http-request.ts";
 import { type AnswerForm, readForm } from "./http-response.ts";
-import type { KserveRequest } from "./infer-kserve.ts";
+import type { KserveRequest } from "./kserve-request.ts";
+import { splitInputs } from "./split-inputs.ts";
 
 /** An infer request, and the form of its answer. */
 export interface DecodedInfer {
@@ -30,13 +31,13 @@ const NOTHING = new Uint8Array(0);
 export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer | undefined {
   const { model, version, headerLength, maxBytes, isInline = false } = options;
   const budget = new DecodeBudget(maxBytes);
-  const parsed = parseKserveBody(body.subarray(0, headerLength), budget);
-  const { id, parameters, outputs } = parsed;
+  const { id, parameters, inputs: stated, outputs } = parseKserveBody(body.subarray(0, headerLength), budget);
+  const { sent, shared } = splitInputs(stated);
   const binary = body.subarray(headerLength);
-  if (isInline && isHeavy(parsed, binary)) return undefined;
+  if (isInline && isHeavy(sent, binary)) return undefined;
   // Without a binary part, no input may view the JSON's buffer, not even an empty input.
-  const inputs = toInputs(parsed.inputs, binary.length > 0 ? binary : NOTHING, { model, id, budget });
-  return { request: { model, version, id, parameters, inputs, outputs }, form: readForm(parameters, outputs) };
+  const inputs = toInputs(sent, binary.length > 0 ? binary : NOTHING, { model, id, budget });
+  return { request: { model, version, id, parameters, inputs, shared, outputs }, form: readForm(parameters, outputs) };
 }
 
 /** {@link decodeInfer} for a codec thread, without a limit on time. */
@@ -50,7 +51,7 @@ function decodeLargeInfer(body: Uint8Array, options: DecodeInferOptions): Decode
 const LARGE_COPY_BYTES = 16 * 1024 * 1024;
 
 /** Checks if a binary part has many elements to find, or numbers that cannot be viewed in place. */
-function isHeavy({ inputs }: KserveBody, binary: Uint8Array): boolean {
+function isHeavy(inputs: readonly JsonInput[], binary: Uint8Array): boolean {
   if (binary.length <= LARGE_MESSAGE_BYTES) return false;
   const isBinary = ({ data }: JsonInput) => data === undefined;
   if (inputs.some((input) => isBinary(input) && input.datatype === "BYTES" && !hasFewElements(input))) return true;

@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
 import type { EndpointSchemas } from "./openapi-schemas.ts";
 
 /** A request to an endpoint; model and version are empty where its path has none. */
-export interface KserveCall extends Pick<HttpDependencies, "service" | "tracer" | "log"> {
+export interface KserveCall extends Pick<HttpDependencies, "service" | "sharedMemory" | "tracer" | "log"> {
   readonly model: string;
   readonly version: string;
   /** The region of shared memory in the path. */

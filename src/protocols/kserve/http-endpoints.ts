@@ -2,9 +2,9 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { toJson } from "./http-json.ts";
 import { MODEL_ENDPOINTS } from "./http-model-endpoints.ts";
+import { REGION_ENDPOINTS } from "./http-region-endpoints.ts";
 import { REPOSITORY_ENDPOINTS } from "./http-repository-endpoints.ts";
 import { SETTINGS_ENDPOINTS } from "./http-settings-endpoints.ts";
-import { SHARED_MEMORY_ENDPOINTS } from "./http-shared-memory.ts";
 import { modelStatistics } from "./model-statistics.ts";
 import { openApiDocument } from "./openapi.ts";
 import { LIVE_SCHEMAS, MODELS_SCHEMAS, READY_SCHEMAS, SERVER_SCHEMAS } from "./openapi-schemas.ts";
@@ -18,7 +18,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2",
     summary: "Describe the server",
     schemas: SERVER_SCHEMAS,
-    answer: async () => toJson(serverMetadata()),
+    answer: async ({ sharedMemory }) => toJson(serverMetadata(sharedMemory !== undefined)),
   },
   {
     method: "GET",
@@ -66,5 +66,5 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
   ),
   ...REPOSITORY_ENDPOINTS,
   ...SETTINGS_ENDPOINTS,
-  ...SHARED_MEMORY_ENDPOINTS,
+  ...REGION_ENDPOINTS,
 ];

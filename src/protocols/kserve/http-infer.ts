@@ -4,9 +4,10 @@ import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
+import type { Lease, ServableDescription } from "../../serving/inference-service.ts";
 import { textAnswer } from "../text-answer.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
+import type { KserveCall } from "./http-endpoint.ts";
 import {
   type AnswerForm,
   isAllJson,
@@ -17,14 +18,15 @@ import {
   writeJson,
   writeJsonJob,
 } from "./http-response.ts";
-import { inferLeased, type KserveAnswer } from "./infer-kserve.ts";
+import { inferLeased } from "./infer-kserve.ts";
+import { type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
 import { toRawInput } from "./raw-input.ts";
 
 /** The model and version in a URL. */
-export interface ModelPath {
+interface ModelPath {
   readonly model: string;
   /** Empty = the highest. */
   readonly version: string;
@@ -34,11 +36,7 @@ export interface ModelPath {
 const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
-export async function answerInfer(
-  service: InferenceService,
-  path: ModelPath,
-  exchange: HttpExchange,
-): Promise<HttpAnswer> {
+export async function answerInfer({ service, sharedMemory, exchange, ...path }: KserveCall): Promise<HttpAnswer> {
   exchange.record.model = path.model;
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await exchange.readBody(alignmentOf(header));
@@ -46,7 +44,7 @@ export async function answerInfer(
   const lease = await acquireModel(service, toModelRef(path.model, path.version), call);
   const { request, form } = await read({ body, header, path }, lease, exchange);
   if (request.id !== "") exchange.record.id = request.id;
-  const answer = await inferLeased(lease, request, call);
+  const answer = await inferLeased(lease, request, { call, maxBytes: exchange.maxMessageBytes, sharedMemory });
   if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
   const parts = isLargeJson(answer, form)
     ? await exchange.encode(writeAnswerJob, [answer, form])
@@ -56,7 +54,7 @@ export async function answerInfer(
 
 async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: HttpExchange): Promise<HttpAnswer> {
   const text = {
-    tensors: answer.outputs.map(({ tensor }) => tensor),
+    tensors: sentTensors(answer),
     job: writeJsonJob,
     args: [answer, form] as const,
     write: (writer: JsonWriter) => void writeJson(writer, answer, form),

@@ -7,7 +7,7 @@ import { reshape } from "../../tensor/packed-tensor.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonInput } from "./http-request.ts";
 import { createKserveRules } from "./json-tensor-rules.ts";
-import { readUnsigned, refuseSharedMemory } from "./parameters.ts";
+import { readUnsigned } from "./parameters.ts";
 import { dtypeOfInput, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } from "./raw-tensor.ts";
 
 const SIZE = "binary_data_size";
@@ -24,7 +24,6 @@ export function toInputs(
   const rest = new BinaryPart(binary, context);
   const isLast = lastBinaryInput(inputs);
   const tensors = inputs.map((input) => {
-    refuseSharedMemory(input.parameters, `input '${input.name}'`);
     const tensor = input.data === undefined ? rest.take(input, input === isLast) : fromJson(input, context);
     return [input.name, tensor] as const;
   });

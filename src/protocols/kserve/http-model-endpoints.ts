@@ -37,7 +37,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     kind: "inference",
     path: "/infer",
     summary: "Run a model",
-    answer: (call) => answerInfer(call.service, call, call.exchange),
+    answer: answerInfer,
   },
   {
     method: "GET",

@@ -10,7 +10,7 @@ import {
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
-import type { RequestedOutput } from "./infer-kserve.ts";
+import type { RequestedOutput } from "./kserve-request.ts";
 import { NO_PARAMETERS, type Parameter, type Parameters } from "./parameters.ts";
 import type { InputHead } from "./raw-tensor.ts";
 

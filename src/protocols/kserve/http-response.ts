@@ -5,7 +5,8 @@ import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
-import type { AnsweredOutput, KserveAnswer, RequestedOutput } from "./infer-kserve.ts";
+import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
+import type { RequestedOutput } from "./kserve-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
 
@@ -38,8 +39,7 @@ const BYTES_PER_ELEMENT = 8;
 
 /** Writes an answer; an empty output is never binary, as in Triton. */
 export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
-  const texts = answer.outputs.filter((output) => !isBinary(output, form));
-  const elements = texts.reduce((sum, { tensor }) => sum + elementCount(tensor.shape), 0);
+  const elements = textTensors(answer, form).reduce((sum, { shape }) => sum + elementCount(shape), 0);
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   const binary = writeJson(writer, answer, form);
   return { json: writer.finish(), binary };
@@ -79,16 +79,24 @@ export function isAllJson({ outputs }: KserveAnswer, form: AnswerForm): boolean 
 }
 
 /** Checks if writing an answer is work for a codec thread: numbers that are sent as bytes are not. */
-export function isLargeJson({ outputs }: KserveAnswer, form: AnswerForm): boolean {
-  const isText = (output: AnsweredOutput) => !wantsBytes(output, form);
-  const hasManyBytes = outputs.some(
-    ({ tensor }) => tensor.dtype === "bytes" && elementCount(tensor.shape) > MANY_ELEMENTS,
+export function isLargeJson(answer: KserveAnswer, form: AnswerForm): boolean {
+  const hasManyBytes = sentTensors(answer).some(
+    ({ dtype, shape }) => dtype === "bytes" && elementCount(shape) > MANY_ELEMENTS,
   );
-  return hasManyBytes || isLargeText(outputs.filter(isText).map(({ tensor }) => tensor));
+  return hasManyBytes || isLargeText(textTensors(answer, form));
 }
 
-function isBinary(output: AnsweredOutput, form: AnswerForm): boolean {
-  return elementCount(output.tensor.shape) > 0 && wantsBytes(output, form);
+/** The outputs that are written as text. */
+function textTensors({ outputs }: KserveAnswer, form: AnswerForm): Tensor[] {
+  return sentTensors({ outputs: outputs.filter((output) => !isBinary(output, form)) });
+}
+
+function isBinary(output: AnsweredOutput, form: AnswerForm): output is BinaryOutput {
+  return output.tensor !== undefined && elementCount(output.shape) > 0 && wantsBytes(output, form);
+}
+
+interface BinaryOutput extends AnsweredOutput {
+  readonly tensor: Tensor;
 }
 
 function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm): boolean {
@@ -107,14 +115,14 @@ interface OutputForm {
   readonly isStrict: boolean;
 }
 
-function writeOutput(writer: JsonWriter, { name, datatype, tensor }: AnsweredOutput, form: OutputForm): void {
+function writeOutput(writer: JsonWriter, { name, datatype, shape, tensor }: AnsweredOutput, form: OutputForm): void {
   writer.ascii("{");
   writeMember(writer, "name", name);
   writeMember(writer, "datatype", datatype);
-  writer.ascii(`"shape":[${tensor.shape.join(",")}],`);
-  if (form.asBytes) writer.ascii(`"parameters":{"binary_data_size":${rawSize(tensor)}}`);
-  else {
-    writer.ascii('"data":');
+  writer.ascii(`"shape":[${shape.join(",")}]`);
+  if (tensor !== undefined && form.asBytes) writer.ascii(`,"parameters":{"binary_data_size":${rawSize(tensor)}}`);
+  else if (tensor !== undefined) {
+    writer.ascii(',"data":');
     writeTensor(writer, flat(tensor), form.isStrict ? STRICT : LENIENT);
   }
   writer.ascii("}");

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { invalidArgument } from "../../errors.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type {
   CreateHttpProtocol,
@@ -10,10 +11,10 @@ import type {
 } from "../../proxy/http-route.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
-import { noSharedMemory } from "./shared-memory.ts";
 
 const PREFIX = /^\/v2(?:\/|$)/;
-const REGISTER = /^\/v2\/(?:system|cuda)sharedmemory\/(?:region\/[^/]+\/)?register\/?$/;
+/** A registration without the name of a region, as a group: its kind. */
+const NAMELESS = /^\/v2\/(system|cuda)sharedmemory\/register\/?$/;
 /** A version that is not a number, as a group. */
 const BAD_VERSION = /^\/v2\/models\/[^/]+\/versions\/(?![0-9]+(?:\/|$))([^/]+)/;
 
@@ -26,7 +27,7 @@ export const createKserveHttp: CreateHttpProtocol = (dependencies) => ({
 });
 
 function toInferenceRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): InferenceRoute | undefined {
-  if (endpoint.kind !== "inference") return undefined;
+  if (!runsModel(endpoint)) return undefined;
   const pattern = toPattern(endpoint.path);
   const find = (url: string) => {
     const { groups } = pattern.exec(url) ?? {};
@@ -37,7 +38,7 @@ function toInferenceRoute(endpoint: KserveEndpoint, dependencies: HttpDependenci
 
 function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): HttpRoute | undefined {
   const { kind, method, path } = endpoint;
-  if (kind === "inference") return undefined;
+  if (runsModel(endpoint)) return undefined;
   const answer: HttpRoute["answer"] = (exchange, { ...parameters }) => {
     const { version = "" } = parameters;
     if (/[^0-9]/.test(version)) throw noVersion(version);
@@ -46,13 +47,18 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
   return { kind, method, path: toExpressPath(path), answer };
 }
 
+/** Checks for the endpoints that are not served by Express, since they are called most. */
+function runsModel({ path }: KserveEndpoint): boolean {
+  return path.endsWith("/infer");
+}
+
 function toHandler(
   { answer }: KserveEndpoint,
   parameters: PathParameters,
-  { service, tracer, log }: HttpDependencies,
+  { service, sharedMemory, tracer, log }: HttpDependencies,
 ): RouteHandler {
   const { name: model = "", version = "", region = "" } = parameters;
-  return (exchange) => answer({ service, tracer, log, model, version, region, exchange });
+  return (exchange) => answer({ service, sharedMemory, tracer, log, model, version, region, exchange });
 }
 
 /** `{name}` in Express' form. */
@@ -68,7 +74,8 @@ function toPattern(path: string): RegExp {
 
 function refuse({ url = "" }: IncomingMessage, methods: readonly string[]): Error {
   const [path = ""] = url.split("?", 1);
-  if (REGISTER.test(path)) return noSharedMemory();
+  const kind = NAMELESS.exec(path)?.[1];
+  if (kind !== undefined) return invalidArgument(`'region name' is necessary to register ${kind} shared memory region`);
   const version = BAD_VERSION.exec(path)?.[1];
   if (version !== undefined) return noVersion(version);
   if (methods.length > 0) return new HttpError(405, "Method Not Allowed", { allow: methods.join(", ") });

@@ -1,65 +1,38 @@
-import type { JobOptions } from "../../codec-host/codec-pool.ts";
-import { codecs } from "../../codec-host/codecs.ts";
-import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { ServingError } from "../../errors.ts";
 import type { CallOptions, InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
-import type { Signature } from "../../signature/signature.ts";
-import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
+import { answerOutputs } from "./answer-outputs.ts";
 import { checkRequest } from "./check-request.ts";
-import { CLASS_BYTES, type ClassifiedOutput, classify, classifyJob } from "./classify.ts";
-import { datatypeOf } from "./datatype.ts";
+import type { KserveAnswer } from "./kserve-answer.ts";
+import type { KserveRequest } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
-import { type Parameters, readScheduling, readUnsigned, refuseSharedMemory, type Scheduling } from "./parameters.ts";
+import { readScheduling, type Scheduling } from "./parameters.ts";
+import { namesSharedMemory, refuseSharedMemory } from "./refuse-shared-memory.ts";
+import type { SharedTensors } from "./shared-tensors.ts";
 
-/** A ModelInferRequest of either transport, its inputs as tensors. */
-export interface KserveRequest {
-  readonly model: string;
-  /** As the client wrote it; empty = the highest. */
-  readonly version: string;
-  /** Empty = the client set none. */
-  readonly id: string;
-  readonly parameters: Parameters;
-  /** In the client's order. */
-  readonly inputs: readonly (readonly [name: string, tensor: Tensor])[];
-  /** Empty = all. */
-  readonly outputs: readonly RequestedOutput[];
-}
-
-/** A requested output. */
-export interface RequestedOutput {
-  readonly name: string;
-  readonly parameters: Parameters;
-}
-
-/** The answer to an inference request, the same for either transport. */
-export interface KserveAnswer {
-  readonly model: string;
-  readonly version: bigint;
-  readonly id: string;
-  readonly outputs: readonly AnsweredOutput[];
-  /** gRPC metadata or HTTP headers that hooks set. */
-  readonly metadata: Readonly<Record<string, string>>;
-}
-
-/** An output, and the protocol's name of its dtype. */
-export interface AnsweredOutput {
-  readonly name: string;
-  readonly datatype: string;
-  readonly tensor: Tensor;
+/** The call that a request came with, and what its tensors may use. */
+export interface InferOptions {
+  readonly call: CallOptions;
+  /** The most memory for inputs that are not in the message, in bytes. */
+  readonly maxBytes: number;
+  /** The regions in which tensors may be; absent = there are none. */
+  readonly sharedMemory?: SharedMemory | undefined;
 }
 
 /** Runs one request: resolves the model, checks, infers, filters, classifies. Throws {@link ServingError} with Triton's texts. */
 export async function inferKserve(
   service: InferenceService,
   request: KserveRequest,
-  call: CallOptions,
+  options: InferOptions,
 ): Promise<KserveAnswer> {
+  const { call } = options;
   noteRequest(request, call);
   const ref = toModelRef(request.model, request.version);
-  return inferLeased(await acquireModel(service, ref, call), request, call);
+  return inferLeased(await acquireModel(service, ref, call), request, options);
 }
 
 /** Records the request's id and model name for the log. */
@@ -70,20 +43,38 @@ function noteRequest({ model, id }: KserveRequest, { record }: CallOptions): voi
 }
 
 /** Runs a request as {@link inferKserve} does, on a leased model, and releases the lease. */
-export async function inferLeased(lease: Lease, request: KserveRequest, call: CallOptions): Promise<KserveAnswer> {
+export async function inferLeased(lease: Lease, request: KserveRequest, options: InferOptions): Promise<KserveAnswer> {
+  const { call } = options;
+  let shared: SharedTensors | undefined;
   try {
-    const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(request, lease.description);
+    if (namesSharedMemory(request)) shared = await openShared(request, options);
+    const given = shared === undefined ? request : { ...request, inputs: await allInputs(request, shared) };
+    const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(given, lease.description);
     const answer = await lease.infer({
       signature,
       inputs: { kind: "tensors", tensors: inputs },
       outputs: wanted,
       call: withScheduling(call, request.id, scheduling),
     });
-    const outputs = await answered(answeredTensors(answer), request.outputs, { signature: signature.spec, call });
+    const answering = { requested: request.outputs, signature: signature.spec, call, shared };
+    const outputs = await answerOutputs(answeredTensors(answer), answering);
     return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
   } finally {
+    shared?.release();
     lease.release();
   }
+}
+
+/** Nearly no server needs the code. */
+async function openShared(request: KserveRequest, options: InferOptions): Promise<SharedTensors> {
+  const { sharedMemory } = options;
+  if (sharedMemory === undefined) throw refuseSharedMemory(request);
+  const { SharedTensors } = await import("./shared-tensors.ts");
+  return new SharedTensors(request, sharedMemory, options);
+}
+
+async function allInputs({ inputs }: KserveRequest, shared: SharedTensors): Promise<KserveRequest["inputs"]> {
+  return [...inputs, ...(await shared.readInputs())];
 }
 
 /** A request that fits its model. */
@@ -97,7 +88,6 @@ export function toCheckedRequest(request: KserveRequest, description: ServableDe
   const { model } = description;
   const inputs = toRecord(request, model);
   const wanted = request.outputs.map(({ name }) => name);
-  for (const { name, parameters } of request.outputs) refuseSharedMemory(parameters, `output '${name}'`);
   const signature = requireSignature(scheduling.signature, description);
   const { spec } = signature;
   if (spec !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, spec);
@@ -119,55 +109,4 @@ function toRecord({ inputs }: KserveRequest, model: string): Tensors {
 function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
   if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
   return { ...call, id: id || call.id, priority, queueTimeoutMs };
-}
-
-/** In the client's order, else the signature's, else that of the answer. */
-async function answered(
-  tensors: Tensors,
-  requested: readonly RequestedOutput[],
-  { signature, call }: Answering,
-): Promise<AnsweredOutput[]> {
-  if (requested.length === 0) {
-    const order = signature?.outputs?.map(({ name }) => name) ?? [];
-    const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
-    return names.map((name) => toOutput(name, tensors[name] as Tensor));
-  }
-  const outputs: AnsweredOutput[] = [];
-  for (const { name, parameters } of requested) {
-    const count = readUnsigned(parameters, "classification") ?? 0;
-    const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
-    const tensor = tensors[name] ?? missing(name);
-    const transfer = requested.length === 1 && call.memory?.isWireOnly === true ? "owned" : undefined;
-    const value = count === 0 ? tensor : await classified(tensor, { name, count, labels }, { ...call, transfer });
-    outputs.push(toOutput(name, value));
-  }
-  return outputs;
-}
-
-interface Answering {
-  readonly signature: Signature | undefined;
-  readonly call: CallOptions;
-}
-
-/** Memory for the texts of one output's classes: half of the default for all requests together. */
-const MAX_CLASS_BYTES = 256 * 1024 * 1024;
-
-async function classified(tensor: Tensor, output: ClassifiedOutput, options: JobOptions): Promise<Tensor> {
-  if (elementCount(tensor.shape) <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);
-  const { transfer, signal, memory } = options;
-  const scratchBytes = Math.min(elementCount(tensor.shape) * CLASS_BYTES, MAX_CLASS_BYTES);
-  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory, scratchBytes });
-}
-
-function missing(name: string): never {
-  throw new ServingError("internal", `The pipeline did not return the output '${name}'.`);
-}
-
-function toOutput(name: string, tensor: Tensor): AnsweredOutput {
-  const datatype = datatypeOf(tensor.dtype)?.name;
-  if (datatype !== undefined) return { name, datatype, tensor };
-  throw new ServingError(
-    "failed_precondition",
-    `output '${name}' is ${tensor.dtype}, which KServe V2 cannot carry; ask for other outputs, or use the TensorFlow Serving API`,
-  );
 }

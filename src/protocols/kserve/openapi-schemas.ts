@@ -6,6 +6,7 @@ export interface EndpointSchemas {
 
 const TEXT = { type: "string" };
 const TEXTS = { type: "array", items: TEXT };
+const SIZE = { type: "integer", minimum: 0 };
 const PARAMETERS = { $ref: "#/components/schemas/InferParameters" };
 
 function object(properties: Readonly<Record<string, object>>): object {
@@ -57,6 +58,14 @@ export const INDEX_SCHEMAS: EndpointSchemas = {
 };
 /** Loading and unloading. */
 export const CONTROL_SCHEMAS: EndpointSchemas = { body: { type: "object", properties: { parameters: PARAMETERS } } };
+/** The registered regions of shared memory. */
+export const REGION_SCHEMAS: EndpointSchemas = {
+  answer: { type: "array", items: object({ name: TEXT, key: TEXT, offset: SIZE, byte_size: SIZE }) },
+};
+/** Registering a region. */
+export const REGISTER_SCHEMAS: EndpointSchemas = {
+  body: { type: "object", required: ["key", "byte_size"], properties: { key: TEXT, offset: SIZE, byte_size: SIZE } },
+};
 /** Schemas of the log settings. */
 export const LOG_SCHEMAS: EndpointSchemas = {
   body: { type: "object", properties: LOG_SETTINGS, additionalProperties: false },

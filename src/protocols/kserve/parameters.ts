@@ -37,24 +37,21 @@ export function readScheduling(parameters: Parameters): Scheduling {
   };
 }
 
-/** The parameter of an input or output whose values are in shared memory. */
-const SHARED_MEMORY = "shared_memory_region";
-
-/** Throws `invalid_argument` for an input or output (`what`, with its name) in shared memory. */
-export function refuseSharedMemory(parameters: Parameters, what: string): void {
-  if (!parameters.has(SHARED_MEMORY)) return;
-  throw new ServingError(
-    "invalid_argument",
-    `${what} is in shared memory (${SHARED_MEMORY}), of which this server has none; send and ask for values in messages`,
-  );
-}
-
 /** A parameter that is an integer of 0 or more, undefined if absent; throws `invalid_argument` for any other value. */
 export function readUnsigned(parameters: Parameters, name: string): number | undefined {
   const value = parameters.get(name);
   if (value === undefined) return undefined;
   const number = typeof value === "bigint" ? Number(value) : value;
   if (typeof number === "number" && Number.isSafeInteger(number) && number >= 0) return number;
+  throw wrongType(name, "an integer of 0 or more", value);
+}
+
+/** A parameter that is an integer of 0 or more and of any size, undefined if absent; throws `invalid_argument` for any other value. */
+export function readInteger(parameters: Parameters, name: string): bigint | undefined {
+  const value = parameters.get(name);
+  if (value === undefined) return undefined;
+  const isInteger = typeof value === "bigint" || Number.isInteger(value);
+  if (isInteger && BigInt(value) >= 0n) return BigInt(value);
   throw wrongType(name, "an integer of 0 or more", value);
 }
 

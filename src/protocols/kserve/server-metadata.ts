@@ -21,6 +21,7 @@ const EXTENSIONS: readonly string[] = [
 ];
 
 /** Name and version of this server, and the extensions of KServe V2 that it has. */
-export function serverMetadata(): ServerMetadata {
-  return { name: "kserving", version: readVersion(), extensions: EXTENSIONS };
+export function serverMetadata(hasSharedMemory: boolean): ServerMetadata {
+  const extensions = hasSharedMemory ? [...EXTENSIONS, "system_shared_memory"] : EXTENSIONS;
+  return { name: "kserving", version: readVersion(), extensions };
 }

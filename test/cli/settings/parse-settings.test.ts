@@ -22,6 +22,7 @@ describe("without flags", () => {
       maxMessageBytes: 268435456,
       tensorContent: false,
       requireModelSpec: false,
+      allowClientShm: false,
       adminHost: "127.0.0.1",
       metricsHost: "0.0.0.0",
       ui: true,

@@ -9,7 +9,7 @@ import {
 import { datatypeOf } from "../../../src/protocols/kserve/datatype.ts";
 import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
 import { encodeStreamError, inferResponseParts } from "../../../src/protocols/kserve/grpc-response.ts";
-import type { KserveAnswer } from "../../../src/protocols/kserve/infer-kserve.ts";
+import type { KserveAnswer } from "../../../src/protocols/kserve/kserve-answer.ts";
 import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import { DTYPES, type DType } from "../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
@@ -217,7 +217,9 @@ describe("a ModelInferResponse", () => {
       model: "m",
       version: 2n,
       id: "7",
-      outputs: outputs.map(([name, tensor]) => ({ name, datatype: datatypeOf(tensor.dtype)?.name ?? "", tensor })),
+      outputs: outputs.map(([name, tensor]) => {
+        return { name, datatype: datatypeOf(tensor.dtype)?.name ?? "", shape: tensor.shape, tensor };
+      }),
       metadata: {},
     };
   }

@@ -148,19 +148,19 @@ describe("the KServe V2 service", () => {
     await expect(failed).rejects.toMatchObject({ details: expect.stringContaining(text) });
   });
 
-  it.each(["System", "Cuda"])("has no regions of shared memory, %s, and lets them be unregistered", async (kind) => {
+  it.each(["System", "Cuda"])("has no regions of shared memory, %s, unless it is asked to", async (kind) => {
     const { call } = await connect();
-    expect(await call(`${kind}SharedMemoryStatus`, {})).toEqual({});
-    expect(await call(`${kind}SharedMemoryUnregister`, {})).toEqual({});
-    expect(await call(`${kind}SharedMemoryUnregister`, { name: "r" })).toEqual({});
+    expect(await call(`${kind}SharedMemoryStatus`, {})).toEqual({ regions: {} });
     const details = `Unable to find ${kind.toLowerCase()} shared memory region: 'r'`;
     const found = call(`${kind}SharedMemoryStatus`, { name: "r" });
     await expect(found).rejects.toMatchObject({ code: 5, details: expect.stringContaining(details) });
-    const registered = call(`${kind}SharedMemoryRegister`, { name: "r", key: "/k", byte_size: 8 });
-    await expect(registered).rejects.toMatchObject({
-      code: 12,
-      details: expect.stringContaining("no shared-memory regions"),
-    });
+    for (const change of ["Register", "Unregister"]) {
+      const changed = call(`${kind}SharedMemory${change}`, { name: "r", key: "/k", byte_size: 8 });
+      await expect(changed).rejects.toMatchObject({
+        code: 12,
+        details: expect.stringContaining("Client shared memory is disabled."),
+      });
+    }
   });
 
   it.each([

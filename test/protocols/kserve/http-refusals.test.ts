@@ -86,7 +86,7 @@ describe("KServe V2 over HTTP", () => {
       post(
         JSON.stringify({
           inputs: [{ ...x, data: [1, 2] }],
-          outputs: [{ name: "x", parameters: { shared_memory_region: "r" } }],
+          outputs: [{ name: "x", parameters: { shared_memory_region: "r", shared_memory_byte_size: 8 } }],
         }),
       ),
       400,
@@ -267,8 +267,7 @@ describe("KServe V2 over HTTP", () => {
     ["GET", "/v2/systemsharedmemory/region/r%2Fs/status", 404, "Unable to find system shared memory region: 'r/s'"],
     ["GET", "/v2/cudasharedmemory/region/r/status", 404, "Unable to find cuda shared memory region: 'r'"],
     ["POST", "/v2/systemsharedmemory/status", 405, "Method Not Allowed"],
-    ["POST", "/v2/systemsharedmemory/region/r/register", 501, "This server has no shared-memory regions"],
-    ["POST", "/v2/cudasharedmemory/region/r/register", 501, "This server has no shared-memory regions"],
+    ["POST", "/v2/systemsharedmemory/register", 400, "'region name' is necessary to register system shared memory"],
     ["GET", "/v2/models/defualt", 404, 'is not found. Did you mean "default"? This server has default.'],
     ["GET", "/v2/models/defualt/stats", 404, 'is not found. Did you mean "default"? This server has default.'],
     ["GET", "/v2/models/default/versions/9", 404, "version 9 is not found. It has version 1."],

@@ -9,7 +9,7 @@ const answer = {
   model: "m",
   version: 1n,
   metadata: {},
-  outputs: [{ name: "y", datatype: "FP32", tensor }],
+  outputs: [{ name: "y", datatype: "FP32", shape: tensor.shape, tensor }],
 };
 
 test("the JSON before an output that is sent as bytes takes no memory for its numbers", () => {

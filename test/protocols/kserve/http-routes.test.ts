@@ -29,13 +29,16 @@ describe("KServe V2 over HTTP", () => {
     ]);
   });
 
-  it("has no regions of shared memory, and lets them be unregistered", async () => {
+  it("has no regions of shared memory unless it is asked to", async () => {
     const send = await connect(nothing);
     for (const kind of ["system", "cuda"]) {
       expect(await send(`/v2/${kind}sharedmemory/status`)).toMatchObject({ status: 200, text: "[]" });
-      for (const region of ["", "/region/r"]) {
-        const answer = await send(`/v2/${kind}sharedmemory${region}/unregister`, post(""));
-        expect(answer).toMatchObject({ status: 200, text: "" });
+      for (const call of ["unregister", "region/r/unregister", "region/r/register"]) {
+        const answer = await send(`/v2/${kind}sharedmemory/${call}`, post(""));
+        expect(answer).toMatchObject({
+          status: 501,
+          text: expect.stringContaining("Client shared memory is disabled."),
+        });
       }
     }
   });

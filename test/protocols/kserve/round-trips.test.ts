@@ -2,7 +2,7 @@ import { credentials } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { datatypeOf } from "../../../src/protocols/kserve/datatype.ts";
 import { writeAnswer } from "../../../src/protocols/kserve/http-response.ts";
-import type { KserveAnswer } from "../../../src/protocols/kserve/infer-kserve.ts";
+import type { KserveAnswer } from "../../../src/protocols/kserve/kserve-answer.ts";
 import { rawSize, toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import { DTYPES, type DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -25,7 +25,9 @@ function nameOf({ dtype }: Tensor): string {
 }
 
 function toAnswer(tensors: readonly Tensor[]): KserveAnswer {
-  const outputs = tensors.map((tensor, index) => ({ name: `x${index}`, datatype: nameOf(tensor), tensor }));
+  const outputs = tensors.map((tensor, index) => {
+    return { name: `x${index}`, datatype: nameOf(tensor), shape: tensor.shape, tensor };
+  });
   return { model: "default", version: 1n, id: "7", outputs, metadata: {} };
 }
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
 import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
+import { hasSharedMemory } from "../../helpers/shared-object.ts";
 
 const SCRIPT = fileURLToPath(new URL("tritonclient_checks.py", import.meta.url));
 const CHECKS = [...readFileSync(SCRIPT, "utf8").matchAll(/^def check_(\w+)/gm)].map(([, name]) => name as string);
@@ -26,7 +27,8 @@ describe.skipIf(missing)("tritonclient, as it comes from PyPI, sees what it expe
     const addresses: Record<string, object> = {};
     for (const [name, model] of Object.entries(MODELS)) {
       const log = createLogger({ path: devNull });
-      const server = await createServer({ stages: [model], http: {}, allowControl: "local", log });
+      const choices = { allowControl: "local", allowClientShm: hasSharedMemory, log } as const;
+      const server = await createServer({ stages: [model], http: {}, ...choices });
       servers.push(server);
       addresses[name] = { grpc: server.grpcAddress, http: new URL(server.httpUrl as string).host };
     }

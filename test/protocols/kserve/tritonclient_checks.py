@@ -6,6 +6,7 @@ echo returns its inputs, half is y = x / 2 + 2 of float32 [-1], text returns str
 """
 
 import json
+import os
 import queue
 import sys
 import traceback
@@ -14,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import tritonclient.grpc as grpc
 import tritonclient.http as http
-from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+from tritonclient.utils import InferenceServerException, serialize_byte_tensor, shared_memory, triton_to_np_dtype
 
 SERVERS = json.loads(sys.argv[1])
 NUMBERS = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64"]
@@ -316,6 +317,42 @@ def check_repository():
         index = one.get_model_repository_index(**({"as_json": True} if wire == "grpc" else {}))
         [model] = index["models"] if wire == "grpc" else index
         assert (model["name"], model["version"], model["state"]) == ("default", "1", "READY"), index
+
+
+def check_tensors_in_shared_memory():
+    if sys.platform != "linux":
+        return
+    for wire in WIRES:
+        name = f"kserving-test-{os.getpid()}-{wire}"
+        memory = shared_memory.create_shared_memory_region(name, f"/{name}", 4096)
+        try:
+            in_shared_memory(wire, name, memory)
+        finally:
+            shared_memory.destroy_shared_memory_region(memory)
+
+
+def in_shared_memory(wire, name, memory):
+    module, one = WIRES[wire], client("echo", wire)
+    one.unregister_system_shared_memory()
+    one.unregister_cuda_shared_memory()
+    one.register_system_shared_memory(name, f"/{name}", 4000, offset=96)
+    exists = "StatusCode.ALREADY_EXISTS" if wire == "grpc" else "409"
+    again = lambda: one.register_system_shared_memory(name, f"/{name}", 4000)
+    fails(again, exists, f"shared memory region '{name}' already in manager")
+    for datatype in ["FP32", "INT64", "BYTES"]:
+        sent = values(datatype)
+        raw = serialize_byte_tensor(sent) if datatype == "BYTES" else sent
+        size = len(raw.item()) if datatype == "BYTES" else sent.nbytes
+        shared_memory.set_shared_memory_region(memory, [raw], offset=96)
+        x = module.InferInput("x", list(sent.shape), datatype)
+        x.set_shared_memory(name, size)
+        x_out = module.InferRequestedOutput("x")
+        x_out.set_shared_memory(name, 2000, offset=2000)
+        y = floats(module, 1.5, name="y")
+        result = one.infer("default", [x, y], outputs=[x_out, module.InferRequestedOutput("y")])
+        assert (result.as_numpy("y") == [1.5]).all(), result.as_numpy("y")
+        same(shared_memory.get_contents_as_numpy(memory, sent.dtype, sent.shape, offset=2096).copy(), sent)
+    one.unregister_system_shared_memory(name)
 
 
 def ready(one):

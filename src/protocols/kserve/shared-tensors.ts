@@ -1,0 +1,104 @@
+import { codecs } from "../../codec-host/codecs.ts";
+import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { invalidArgument } from "../../errors.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { borrowMemory } from "../../limits/lent-memory.ts";
+import type { CallOptions } from "../../serving/inference-service.ts";
+import type { HeldMemory } from "../../shared-memory/region-use.ts";
+import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { KserveRequest } from "./kserve-request.ts";
+import { fromRaw, type InputHead, rawSize, toRaw } from "./raw-tensor.ts";
+import { fromRawJob, toRawJob } from "./raw-tensor-jobs.ts";
+import { readPlace } from "./read-place.ts";
+
+/** The request that the tensors are of, and the most that its inputs may take in memory, in bytes. */
+interface SharedTensorsOptions {
+  readonly call: CallOptions;
+  readonly maxBytes: number;
+}
+
+/** The inputs and outputs of one request that are in shared memory, in regions that stay until they are released. */
+export class SharedTensors {
+  readonly #request: KserveRequest;
+  readonly #options: SharedTensorsOptions;
+  readonly #inputs: (readonly [InputHead, HeldMemory])[] = [];
+  readonly #outputs = new Map<string, HeldMemory>();
+
+  /** Throws, with Triton's texts, where the regions do not have the places that the request names. */
+  constructor(request: KserveRequest, regions: SharedMemory, options: SharedTensorsOptions) {
+    this.#request = request;
+    this.#options = options;
+    try {
+      for (const { head, place } of request.shared ?? []) this.#inputs.push([head, regions.hold(place)]);
+      for (const { name, parameters } of request.outputs) {
+        const place = readPlace(parameters, name);
+        if (place === undefined) continue;
+        const alien = ["binary_data", "classification"].find((other) => Boolean(parameters.get(other)));
+        if (alien !== undefined) throw invalidArgument(`Output can't set both 'shared_memory_region' and '${alien}'`);
+        this.#outputs.set(name, regions.hold(place));
+      }
+    } catch (reason) {
+      this.release();
+      throw reason;
+    }
+  }
+
+  /** The values of the inputs as they are now. */
+  async readInputs(): Promise<(readonly [string, Tensor])[]> {
+    const budget = new DecodeBudget(this.#options.maxBytes);
+    for (const [{ name }, { byteSize }] of this.#inputs) budget.spend(byteSize, () => `input '${name}'`);
+    const tensors: (readonly [string, Tensor])[] = [];
+    for (const [head, held] of this.#inputs) tensors.push([head.name, await this.#readInput(head, held, budget)]);
+    return tensors;
+  }
+
+  /** Writes an output to the place that the client named for it; false where it named none. */
+  async write(name: string, tensor: Tensor): Promise<boolean> {
+    const held = this.#outputs.get(name);
+    if (held === undefined) return false;
+    const size = rawSize(tensor);
+    if (size > held.byteSize) {
+      throw invalidArgument(
+        `shared memory size specified with the request for output '${name}' (${held.byteSize} bytes) should be at least ${size} bytes to hold the results`,
+      );
+    }
+    await held.write(await this.#toBytes(tensor, size));
+    return true;
+  }
+
+  /** Lets go of the regions; to be called once. */
+  release(): void {
+    for (const [, held] of this.#inputs) held.release();
+    for (const held of this.#outputs.values()) held.release();
+  }
+
+  async #readInput(head: InputHead, held: HeldMemory, budget: DecodeBudget): Promise<Tensor> {
+    const { model, id } = this.#request;
+    const { call } = this.#options;
+    const { byteSize } = held;
+    call.memory?.grow(byteSize);
+    const raw = new Uint8Array(borrowMemory(byteSize));
+    await held.read(raw);
+    if (!hasManyElements(head, byteSize)) return fromRaw(head, raw, { model, id, budget });
+    const maxBytes = budget.leftBytes;
+    const scratchBytes = Math.min(ELEMENT_BYTES * byteSize, maxBytes);
+    const { signal, memory } = call;
+    return codecs.run(fromRawJob, [head, raw, { model, id, maxBytes }], {
+      transfer: new Set([raw.buffer]),
+      ...{ signal, memory, scratchBytes },
+    });
+  }
+
+  #toBytes(tensor: Tensor, scratchBytes: number): Uint8Array | Promise<Uint8Array> {
+    if (!isLargeBytes(tensor)) return toRaw(tensor);
+    const { signal, memory } = this.#options.call;
+    return codecs.run(toRawJob, [tensor], { signal, memory, scratchBytes });
+  }
+}
+
+/** Checks if finding the elements is work for a codec thread. */
+function hasManyElements({ datatype, shape }: InputHead, bytes: number): boolean {
+  const count = shape.reduce((product, size) => product * size, 1);
+  return datatype === "BYTES" && bytes > LARGE_MESSAGE_BYTES && count > MANY_ELEMENTS;
+}
