@@ -1,13 +1,15 @@
 import { parseArgs } from "node:util";
 import { createDecoders } from "../test/fuzz/decoders.ts";
 import { type FuzzCount, fuzz } from "../test/fuzz/fuzz.ts";
+import { openTlsDecoders } from "../test/fuzz/tls-decoders.ts";
 import { usedMb } from "../test/fuzz/used-mb.ts";
 import { Random } from "../test/grpc/random.ts";
 
 const HELP = `Gives changed messages to every decoder of what clients send. Ends with 0 only when each was read or refused in words,
 and the memory did not grow.
 
-  npm run fuzz -- --minutes 10 --seed 1`;
+  npm run fuzz -- --minutes 10 --seed 1
+  npm run fuzz -- --tls            the messages go to a server's encrypted ports, and so do changed requests, frames and records`;
 
 /** After which the memory counts: caches and pools are filled. */
 const WARM_UP_SHARE = 0.1;
@@ -16,6 +18,7 @@ const MAX_GROWTH_MB = 64;
 const OPTIONS = {
   minutes: { type: "string", default: "10" },
   seed: { type: "string" },
+  tls: { type: "boolean", default: false },
   help: { type: "boolean" },
 } as const;
 const { values: flags } = parseArgs({ options: OPTIONS });
@@ -25,14 +28,20 @@ else process.exitCode = await run(Number(flags.minutes), Number(flags.seed ?? Da
 /** Gives the process's exit code. */
 async function run(minutes: number, seed: number): Promise<number> {
   console.log(`seed ${seed}`);
-  const [decoders, random, ms] = [await createDecoders(), new Random(seed), minutes * 60_000];
+  const { decoders, close } = await openDecoders();
+  const [random, ms] = [new Random(seed), minutes * 60_000];
   await fuzz(decoders, random, ms * WARM_UP_SHARE);
   const before = usedMb();
   print(await fuzz(decoders, random, ms * (1 - WARM_UP_SHARE)));
   const after = usedMb();
+  await close();
   const isClean = after - before <= MAX_GROWTH_MB;
   console.log(`memory ${before.toFixed(0)} MB, then ${after.toFixed(0)} MB: ${isClean ? "clean" : "IT GREW"}`);
   return isClean ? 0 : 1;
+}
+
+async function openDecoders(): ReturnType<typeof openTlsDecoders> {
+  return flags.tls ? openTlsDecoders() : { decoders: await createDecoders(), close: async () => {} };
 }
 
 function print(counts: readonly FuzzCount[]): void {

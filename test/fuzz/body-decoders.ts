@@ -32,7 +32,7 @@ export function bodyDecoders(): Decoder[] {
   const multipart = Buffer.from(`${parts.join("")}--${BOUNDARY}--\r\n`, "latin1");
   const urlEncoded = Buffer.from("float_x=1%2C2.5&strings_s=%C3%A9&strings_s=b&int8_n=-128&out_mime_type=text%2Fplain");
   const json = '{"inputs": {"x": {"dtype": 1, "data": [[1, null], [3, 4]]}}, "out_filter": ["x"]}';
-  const text = Buffer.from("a body that is sent compressed ".repeat(20));
+  const text = Buffer.from(`{"x": "${"a body that is sent compressed ".repeat(20)}"}`);
   const large = createTensors([["x", createTensor("float32", [50_000], new Float32Array(50_000))]]);
   const predict = encodePredictRequest({ spec: NO_MODEL_SPEC, inputs: large, outputFilter: [] }, "content");
   return [
@@ -40,22 +40,32 @@ export function bodyDecoders(): Decoder[] {
     formDecoder("an encoded form", urlEncoded, "application/x-www-form-urlencoded"),
     {
       name: "the original's JSON",
+      route: { path: "/predict" },
       samples: [Buffer.from(json)],
       decode: (bytes) => parseKibernetikaJson(bytes, MAX_BYTES),
     },
     inflateDecoder("gzip", gzipSync(text)),
     inflateDecoder("deflate", deflateSync(text)),
-    { name: "a gRPC message in pieces", samples: [Buffer.from("message"), predict].map(framed), decode: readPieces },
+    {
+      name: "a gRPC message in pieces",
+      route: { method: "/tensorflow.serving.PredictionService/Predict", isFramed: true },
+      samples: [Buffer.from("message"), predict].map(framed),
+      decode: readPieces,
+    },
   ];
 }
 
 function formDecoder(name: string, sample: Buffer, type: string): Decoder {
-  return { name, samples: [sample], decode: (bytes) => parseKibernetikaForm(bytes, type, MAX_BYTES) };
+  const decode = (bytes: Buffer) => parseKibernetikaForm(bytes, type, MAX_BYTES);
+  // An encoded form over HTTP is read as JSON, which curl sends under its type.
+  if (!type.startsWith("multipart/")) return { name, samples: [sample], decode };
+  return { name, samples: [sample], decode, route: { path: "/predict", headers: { "content-type": type } } };
 }
 
 function inflateDecoder(how: Compression, sample: Buffer): Decoder {
   return {
     name: `${how} data`,
+    route: { path: "/serving-proxy", headers: { "content-encoding": how } },
     samples: [sample],
     decode: (bytes) => inflate(bytes, how, { maxBytes: MAX_BYTES, memory: new MemoryBudget(MAX_BYTES).open() }),
   };

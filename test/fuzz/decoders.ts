@@ -26,6 +26,8 @@ import type { Decoder } from "./decoder.ts";
 import { imageDecoders } from "./image-decoders.ts";
 
 const MAX_BYTES = 1_000_000;
+const V2 = "/inference.GRPCInferenceService";
+const INFER = "/v2/models/m/infer";
 const budget = () => new DecodeBudget(MAX_BYTES);
 const floats = Float32Array.of(1, 2.5, Number.NaN, -0);
 
@@ -45,6 +47,7 @@ function kserveDecoders(): Decoder[] {
   return [
     {
       name: "ModelInferRequest",
+      route: { method: `${V2}/ModelInfer` },
       samples: [
         kserveOracle.encodeRequest({ model_name: "m", parameters, inputs: [x, text], raw_input_contents: raws }),
         kserveOracle.encodeRequest({
@@ -67,6 +70,7 @@ function kserveDecoders(): Decoder[] {
     },
     {
       name: "KServe JSON",
+      route: { path: INFER },
       samples: [Buffer.from(json)],
       decode: (bytes) => {
         const context = { model: "m", budget: budget() };
@@ -75,6 +79,7 @@ function kserveDecoders(): Decoder[] {
     },
     {
       name: "KServe binary data",
+      route: { path: INFER, headers: { "inference-header-content-length": String(head.length) } },
       samples: [Buffer.concat([Buffer.from(head), ...raws])],
       decode: (bytes) => {
         const context = { model: "m", budget: budget() };
@@ -88,6 +93,7 @@ function kserveDecoders(): Decoder[] {
     },
     {
       name: "a raw body",
+      route: { path: INFER, headers: { "inference-header-content-length": "0" }, isImage: true },
       samples: [Buffer.from(floats.buffer)],
       decode: (bytes) =>
         toRawInput([{ name: "x", dtype: "float32", shape: [-1, 2] }], bytes, { model: "m", budget: budget() }),
@@ -106,6 +112,7 @@ function adminDecoders(): Decoder[] {
   };
   return Object.entries(messages).map(([type, message]) => ({
     name: type,
+    route: { method: `${V2}/${type.slice("inference.".length, -"Request".length)}` },
     samples: [encodeAs(type, message)],
     decode: (bytes) => decodeMessage(type, bytes),
   }));
@@ -122,16 +129,19 @@ function tensorflowDecoders(): Decoder[] {
   return [
     {
       name: "PredictRequest",
+      route: { method: "/tensorflow.serving.PredictionService/Predict" },
       samples: [encodePredictRequest(request, "typed"), encodePredictRequest(request, "content")],
       decode: (bytes) => decodePredictRequest(bytes, MAX_BYTES),
     },
     {
       name: "PredictJSON",
+      route: { method: "/tensorflow.serving.PredictionService/PredictJSON" },
       samples: [encodePredictJson(Buffer.from(rows))],
       decode: decodePredictJson,
     },
     {
       name: "TensorFlow Serving's JSON",
+      route: { path: "/v1/models/m:predict" },
       samples: [Buffer.from(rows), Buffer.from('{"inputs": {"x": [[1, 2.5]], "s": ["a\\n"]}}')],
       decode: (bytes) => readInputs(parsePredictBody(bytes, budget())),
     },
@@ -150,6 +160,11 @@ function tensorflowDecoders(): Decoder[] {
       ],
       decode: readPredictionLogMessage,
     },
-    { name: "a health check", samples: [Buffer.from("\n\x01m")], decode: decodeHealthRequest },
+    {
+      name: "a health check",
+      route: { method: "/grpc.health.v1.Health/Check" },
+      samples: [Buffer.from("\n\x01m")],
+      decode: decodeHealthRequest,
+    },
   ];
 }

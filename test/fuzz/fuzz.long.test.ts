@@ -1,13 +1,25 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { Random } from "../grpc/random.ts";
+import type { Decoder } from "./decoder.ts";
 import { createDecoders } from "./decoders.ts";
 import { fuzz } from "./fuzz.ts";
+import { openTlsDecoders } from "./tls-decoders.ts";
 import { usedMb } from "./used-mb.ts";
 
 /** Twenty seconds together; `npm run fuzz` takes ten minutes and another seed. */
 const [WARM_UP_MS, MS] = [2000, 18_000];
 const LIMIT_MS = 60_000;
 const MAX_GROWTH_MB = 64;
+
+/** Resolves where each decoder reads or refuses all that it gets, and the memory does not grow; gives the smallest number of messages that one got. */
+async function fuzzAll(decoders: readonly Decoder[]): Promise<number> {
+  const random = new Random(11);
+  await fuzz(decoders, random, WARM_UP_MS);
+  const before = usedMb();
+  const counts = await fuzz(decoders, random, MS);
+  expect(usedMb() - before).toBeLessThan(MAX_GROWTH_MB);
+  return Math.min(...counts.map(({ taken, refused }) => taken + refused));
+}
 
 describe("every decoder of what clients send", () => {
   it("takes its own samples", async () => {
@@ -17,12 +29,7 @@ describe("every decoder of what clients send", () => {
   });
 
   it("takes or refuses changed messages, never fails otherwise, and keeps nothing", { timeout: LIMIT_MS }, async () => {
-    const [decoders, random] = [await createDecoders(), new Random(11)];
-    await fuzz(decoders, random, WARM_UP_MS);
-    const before = usedMb();
-    const counts = await fuzz(decoders, random, MS);
-    expect(usedMb() - before).toBeLessThan(MAX_GROWTH_MB);
-    expect(Math.min(...counts.map(({ taken, refused }) => taken + refused))).toBeGreaterThan(100);
+    expect(await fuzzAll(await createDecoders())).toBeGreaterThan(100);
   });
 
   it("is seen to fail where it does", async () => {
@@ -34,5 +41,28 @@ describe("every decoder of what clients send", () => {
       },
     };
     await expect(fuzz([broken], new Random(1), 100)).rejects.toThrow("broken failed for the base64");
+  });
+});
+
+describe("a server with encrypted ports", () => {
+  it("takes or refuses changed messages, requests, frames and records, and keeps nothing", {
+    timeout: LIMIT_MS,
+  }, async () => {
+    const { decoders, close } = await openTlsDecoders();
+    onTestFinished(close);
+    expect(await fuzzAll(decoders)).toBeGreaterThan(20);
+  });
+
+  it("is sent what each decoder reads, but for what no call has, or another decoder's call", async () => {
+    const without = (await createDecoders()).filter(({ route }) => route === undefined).map(({ name }) => name);
+    expect(without).toEqual([
+      "a request's id",
+      "PredictResponse",
+      "PredictionLog",
+      "an encoded form",
+      "a hook's image",
+      "a model's image",
+      "a JPEG's header",
+    ]);
   });
 });

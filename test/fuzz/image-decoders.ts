@@ -19,7 +19,12 @@ export async function imageDecoders(): Promise<Decoder[]> {
   const spec = { name: "x", dtype: "uint8", shape: [1, SIZE / 2, SIZE / 2, 3] } as const;
   const { images } = parseHostOptions({});
   return [
-    { name: "an image", samples, decode: (bytes) => decodePixels(bytes, { exif: true, maxPixels: MAX_PIXELS }) },
+    {
+      name: "an image",
+      route: { path: "/invocations", headers: { "content-type": "image/x" }, isImage: true },
+      samples,
+      decode: (bytes) => decodePixels(bytes, { exif: true, maxPixels: MAX_PIXELS }),
+    },
     { name: "a hook's image", samples, decode: (bytes) => decodeImage(bytes, { width: 8, maxPixels: MAX_PIXELS }) },
     {
       name: "a model's image",
