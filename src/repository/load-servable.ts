@@ -35,7 +35,7 @@ export interface ServableSource {
   readonly options: RawOptions;
   /** Requests to run before clients' requests are admitted, in addition to those in a SavedModel. */
   readonly warmUp?: readonly WarmUpEntry[] | undefined;
-  /** Facts about its inputs and outputs that its models and hooks do not tell. */
+  /** Facts about its inputs and outputs, which count before those that its models and hooks tell. */
   readonly tensorFacts?: TensorFacts;
 }
 

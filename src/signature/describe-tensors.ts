@@ -3,7 +3,7 @@ import type { Signature, TensorSpec } from "./signature.ts";
 /** The names of the classes of outputs, by the output. */
 export type OutputLabels = ReadonlyMap<string, readonly string[]>;
 
-/** Facts about tensors that a model does not tell itself, by their names. */
+/** Facts about tensors, by their names, which count before those that a model tells itself. */
 export interface TensorFacts {
   readonly labels?: OutputLabels;
   /** Layouts of the inputs that are images. */
@@ -12,10 +12,7 @@ export interface TensorFacts {
 
 type Signatures = Readonly<Record<string, Signature>>;
 
-/**
- * Creates a function that adds these facts to signatures which lack them. It returns the same object for the same
- * signatures.
- */
+/** Creates a function that adds these facts to signatures. It returns the same object for the same signatures. */
 export function describeTensors({ labels, layouts }: TensorFacts = {}): (signatures: Signatures) => Signatures {
   if (!labels?.size && !layouts?.size) return (signatures) => signatures;
   const known = new WeakMap<Signatures, Signatures>();
@@ -37,6 +34,6 @@ function withFact<Key extends "imageLayout" | "labels">(
   key: Key,
   facts: ReadonlyMap<string, TensorSpec[Key]> | undefined,
 ): TensorSpec {
-  const fact = spec[key] ?? facts?.get(spec.name);
+  const fact = facts?.get(spec.name);
   return fact === undefined ? spec : { ...spec, [key]: fact };
 }

@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, dirname, parse, resolve } from "node:path";
+import { basename, dirname, join, parse, resolve } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { parseVersion } from "../../repository/folders/parse-version.ts";
 import { addressName } from "../../storage/address-name.ts";
@@ -97,13 +98,15 @@ function mayHoldVersions(word: string, { origins, words }: Parsed): boolean {
   return isBucket && !words.some(isScript) && !OF_PIPELINE.some((name) => origins.has(name));
 }
 
-/** A folder of versions or of models. */
+/** A folder of versions or of models, or one with Triton's description of its model. */
 async function holdsSeveral(path: string): Promise<boolean> {
   const isFolder = await stat(claimPath(path)).then(
     (found) => found.isDirectory(),
     () => false,
   );
   if (!isFolder) return false;
+  const { TRITON_CONFIG } = await import("../../repository/folders/read-triton-config.ts");
+  if (existsSync(join(claimPath(path), TRITON_CONFIG))) return true;
   const { findModel, isDetected } = await import("../../repository/folders/find-model.ts");
   const model = await findModel(path).catch(() => undefined);
   return model === undefined || !(await isDetected(model));

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
+import { BOOLEANS } from "../../drivers/option-table.ts";
 import { ServingError } from "../../errors.ts";
 import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
@@ -87,7 +88,7 @@ function parseArguments(
 ): { readonly flags: Partial<Record<string, unknown>>; readonly words: readonly string[] } {
   const command = createFlagParser(name, onListed);
   try {
-    command.parse(argv, { from: "user" });
+    command.parse(withBareFlags(name, argv), { from: "user" });
   } catch (reason) {
     throw (
       (name === "serve" ? foreignFlag(reason) : undefined) ??
@@ -102,6 +103,24 @@ function parseArguments(
     "invalid_argument",
     `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
   );
+}
+
+/** The arguments, where a path behind a flag that may stand alone is a path, and not the flag's value. */
+function withBareFlags(name: SettingsCommand, argv: readonly string[]): readonly string[] {
+  const values = new Map(settingsOf(name).flatMap(([key, setting]) => valuesOfBare(flagOf(key), setting)));
+  return argv.map((argument, index) => {
+    const next = argv[index + 1] ?? "";
+    const isBare = values.get(argument)?.has(next.toLowerCase()) === false && !next.startsWith("-") && isPath(next);
+    return isBare ? `${argument}=true` : argument;
+  });
+}
+
+/** The values of a flag that may stand alone. */
+function valuesOfBare(flag: string, setting: Setting): [string, ReadonlySet<string>][] {
+  const booleans = [...BOOLEANS.keys()];
+  if (setting.type === "boolean") return [[flag, new Set(booleans)]];
+  if (setting.type !== "choice" || setting.bare === undefined) return [];
+  return [[flag, new Set([...booleans, ...setting.choices])]];
 }
 
 /** A path or an address by its look, or a name of something that is there. */

@@ -4,7 +4,7 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { isDetected } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
 import { parseVersion } from "./parse-version.ts";
-import { readTritonConfig, TRITON_CONFIG } from "./read-triton-config.ts";
+import { type DescribedModel, readTritonConfig, TRITON_CONFIG } from "./read-triton-config.ts";
 
 /** The models of a folder. */
 export interface ModelList {
@@ -14,13 +14,16 @@ export interface ModelList {
 
 /**
  * Lists the models of a folder: each folder in it, with or without versions, and each file that a driver recognises. A
- * folder that is a model itself, or that has versions of one, is that model. A folder whose config.pbtxt cannot be read
- * is a refused model. Throws `failed_precondition` where there is no model.
+ * folder that is a model itself, or that has versions or the config.pbtxt of one, is that model. A folder whose
+ * config.pbtxt cannot be read is a refused model. Throws `failed_precondition` where there is no model.
  */
 export async function listModels(folder: string): Promise<ModelList> {
   const path = resolve(folder);
   const entries = await listFolder(path);
-  if (await isOneModel(path, entries)) return { models: [modelConfig({ name: basename(path), path })], warnings: [] };
+  if (await isOneModel(path, entries)) {
+    const { config, warnings } = await describeFolder(path, entries, true);
+    return { models: [config], warnings };
+  }
   const models: ModelConfig[] = [];
   const warnings: string[] = [];
   for (const entry of entries) {
@@ -39,7 +42,7 @@ export async function listModels(folder: string): Promise<ModelList> {
 
 async function isOneModel(path: string, entries: readonly FolderEntry[]): Promise<boolean> {
   const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
-  return entries.some(isVersion) || (await isDetected(path));
+  return entries.some(isVersion) || entries.some(isTritonConfig) || (await isDetected(path));
 }
 
 async function describe({ name, path, kind }: FolderEntry) {
@@ -51,9 +54,22 @@ async function describe({ name, path, kind }: FolderEntry) {
   const inside = await listFolder(path).catch((reason: unknown) => publicText(reason));
   if (typeof inside === "string")
     return { config: modelConfig({ name, path, refusal: withoutPoint(inside) }), warnings: [] };
-  if (!inside.some((entry) => entry.name === TRITON_CONFIG && entry.kind === "file"))
-    return { config: modelConfig({ name, path }), warnings: [] };
-  return readTritonConfig(path).catch((reason: unknown) => ({
+  return describeFolder(path, inside, false);
+}
+
+function isTritonConfig({ name, kind }: FolderEntry): boolean {
+  return name === TRITON_CONFIG && kind === "file";
+}
+
+/** The model of a folder with these entries; `isAlone` = it is in no folder of models. */
+async function describeFolder(
+  path: string,
+  entries: readonly FolderEntry[],
+  isAlone: boolean,
+): Promise<DescribedModel> {
+  const name = basename(path);
+  if (!entries.some(isTritonConfig)) return { config: modelConfig({ name, path }), warnings: [] };
+  return readTritonConfig(path, isAlone).catch((reason: unknown) => ({
     config: modelConfig({ name, path, refusal: withoutPoint(publicText(reason)) }),
     warnings: [],
   }));

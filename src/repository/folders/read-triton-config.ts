@@ -17,18 +17,22 @@ export interface DescribedModel {
 
 /**
  * Reads the config.pbtxt of a model's folder; throws `invalid_argument` with all errors, `failed_precondition` for a
- * file that cannot be read.
+ * file that cannot be read. `isAlone` = the folder is in no repository, so that its name is not the model's.
  */
-export function readTritonConfig(folder: string): Promise<DescribedModel> {
+export function readTritonConfig(folder: string, isAlone = false): Promise<DescribedModel> {
   const file = join(folder, TRITON_CONFIG);
-  return READ.get(file, () => readAgain(file, folder));
+  return (isAlone ? READ_ALONE : READ).get(file, () => readAgain(file, { folder, isAlone }));
 }
 
 const READ = new StampedCache<DescribedModel>();
+const READ_ALONE = new StampedCache<DescribedModel>();
 
-async function readAgain(file: string, folder: string): Promise<DescribedModel> {
+async function readAgain(
+  file: string,
+  place: { readonly folder: string; readonly isAlone: boolean },
+): Promise<DescribedModel> {
   const findings = new Findings();
-  const config = readTriton(parseTextFormat(await readConfigText(file), file), { findings, folder });
+  const config = readTriton(parseTextFormat(await readConfigText(file), file), { findings, ...place });
   findings.assertNone();
   return { config: config as ModelConfig, warnings: findings.warnings };
 }

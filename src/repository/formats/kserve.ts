@@ -41,7 +41,7 @@ function ofWishes({ name, driver, hooks }: KserveWishes) {
 
 /** The one model of a folder; undefined where it is none, but may hold folders of some. */
 async function findOne(path: string, wishes: KserveWishes): Promise<ModelList | undefined> {
-  if (existsSync(join(path, TRITON_CONFIG))) return withName(await readTritonConfig(path), wishes);
+  if (existsSync(join(path, TRITON_CONFIG))) return withName(await readTritonConfig(path, true), wishes);
   try {
     await listVersions(path, wishes.driver);
     return { models: [modelConfig({ path, ...ofWishes(wishes) })], warnings: [] };

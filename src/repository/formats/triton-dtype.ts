@@ -9,6 +9,6 @@ const DTYPES: Readonly<Record<string, DType>> = {
 };
 
 /** The dtype of a type of config.pbtxt: `TYPE_FP32`. */
-export function tritonDtype(type = ""): DType {
+export function tritonDtype(type: string): DType {
   return DTYPES[type] ?? (type.replace("TYPE_", "").toLowerCase() as DType);
 }

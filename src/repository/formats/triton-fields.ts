@@ -8,7 +8,7 @@ const DIMS = { type: "integer", min: -1, repeated: true } as const;
 
 const TENSOR_FIELDS = {
   name: { type: "text", required: true },
-  data_type: DATA_TYPE,
+  data_type: { ...DATA_TYPE, required: true },
   dims: DIMS,
   reshape: { type: "group", fields: { shape: DIMS } },
   is_shape_tensor: { type: "any", unused: "the runtime knows what an input is for" },

@@ -16,13 +16,18 @@ import { toVersionPolicy } from "./version-policy-fields.ts";
 type Fields = FieldValues<typeof TRITON_FIELDS>;
 
 /** The folder of a model, whose name is the model's unless a name is given. */
-type TritonSource = ConfigSource & { readonly name?: string };
+type TritonSource = ConfigSource & {
+  readonly name?: string;
+  /** True where the folder is in no repository: the file names the model, if it has a name. */
+  readonly isAlone?: boolean;
+};
 
 /** Reads Triton's config.pbtxt, which is in the model's folder; undefined where the findings have errors. */
 export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig | undefined {
   const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
   if (fields === undefined) return undefined;
-  const { name = basename(source.folder) } = source;
+  const ownName = source.isAlone ? fields.name : undefined;
+  const { name = ownName ?? basename(source.folder) } = source;
   if (isEnsemble(fields)) return toEnsemble(name, fields, { node, source });
   const driver = driverOf(fields);
   const refusal = refusalOf(fields, driver, name);

@@ -11,7 +11,15 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "kserving-words-"));
   await mkdir(join(folder, "models/emotion/3"), { recursive: true });
   await mkdir(join(folder, "one"));
-  for (const path of ["a.onnx", "b.xml", "models/emotion/3/model.onnx", "one/iris.joblib"])
+  await mkdir(join(folder, "triton"));
+  for (const path of [
+    "a.onnx",
+    "b.xml",
+    "models/emotion/3/model.onnx",
+    "one/iris.joblib",
+    "triton/model.onnx",
+    "triton/config.pbtxt",
+  ])
     await writeFile(join(folder, path), "");
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -57,6 +65,10 @@ describe("a path without a flag means", () => {
     expect(settings).toMatchObject({ modelRepository: [at(path)], modelPath: [], httpEnable: true, failFast: false });
   });
 
+  test("the model of a folder with a config.pbtxt, as that describes it", async () => {
+    expect((await read(at("triton"))).settings).toMatchObject({ modelRepository: [at("triton")], modelPath: [] });
+  });
+
   test("several models where there are several, each of which has to load", async () => {
     const { settings } = await read(at("a.onnx"), at("b.xml"));
     expect(settings).toMatchObject({ model: [`a=${at("a.onnx")}`, `b=${at("b.xml")}`], failFast: true });
@@ -78,6 +90,14 @@ describe("a path without a flag means", () => {
 });
 
 describe("flags go before what a path implies", () => {
+  test("the model behind a flag that may stand alone", async () => {
+    const { settings } = await read("--http-enable", at("a.onnx"));
+    expect(settings).toMatchObject({ httpEnable: true, modelPath: [at("a.onnx")] });
+    const controlled = await read("--allow-control", at("models"));
+    expect(controlled.settings).toMatchObject({ modelRepository: [at("models")] });
+    expect((await read("--http-enable", "false", at("a.onnx"))).settings.httpEnable).toBe(false);
+  });
+
   test("the name, and HTTP that is switched off", async () => {
     const { settings } = await read(at("a.onnx"), "--name", "face", "--http-enable=false");
     expect(settings).toMatchObject({ name: "face", httpEnable: false });

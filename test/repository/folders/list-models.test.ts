@@ -49,6 +49,16 @@ describe("a folder of models", () => {
     expect(Object.values(flat.models)).toEqual([["tensorflow", 1n]]);
     const versions = await modelsOf({ "1/model.onnx": "", "2/model.onnx": "" });
     expect(versions.configs).toMatchObject([{ name: versions.folder.split("/").at(-1), path: versions.folder }]);
+    for (const file of ["1/model.onnx", "model.onnx"]) {
+      const described = await modelsOf({
+        "config.pbtxt": 'name: "own" max_batch_size: 4 dynamic_batching {}',
+        [file]: "",
+      });
+      expect(described.configs).toMatchObject([{ name: "own", options: { max_batch_size: "4" } }]);
+      expect(described.models).toEqual({ own: ["onnx", 1n] });
+    }
+    const broken = await modelsOf({ "config.pbtxt": "max_batch_size: -1", "model.onnx": "" });
+    expect(Object.values(broken.models)).toEqual([expect.stringContaining('"max_batch_size" is "-1"')]);
   });
 
   test("takes the model called model of several, and refuses several others", async () => {
@@ -187,6 +197,7 @@ describe("Triton's config.pbtxt", () => {
       "m is decoupled: it answers a request more or less than once.",
     ],
     ["max_batch_size: -2", '/m/config.pbtxt:1:17: "max_batch_size" is "-2"; expected an integer of 0 or more.'],
+    ['input { name: "x" dims: 1 }', '/m/config.pbtxt:1:7: "input" lacks the key "data_type"'],
     ["inputs { }", '/m/config.pbtxt:1:1: The config.pbtxt has no key "inputs". Did you mean "input"?'],
     ["input {", "/m/config.pbtxt:1:8: the end of the file is not a field's name"],
   ])("that cannot be honoured has its model refused, not the others: %s", async (text, problem) => {

@@ -47,6 +47,7 @@ test("a folder of Triton's keeps its description, under the name that is asked f
   const config = 'name: "own" backend: "onnxruntime" parameters: { key: "threads" value: { string_value: "1" } }';
   const { models } = await find({ "config.pbtxt": config, "1/model.onnx": ONNX });
   expect(models).toMatchObject([{ name: "m", driver: "onnx" }]);
+  expect(models[0]).not.toHaveProperty("refusal");
 });
 
 test("probabilities in place of classes, and options that the user gives, count", async () => {
