@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { CLIENT_WRITERS, type ClientLanguage, languageOfFile } from "../client-types/client-writers.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
-import { writeModelTypes } from "../client-types/write-model-types.ts";
 import { authorizationAt } from "./authorization-at.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
@@ -14,19 +14,23 @@ const EPILOGUE = `
 Examples:
   kserving client http://localhost:9001 --out models.d.ts
   kserving client grpc://localhost:9000 --model emotion --model faces
-  kserving client emotion.onnx --out models.d.ts
+  kserving client emotion.onnx --out models.py
+  kserving client http://localhost:9001 --out models/models.go
 
-In a program: import type { Models } from "./models.d.ts", then connect<Models>("http://localhost:9001").
+In TypeScript: import type { Models } from "./models.d.ts", then connect<Models>("http://localhost:9001").
+In Python: from models import Client, then Client("http://localhost:9001").
+In Go: import ".../models", then &models.Client{Address: "http://localhost:9001"}.
 `;
 
 interface ClientFlags extends ModelFlags {
   readonly out?: string;
+  readonly language?: ClientLanguage;
   readonly model: readonly string[];
   readonly remoteAuthFile?: string;
   readonly json?: boolean;
 }
 
-/** `kserving client`: the types of served models, for `kserving/client`. */
+/** `kserving client`: the types of served models for `kserving/client`, or a client in Python or Go. */
 export async function client(argv: readonly string[]): Promise<void> {
   await runParser(createClientCommand(), argv);
 }
@@ -34,11 +38,13 @@ export async function client(argv: readonly string[]): Promise<void> {
 /** The parser of `kserving client`. */
 export function createClientCommand(): Command {
   const command = createParser("client", {
-    description: "Writes the types of a server's models, or of one model, for programs that call them.",
+    description:
+      "Writes what programs call a server's models with, or one model: types for TypeScript, a client for Python or Go.",
     epilogue: EPILOGUE,
   })
     .argument("<place>", "http://HOST:PORT or grpc://HOST:PORT of a server, or a model's file or folder")
-    .option("--out <file>", "write the types to a file, models.d.ts")
+    .option("--out <file>", "write a file: models.d.ts, models.py, models.go")
+    .addOption(languageOption())
     .option("--model <name>", "model of the server; repeatable (default: all that are ready)", collect, [])
     .option("--driver <name>", "driver for a model (default: by its path)");
   return addModelFlags(command)
@@ -47,19 +53,25 @@ export function createClientCommand(): Command {
     .action(run);
 }
 
+function languageOption(): Option {
+  const help = "language (default: by --out's ending, else typescript)";
+  return new Option("--language <name>", help).choices(Object.keys(CLIENT_WRITERS)).conflicts("json");
+}
+
 async function run(place: string, flags: ClientFlags): Promise<void> {
   const models = await withProgress(`asking ${place}`, () => describe(place, flags));
   if (models.size === 0)
     throw failedPrecondition(`${place} has no model that is ready; wait for one, or name it by --model.`);
+  const { language = languageOfFile(flags.out ?? "") } = flags;
   const content = flags.json
     ? `${JSON.stringify({ models: Object.fromEntries(models) }, null, 2)}\n`
-    : writeModelTypes(models, place);
+    : CLIENT_WRITERS[language](models, place);
   if (flags.out === undefined) {
     process.stdout.write(content);
     return;
   }
   writeOut(flags.out, content);
-  console.error(`${flags.out} has the types of ${[...models.keys()].join(", ")}`);
+  console.error(`${flags.out} is written for ${[...models.keys()].join(", ")}`);
 }
 
 async function describe(place: string, { model, remoteAuthFile, ...flags }: ClientFlags) {

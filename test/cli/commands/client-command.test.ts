@@ -127,6 +127,14 @@ test("client describes a model's file, and writes JSON or a file", async () => {
   expect(JSON.parse(stdout).models["half-plus-two"].inputs).toEqual([x]);
 });
 
+test.each([
+  ["python", "def half_plus_two(self, *, x: npt.ArrayLike) -> HalfPlusTwoOutputs:"],
+  ["go", "func (client *Client) HalfPlusTwo(ctx context.Context, inputs HalfPlusTwoInputs) (outputs"],
+])("client writes a client in %s, whatever the file is called", async (language, text) => {
+  const { stdout } = await runCommand(["client", HALF, "--language", language]);
+  expect(stdout).toContain(text);
+});
+
 test("client asks with credentials, for the models that are named", async () => {
   const { httpUrl } = await startServer({ models, auth: await authFiles() });
   const file = join(tempFolder({ "auth.txt": `${new URL(httpUrl).host} Bearer ${TOKENS.admin}\n` }), "auth.txt");
@@ -139,6 +147,7 @@ test("client asks with credentials, for the models that are named", async () => 
 test.each([
   ["a server without models", async () => [(await startServer({ models: {} })).httpUrl], "no model that is ready"],
   ["a model that is not there", async () => ["missing.onnx"], "missing.onnx"],
+  ["--json beside a language", async () => [HALF, "--json", "--language", "go"], "cannot be used with option '--json'"],
   ["--model beside a file", async () => [HALF, "--model", "x"], "--model is for servers"],
   [
     "a folder that is not there",

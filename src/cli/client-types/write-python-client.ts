@@ -1,0 +1,114 @@
+import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { distinctNames, toPascalCase, wordsOf } from "./distinct-names.ts";
+import { PYTHON_BASE } from "./python-base.ts";
+import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
+
+/** Words of the language, and names that every client has. */
+const RESERVED = new Set(
+  "False None True and as assert async await break class continue def del elif else except finally for from global if import in infer is lambda nonlocal not or pass raise return self try while with yield infer".split(
+    " ",
+  ),
+);
+/** numpy's names of the dtypes of outputs that have another one than ours. */
+const NUMPY_NAMES: Readonly<Record<string, string>> = { bool: "bool_", bytes: "object_", bfloat16: "float32" };
+
+/** A Python module with a method for each model, by name; `source` says where the models are. */
+export function writePythonClient(models: ReadonlyMap<string, DescribedModel>, source: string): string {
+  const names = [...models.keys()];
+  const methods = distinctNames(names, toSnakeCase);
+  const classes = distinctNames(names, toPascalCase);
+  const written = [...models].map(([name, model]) =>
+    writeModel({ name, method: `${methods.get(name)}`, result: `${classes.get(name)}Outputs` }, model),
+  );
+  const results = written.map(({ result }) => result).join("");
+  return `# Written by \`kserving client\`; write it again where the models change.
+# The models of ${text(source)}.
+
+${PYTHON_BASE}${results}
+
+class Client(_Connection):
+    """The models of one server; several threads may use it."""
+${written.map(({ method }) => method).join("")}`;
+}
+
+interface ModelNames {
+  readonly name: string;
+  readonly method: string;
+  readonly result: string;
+}
+
+function writeModel(names: ModelNames, { inputs, outputs }: DescribedModel) {
+  const { parameters, values } = inputs === undefined ? ANY_INPUTS : describeInputs(inputs);
+  const call = `self.infer(${text(names.name)}, ${values}${listOf(outputs)})`;
+  const fields = outputs?.map(({ name }) => `found[${text(name)}]`);
+  const body =
+    fields === undefined
+      ? `        return ${call}\n`
+      : `        found = ${call}\n        return ${names.result}(${fields.join(", ")})\n`;
+  const type = outputs === undefined ? "dict[str, np.ndarray]" : names.result;
+  return {
+    result: outputs === undefined ? "" : writeResult(names, outputs),
+    method: `
+    def ${names.method}(self${parameters}) -> ${type}:
+        # ${text(names.name)}
+${body}`,
+  };
+}
+
+const ANY_INPUTS = { parameters: ", inputs: Mapping[str, npt.ArrayLike]", values: "inputs" };
+
+function describeInputs(inputs: readonly TypedTensor[]) {
+  const names = distinctNames(
+    inputs.map(({ name }) => name),
+    toSnakeCase,
+  );
+  const parameters = inputs.map(({ name, isOptional }) =>
+    isOptional ? `${names.get(name)}: npt.ArrayLike | None = None` : `${names.get(name)}: npt.ArrayLike`,
+  );
+  const values = inputs.map(({ name, dtype }) => {
+    const datatype = dtype && datatypeOf(dtype)?.name;
+    const value = datatype === undefined ? names.get(name) : `_Typed("${datatype}", ${names.get(name)})`;
+    return `${text(name)}: ${value}`;
+  });
+  return {
+    parameters: ["", ...(parameters.length > 0 ? ["*"] : []), ...parameters].join(", "),
+    values: `{${values.join(", ")}}`,
+  };
+}
+
+/** The wanted outputs, so that the server refuses those that a changed model has not any more. */
+function listOf(outputs: readonly TypedTensor[] = []): string {
+  return outputs.length === 0 ? "" : `, [${outputs.map(({ name }) => text(name)).join(", ")}]`;
+}
+
+function writeResult({ name, result }: ModelNames, outputs: readonly TypedTensor[]): string {
+  const fields = distinctNames(
+    outputs.map((output) => output.name),
+    toSnakeCase,
+  );
+  const lines = outputs.map((output) => `    ${fields.get(output.name)}: ${arrayType(output)}${shapeNote(output)}\n`);
+  return `
+
+@dataclass(frozen=True, eq=False)
+class ${result}:
+    # The outputs of ${text(name)}.
+${lines.join("") || "    pass\n"}`;
+}
+
+function arrayType({ dtype }: TypedTensor): string {
+  return dtype === undefined ? "np.ndarray" : `npt.NDArray[np.${NUMPY_NAMES[dtype] ?? dtype}]`;
+}
+
+function shapeNote({ shape }: TypedTensor): string {
+  return shape === undefined ? "" : `  # [${shape.join(", ")}]`;
+}
+
+function toSnakeCase(name: string): string {
+  const word = wordsOf(name).join("_");
+  return RESERVED.has(word) ? `${word}_` : word;
+}
+
+/** A text in JSON is one of Python too. */
+function text(value: string): string {
+  return JSON.stringify(value);
+}
