@@ -1,11 +1,12 @@
 import { compileUserModule } from "../user-module/user-module.ts";
 import { type GenerationServices, HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
 import { HookWorker } from "./hook-worker.ts";
+import { installPackages } from "./install-packages.ts";
 import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
 import { withoutMissingRequirements } from "./python/without-missing-requirements.ts";
 
 /**
- * Compiles the hook file, or copies one in Python, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
+ * Installs the packages of the hook file where that is asked for, compiles it, or copies one in Python, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
  * `unavailable` when the signal aborts.
  */
 export async function openGeneration(
@@ -15,6 +16,7 @@ export async function openGeneration(
 ): Promise<HookGeneration> {
   const { file } = choices;
   const isPython = isPythonFile(file);
+  if (!isPython) await installPackages(choices, log, signal);
   const compiled = await (isPython ? copyPythonHooks(file) : compileUserModule(file));
   const options = { ...(isPython ? withoutMissingRequirements(choices, log) : choices), url: compiled.url };
   const first = new HookWorker(options, log);

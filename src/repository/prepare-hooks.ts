@@ -3,6 +3,7 @@ import { failedPrecondition } from "../errors.ts";
 import type { ClaimEntries, HookGeneration, HookThreadChoices } from "../hook-host/hook-generation.ts";
 import { HookPool } from "../hook-host/hook-pool.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
+import { installPackages, PACKAGE_OPTIONS } from "../hook-host/install-packages.ts";
 import { startLocalRunner } from "../hook-host/local-runner.ts";
 import { openGeneration } from "../hook-host/open-generation.ts";
 import { isPythonFile, PYTHON_HOOK_OPTIONS } from "../hook-host/python/copy-python-hooks.ts";
@@ -68,11 +69,13 @@ export async function prepareHooks(
     throw failedPrecondition(
       `${hooks} is Python, which runs in processes of its own, not in the main thread; expected --workers 1 or more.`,
     );
-  return prepareHere(
+  await installPackages({ file: hooks, options: own }, options.log);
+  const prepared = prepareHere(
     validateHooks(toHooks(await importHere(hooks, options), hooks), stageCount, hooks),
     hooks,
     options,
   );
+  return { ...prepared, declared: { ...prepared.declared, hostOptions: PACKAGE_OPTIONS } };
 }
 
 function importHere(file: string, { thread, log }: HookOptions): Promise<Readonly<Record<string, unknown>>> {
@@ -108,7 +111,10 @@ async function prepareThreads(
   const open = (ended?: AbortSignal) => openGeneration(choices, { log, claim }, ended);
   const generation = await open(signal);
   return {
-    declared: { ...generation.declared, ...(isPythonFile(own.file) && { hostOptions: PYTHON_HOOK_OPTIONS }) },
+    declared: {
+      ...generation.declared,
+      hostOptions: isPythonFile(own.file) ? PYTHON_HOOK_OPTIONS : PACKAGE_OPTIONS,
+    },
     shareTensors: false,
     start: async (provider, params) => {
       const pool = new HookPool({ generation, open, workers, provider, params });
