@@ -56,4 +56,4 @@ export function operationsByTag({ paths }: ApiDocument): ReadonlyMap<string, rea
 }
 
 /** Tags of operations that belong to no model. */
-const OF_ALL = ["PredictJSON", "KServe V2"];
+const OF_ALL = ["PredictJSON", "KServe V2", "TensorFlow Serving", "Simple TensorFlow Serving", "SageMaker", "Server"];

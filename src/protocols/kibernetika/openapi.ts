@@ -1,23 +1,22 @@
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
+import { type Paths, refusals } from "../endpoint-paths.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 
 type Named = readonly [name: string, signature: Signature];
-/** Operations of a path by method. */
-type Paths = Record<string, Readonly<Record<string, object>>>;
 
-/** Paths of OpenAPI for the original proxy: `/predict/NAME` of each model, and PredictJSON. `refusals`: the answers that are errors. */
-export function kibernetikaPaths(models: readonly Named[], refusals: object): Paths {
-  const paths: Paths = { "/serving-proxy": { post: predictJson(refusals) } };
+/** Paths of OpenAPI for the original proxy: `/predict/NAME` of each model, and PredictJSON. */
+export function kibernetikaPaths(models: readonly Named[]): Paths {
+  const paths: Paths = { "/serving-proxy": { post: predictJson() } };
   for (const [name, signature] of models) {
     const encoded = encodeURIComponent(name);
     const operationId = `proxy_${encoded.replace(/[^A-Za-z0-9]/g, "_")}`;
-    paths[`/predict/${encoded}`] = { post: { operationId, tags: [name], ...predict(name, signature, refusals) } };
+    paths[`/predict/${encoded}`] = { post: { operationId, tags: [name], ...predict(name, signature) } };
   }
   return paths;
 }
 
-function predict(name: string, { inputs, outputs }: Signature, refusals: object): object {
+function predict(name: string, { inputs, outputs }: Signature): object {
   const body = {
     type: "object",
     required: ["inputs"],
@@ -36,12 +35,12 @@ function predict(name: string, { inputs, outputs }: Signature, refusals: object)
         description: "A value for each output.",
         content: { "application/json": { schema: outputs === undefined ? OBJECT : namedSchema(outputs) } },
       },
-      ...refusals,
+      ...refusals(),
     },
   };
 }
 
-function predictJson(refusals: object): object {
+function predictJson(): object {
   return {
     operationId: "proxy_json",
     tags: ["PredictJSON"],
@@ -49,7 +48,7 @@ function predictJson(refusals: object): object {
     requestBody: { required: true, content: { "application/json": { schema: OBJECT } } },
     responses: {
       200: { description: "What the hooks return.", content: { "application/json": { schema: OBJECT } } },
-      ...refusals,
+      ...refusals(),
     },
   };
 }

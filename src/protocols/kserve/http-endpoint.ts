@@ -1,7 +1,7 @@
 import type { CallKind } from "../../access/caller.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
-import type { EndpointSchemas } from "./openapi-schemas.ts";
+import type { EndpointSchemas } from "../endpoint-paths.ts";
 
 /** A request to an endpoint; model and version are empty where its path has none. */
 export interface KserveCall extends Pick<HttpDependencies, "service" | "sharedMemory" | "tracer" | "log"> {

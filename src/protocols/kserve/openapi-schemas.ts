@@ -1,8 +1,4 @@
-/** JSON schemas of the bodies and answers of endpoints other than inference; absent members have no schema. */
-export interface EndpointSchemas {
-  readonly body?: object;
-  readonly answer?: object;
-}
+import type { EndpointSchemas } from "../endpoint-paths.ts";
 
 const TEXT = { type: "string" };
 const TEXTS = { type: "array", items: TEXT };

@@ -36,7 +36,7 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
       path: "/docs/openapi.json",
       kind: "read",
       isForOwnPage: true,
-      answer: async () => toJson(await apiDocument(dependencies.service)),
+      answer: async () => toJson(await apiDocument(dependencies)),
     },
     {
       method: "GET",

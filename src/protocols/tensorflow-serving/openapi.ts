@@ -1,22 +1,34 @@
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { type Endpoint, endpointPaths, type Paths, refusals } from "../endpoint-paths.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
+import { examplePaths } from "./examples/openapi.ts";
 
 type Named = readonly [name: string, signature: Signature];
-/** Operations of a path by method. */
-type Paths = Record<string, Readonly<Record<string, object>>>;
 
-/** Paths of OpenAPI for TensorFlow Serving's REST: `predict` of each model, values as nested lists of its shapes. `refusals`: the answers that are errors. */
-export function tensorflowPaths(models: readonly Named[], refusals: object): Paths {
-  const paths: Paths = {};
+/** The endpoints that tell of models. */
+const ENDPOINTS: readonly Endpoint[] = [
+  { method: "GET", path: "/v1/models", summary: "List the models with their inputs and outputs" },
+  { method: "GET", path: "/v1/models/{name}", summary: "Tell the states of a model's versions" },
+  { method: "GET", path: "/v1/models/{name}/metadata", summary: "Describe a model's signatures" },
+  { method: "GET", path: "/v1/config", summary: "Tell the states of all models" },
+  {
+    ...{ method: "POST", path: "/v1/config/reload", statuses: [200, 201] },
+    summary: "Look at configuration files and version folders now; 201 = that changed something",
+  },
+];
+
+/** Paths of OpenAPI for TensorFlow Serving's REST: `predict` of each model, values as nested lists of its shapes; `classify` and `regress`; and what tells of models. */
+export function tensorflowPaths(models: readonly Named[]): Paths {
+  const paths: Paths = { ...examplePaths(models), ...endpointPaths("TensorFlow Serving", ENDPOINTS) };
   for (const [name, signature] of models) {
     const path = `/v1/models/${encodeURIComponent(name)}:predict`;
     const operationId = `predict_${encodeURIComponent(name).replace(/[^A-Za-z0-9]/g, "_")}`;
-    paths[path] = { post: { operationId, tags: [name], ...predictOperation(name, signature, refusals) } };
+    paths[path] = { post: { operationId, tags: [name], ...predictOperation(name, signature) } };
   }
   return paths;
 }
 
-function predictOperation(name: string, { inputs, outputs }: Signature, refusals: object): object {
+function predictOperation(name: string, { inputs, outputs }: Signature): object {
   const body = {
     type: "object",
     required: ["inputs"],
@@ -29,7 +41,7 @@ function predictOperation(name: string, { inputs, outputs }: Signature, refusals
     requestBody: { required: true, content: { "application/json": { schema: body } } },
     responses: {
       200: { description: "The outputs.", content: { "application/json": { schema: answer } } },
-      ...refusals,
+      ...refusals(),
     },
   };
 }

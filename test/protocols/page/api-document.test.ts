@@ -90,6 +90,36 @@ test("the original proxy takes what the document says, and answers as it says", 
   expect(paths["/serving-proxy"].post.operationId).toBe("proxy_json");
 });
 
+test("classify and regress are there for models whose outputs may be such results", async () => {
+  const process = () => ({ y: [0] });
+  const outputs = [{ name: "y", dtype: "float32", shape: [-1, 3] }] as const;
+  const classes = { driver: "null", hooks: { outputs, process } };
+  const half = { path: "test/fixtures/models/half-plus-two.onnx" };
+  const paths = await readDocument({ models: { ...models, classes, half } });
+  const found = Object.keys(paths).filter((path) => /:(?:classify|regress)$/.test(path));
+  expect(found.map((path) => path.slice("/v1/models/".length)).sort()).toEqual([
+    ...["any:classify", "any:regress", "classes:classify", "half:regress"],
+  ]);
+  const { requestBody, responses } = (paths["/v1/models/half:regress"] as { post: Operation }).post;
+  const feature = { anyOf: [{ type: "number" }, { type: "array", items: { type: "number" } }] };
+  expect(requestBody?.content["application/json"]?.schema.properties.examples.items.properties).toEqual({ x: feature });
+  const { results } = responses["200"]?.content?.["application/json"]?.schema.properties ?? {};
+  expect(results).toEqual({ type: "array", items: { type: "number" } });
+});
+
+test("a call that needs no model answers in the type that the document says", async () => {
+  const { httpUrl } = await startServer({ models });
+  const paths = await readDocument();
+  const plain = Object.entries(paths).filter(([path, { get }]) => get !== undefined && !path.includes("{"));
+  expect(plain.map(([path]) => path)).toEqual(expect.arrayContaining(["/ping", "/health", "/metrics", "/v1/models"]));
+  for (const [path, { get }] of plain) {
+    const answer = await fetch(httpUrl + path);
+    const type = (await answer.text()) === "" ? [] : [answer.headers.get("content-type")?.replace(/;.*/, "")];
+    const { content = {} } = get?.responses["200"] ?? {};
+    expect([path, answer.status, ...type]).toEqual([path, 200, ...Object.keys(content)]);
+  }
+});
+
 test("an example of the document is a request that the model answers, an image among it", async () => {
   const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
   const { httpUrl } = await startServer({ models: { pixels: { driver } } });
@@ -127,7 +157,7 @@ test("a caller gets the models that it may know of, and none without a name", as
   const ask = async (name: string, password: string) => {
     const headers = { authorization: basic(name, password) };
     const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`, { headers })).json()) as { paths: object };
-    return Object.keys(paths).filter((path) => path.startsWith("/v1/"));
+    return Object.keys(paths).filter((path) => path.endsWith(":predict"));
   };
   expect(await ask("alice", "open sesame")).toEqual(["/v1/models/default:predict"]);
   expect((await ask("root", "toor")).length).toBe(3);

@@ -177,6 +177,13 @@ test("these calls alone are open: not to pages, nor to unknown callers, nor thos
   expect((await known.ask("POST", "/models", body, { authorization: bearer(TOKENS.user) })).status).toBe(403);
 });
 
+test("the page of the API has these calls where there is a platform", async () => {
+  const { ask } = await serve(modelFolder());
+  const pathsOf = ({ text }: { text: string }) => Object.keys(JSON.parse(text).paths);
+  const calls = ["/models", "/models/{name}", "/models/{name}/invoke"];
+  expect(pathsOf(await ask("GET", "/docs/openapi.json"))).toEqual(expect.arrayContaining(calls));
+});
+
 test("without a platform there are no such calls", async () => {
   const server = await openServer(withDefaults({ http: {} }), new NamedModels({}));
   onTestFinished(() => server.close());

@@ -1,0 +1,86 @@
+/** Operations of OpenAPI by path and method. */
+export type Paths = Record<string, Readonly<Record<string, object>>>;
+
+/** JSON schemas of an endpoint's body and answer; absent members have no schema. */
+export interface EndpointSchemas {
+  readonly body?: object;
+  readonly answer?: object;
+}
+
+/** An endpoint that belongs to no model, in OpenAPI. */
+export interface Endpoint {
+  readonly method: string;
+  /** With `{name}` for each parameter. */
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** True where the answer is only a status. */
+  readonly isEmpty?: boolean;
+  /** Statuses of success; default 200 alone. */
+  readonly statuses?: readonly number[];
+  /** The answer's media type; default JSON. */
+  readonly contentType?: string;
+  readonly schemas?: EndpointSchemas;
+}
+
+/** Paths of OpenAPI for the endpoints of one protocol, which is their tag. */
+export function endpointPaths(tag: string, endpoints: readonly Endpoint[]): Paths {
+  const paths: Paths = {};
+  for (const endpoint of endpoints) {
+    const method = endpoint.method.toLowerCase();
+    paths[endpoint.path] = { ...paths[endpoint.path], [method]: operation(tag, endpoint) };
+  }
+  return paths;
+}
+
+function operation(tag: string, endpoint: Endpoint): object {
+  const { method, path, summary, description, statuses = [200], schemas: { body } = {} } = endpoint;
+  const answer = { description: "It is so.", ...answerContent(endpoint) };
+  return {
+    ...{ summary, tags: [tag], operationId: operationIdOf(method, path), parameters: pathParameters(path) },
+    ...(description !== undefined && { description }),
+    ...(method === "POST" && { requestBody: { required: false, content: jsonContent(body ?? { type: "object" }) } }),
+    responses: { ...Object.fromEntries(statuses.map((status) => [status, answer])), ...refusals() },
+  };
+}
+
+function answerContent({ isEmpty, contentType = "application/json", schemas: { answer = {} } = {} }: Endpoint): object {
+  return isEmpty ? {} : { content: { [contentType]: { schema: answer } } };
+}
+
+/** A name for generated clients: `post_v2_models_name_infer`, with the percent signs of other characters as underscores. */
+export function operationIdOf(method: string, path: string): string {
+  return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
+}
+
+function pathParameters(path: string): object[] {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } }));
+}
+
+/** A body of JSON, in OpenAPI. */
+export function jsonContent(schema: object): object {
+  return { "application/json": { schema } };
+}
+
+/** Statuses of errors of any endpoint. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  400: "The request is wrong; the error says where, and what is expected.",
+  401: "The caller is not known, and has to be.",
+  403: "The caller may not make this call.",
+  404: "There is no such model or version.",
+  413: "The body is larger than the server takes.",
+  415: "The body is compressed in a way that the server does not know.",
+  429: "The model has no memory left for this request.",
+  501: "This server cannot do it, or it is a proxy and the call is for the server behind it.",
+  503: "The server has too much to do, or is being changed; try again.",
+  504: "The request's time was up.",
+};
+
+/** Answers of any operation that are errors. */
+export function refusals(): object {
+  const content = jsonContent({ $ref: "#/components/schemas/Error" });
+  return Object.fromEntries(
+    Object.entries(REFUSALS).map(([status, description]) => [status, { description, content }]),
+  );
+}
