@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { reasonText } from "../src/errors.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
 
-import { ModelStorage } from "../src/storage/model-storage.ts";
+import { RemoteStorage } from "../src/storage/remote-storage.ts";
 import { FaultProxy } from "./storage/fault-proxy.ts";
 import type { RealServer } from "./storage/real-server.ts";
 import { startAzurite } from "./storage/start-azurite.ts";
@@ -42,8 +42,8 @@ async function tryServer(name: string, server: RealServer): Promise<void> {
   const bucket = server.bucket(proxy.port);
   await server.put("models/a b/1/model+ü.bin", LARGE);
   await server.put("models/a b/1/small.txt", Buffer.from("small"));
-  const read = (storage: ModelStorage) => () => storage.fetch(`${bucket}/models/a b/1`, new AbortController().signal);
-  const isLarge = async (storage: ModelStorage, content = LARGE) => {
+  const read = (storage: RemoteStorage) => () => storage.fetch(`${bucket}/models/a b/1`, new AbortController().signal);
+  const isLarge = async (storage: RemoteStorage, content = LARGE) => {
     const { path, release } = await read(storage)();
     release();
     const found = readFileSync(join(path, "model+ü.bin"));
@@ -70,17 +70,17 @@ async function tryServer(name: string, server: RealServer): Promise<void> {
   await proxy.stop();
 }
 
-async function fails(storage: ModelStorage, address: string, expected: RegExp): Promise<void> {
+async function fails(storage: RemoteStorage, address: string, expected: RegExp): Promise<void> {
   const message = await storage.indexOf(address).then(() => "it did not fail", reasonText);
   console.log(`    ${message}`);
   if (!expected.test(message)) throw new Error(`it failed with other words: ${message}`);
 }
 
-async function check(title: string, run: (storage: ModelStorage) => Promise<void>): Promise<void> {
+async function check(title: string, run: (storage: RemoteStorage) => Promise<void>): Promise<void> {
   cases++;
   rmSync(CACHE, { recursive: true, force: true });
   const options = { folder: CACHE, maxBytes: 0, pollMs: 0, describes: () => false, log: createSilentLogger() };
-  const storage = new ModelStorage(options);
+  const storage = new RemoteStorage(options);
   const started = performance.now();
   try {
     await run(storage);

@@ -9,7 +9,6 @@ import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost, ReconnectListener } from "./model-host.ts";
 import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
-import { type OwnProcess, processStarts } from "./processes/start-model-process.ts";
 import { createModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread-host.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
@@ -41,7 +40,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
   const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
   const starts = options.isolate
-    ? processStarts(toProcess(source), options.signal)
+    ? await ownProcesses(source, options)
     : sharesThread && { start: sharedStart(options) };
   const parts = { data, log, onReplaced, runFirst, ...starts };
   const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
@@ -83,8 +82,10 @@ function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelT
   return (data, log) => sharedThreads!.start({ ...data, hasThreads: threads !== undefined }, log);
 }
 
-function toProcess({ found: { driver }, path, name = path }: ModelSource): OwnProcess {
-  return { name, environment: driver.environment ?? {} };
+/** Nearly no server needs the code. */
+async function ownProcesses({ found: { driver }, path, name = path }: ModelSource, { signal }: StartModelOptions) {
+  const { processStarts } = await import("./processes/start-model-process.ts");
+  return processStarts({ name, environment: driver.environment ?? {} }, signal);
 }
 
 /** Bytes of the memory that copies have in common. */

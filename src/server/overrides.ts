@@ -2,7 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { aspireModel } from "../repository/aspire-model.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
-import { readConfigOverride } from "../repository/overrides/read-override.ts";
+import type { readConfigOverride as ReadConfigOverride } from "../repository/overrides/read-override.ts";
 import { writeOverrideFiles } from "../repository/overrides/write-files.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
@@ -23,7 +23,7 @@ export async function overrideFiles(
   assertName(name);
   const folder = await writeOverrideFiles(files);
   try {
-    const { config, warnings } = readConfigOverride(json, { name, folder: folder.path });
+    const { config, warnings } = await readOverride(json, { name, folder: folder.path });
     for (const warning of warnings) load.log.warn(warning, { model: name });
     return { model: await aspireModel(config, load), remove: () => folder.remove() };
   } catch (reason) {
@@ -38,10 +38,16 @@ export async function overrideConfig(base: ModelConfig, json: string, load: Load
   if (path === undefined) {
     throw invalidArgument(`the model ${name} has no folder of its own, whose configuration could be replaced`);
   }
-  const { config, warnings } = readConfigOverride(json, { name, folder: path });
+  const { config, warnings } = await readOverride(json, { name, folder: path });
   for (const warning of warnings) load.log.warn(warning, { model: name });
   return { model: await aspireModel({ ...config, ...partsBeside(base) }, load), remove: () => {} };
 }
+
+/** Its reader is imported with the first configuration of a client. */
+const readOverride = async (...given: Parameters<typeof ReadConfigOverride>) => {
+  const { readConfigOverride } = await import("../repository/overrides/read-override.ts");
+  return readConfigOverride(...given);
+};
 
 /** Parts of a model that no ModelConfig has. */
 function partsBeside({ hooks, labels, workers, threads, maxQueue, maxQueueBytes }: ModelConfig): Partial<ModelConfig> {

@@ -1,6 +1,5 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { keepFresh } from "../access/authentication/keep-fresh.ts";
-import { openAuthentication } from "../access/authentication/open-authentication.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
@@ -15,6 +14,7 @@ import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
 import { HostedFolders } from "./hosted-folders.ts";
+import { LazyStorage } from "./lazy-storage.ts";
 import type { ModelSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports } from "./open-transports.ts";
@@ -24,7 +24,6 @@ import { type Server, toServer } from "./running-server.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
-import { toModelStorage } from "./to-model-storage.ts";
 import { NO_TRANSPORTS, type TransportOptions } from "./transports.ts";
 import { withPage } from "./with-page.ts";
 
@@ -63,7 +62,7 @@ export async function openServer(
   const isListening = choices.listen !== false;
   if (isListening) prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
-  const storage = toModelStorage(choices);
+  const storage = new LazyStorage(choices);
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
@@ -140,6 +139,8 @@ type TlsAddresses = Pick<TransportOptions, "tls" | "admin" | "metricsAddress">;
 
 /** Undefined where callers need no name. */
 async function openCallerCheck({ auth, tls, trustedProxies = [] }: ServerChoices): Promise<Authentication | undefined> {
+  if (auth === undefined) return undefined;
+  const { openAuthentication } = await import("../access/authentication/open-authentication.ts");
   const proxies = new TrustedProxies(trustedProxies);
-  return auth && openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
+  return openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
 }

@@ -4,7 +4,6 @@ import type { HttpAnswer, InferenceRoute } from "../../proxy/http-route.ts";
 import type { PlatformModels } from "../../serving/platform-models.ts";
 import type { HandlerDependencies } from "./answer-by-handlers.ts";
 import { readCustomAttributes } from "./custom-attributes.ts";
-import { invoke } from "./invoke.ts";
 
 const INVOKE = /^\/models\/([^/?]+)\/invoke\/?(?:\?|$)/;
 
@@ -18,6 +17,7 @@ export function invokeNamed(platform: PlatformModels, dependencies: HandlerDepen
       return async (exchange) => {
         const name = decode(encoded);
         if (!platform.names().includes(name)) throw new HttpError(404, `Model ${name} is not loaded yet.`);
+        const { invoke } = await import("./invoke.ts");
         return invoke(exchange, dependencies, name);
       };
     },
@@ -27,8 +27,10 @@ export function invokeNamed(platform: PlatformModels, dependencies: HandlerDepen
 /** Answers `POST /invocations` where many models are loaded: throws 400 for a request that does not say which one. */
 export async function invokeChosen(exchange: HttpExchange, dependencies: HandlerDependencies): Promise<HttpAnswer> {
   const { "x-amzn-sagemaker-custom-attributes": header } = exchange.request.headers;
-  if (readCustomAttributes(header && String(header)).model !== "") return invoke(exchange, dependencies);
-  throw new HttpError(400, "Invocation request does not contain model name.");
+  if (readCustomAttributes(header && String(header)).model === "")
+    throw new HttpError(400, "Invocation request does not contain model name.");
+  const { invoke } = await import("./invoke.ts");
+  return invoke(exchange, dependencies);
 }
 
 function decode(encoded: string): string {

@@ -1,7 +1,6 @@
 import type { HttpDependencies, HttpRoute, InferenceRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
-import { invoke } from "./invoke.ts";
 import { invokeChosen, invokeNamed } from "./invoke-named.ts";
 import { modelRoutes } from "./model-routes.ts";
 
@@ -25,8 +24,11 @@ export const sagemaker: Protocol = {
 };
 
 function invocations(dependencies: HttpDependencies): InferenceRoute {
-  const run = dependencies.platform === undefined ? invoke : invokeChosen;
-  const answer: RouteHandler = (exchange) => run(exchange, dependencies);
+  const answer: RouteHandler = async (exchange) => {
+    if (dependencies.platform !== undefined) return invokeChosen(exchange, dependencies);
+    const { invoke } = await import("./invoke.ts");
+    return invoke(exchange, dependencies);
+  };
   return { path: "/invocations", find: (url) => (INVOCATIONS.test(url) ? answer : undefined) };
 }
 

@@ -1,8 +1,8 @@
-import type { HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { readVersion } from "../../version.ts";
 import type { Protocol } from "../protocol.ts";
-import { answerInference } from "./answer-inference.ts";
 import { clientRoutes } from "./client-routes.ts";
 
 const ROOT = /^\/(?:\?|$)/;
@@ -14,12 +14,18 @@ export const simpleTensorflowServing: Protocol = {
     inference: [
       {
         path: "/",
-        find: (url) => (ROOT.test(url) ? (exchange) => answerInference(service, exchange) : undefined),
+        find: (url) => (ROOT.test(url) ? (exchange) => infer(service, exchange) : undefined),
       },
     ],
     routes: [indexRoute(service), ...clientRoutes(service)],
   }),
 };
+
+/** Most servers have no such clients: the code is imported with the first. */
+async function infer(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
+  const { answerInference } = await import("./answer-inference.ts");
+  return answerInference(service, exchange);
+}
 
 /** Lists the models in plain text, where the original has its dashboard. */
 function indexRoute(service: InferenceService): HttpRoute {

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { importPKCS8, SignJWT } from "jose";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
@@ -67,6 +66,7 @@ async function fromKey(key: Key): Promise<GsToken> {
     throw failedPrecondition(
       `the file of GOOGLE_APPLICATION_CREDENTIALS is of the type "${key.type}", which is not supported; expected a service account's key, a login of gcloud (authorized_user), or no file where the machine has an account`,
     );
+  const { importPKCS8, SignJWT } = await import("jose");
   const secret = await importPKCS8(key.private_key ?? "", "RS256").catch((cause: unknown) => {
     throw failedPrecondition("the private_key of the file of GOOGLE_APPLICATION_CREDENTIALS cannot be used", cause);
   });

@@ -1,0 +1,123 @@
+import { reasonText, ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import { CachedNames } from "./cache/cached-names.ts";
+import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
+import { fetchFiles } from "./fetch-files.ts";
+import { fingerprintFiles } from "./fingerprint-files.ts";
+import { IndexFolders } from "./index-folders.ts";
+import { Listings } from "./listings.ts";
+import type { ModelStorage, RemoteStamp } from "./model-storage.ts";
+import { type FoundFiles, findFiles } from "./objects/find-files.ts";
+import { openAddress } from "./open-address.ts";
+import { isArchiveName } from "./unpack/unpack-archive.ts";
+
+/** Settings of remote models. */
+export interface RemoteStorageOptions extends ModelCacheOptions {
+  /** Time between two lists of the same address, in milliseconds; 0 = one, until {@link RemoteStorage.expire}. */
+  readonly pollMs: number;
+  /** Checks by its name below an address if a file describes models, and is read before they are chosen. */
+  readonly describes: (name: string) => boolean;
+  readonly log: Logger;
+}
+
+/** Storage whose lists are kept for a time, and whose files are downloaded into a cache. */
+export class RemoteStorage implements ModelStorage {
+  readonly #options: RemoteStorageOptions;
+  readonly #cache: ModelCache;
+  readonly #listings: Listings;
+  readonly #indexes: IndexFolders;
+  readonly #names = new CachedNames();
+  readonly #abort = new AbortController();
+
+  constructor(options: RemoteStorageOptions) {
+    this.#options = options;
+    this.#cache = new ModelCache(options);
+    this.#indexes = new IndexFolders(options.describes);
+    const { signal } = this.#abort;
+    this.#listings = new Listings({
+      pollMs: options.pollMs,
+      list: (text) => {
+        const address = openAddress(text);
+        return findFiles(address.open(), address, signal);
+      },
+    });
+  }
+
+  async isArchive(text: string): Promise<boolean> {
+    if (isArchiveName(openAddress(text).key)) return true;
+    const { files } = await this.#find(text);
+    return files.some(({ archive }) => archive !== undefined);
+  }
+
+  indexOf(text: string): Promise<string> {
+    return named(text, async () => {
+      const [address, found] = [openAddress(text), await this.#find(text)];
+      return this.#indexes.pathOf({ address, found, signal: this.#abort.signal });
+    });
+  }
+
+  stampOf(address: string): Promise<RemoteStamp> {
+    return named(address, async () => {
+      const { files } = await this.#find(address);
+      const times = files.map(({ changedMs = Number.POSITIVE_INFINITY }) => changedMs);
+      return { text: fingerprintFiles(files), changedMs: times.reduce((last, one) => Math.max(last, one), 0) };
+    });
+  }
+
+  fetch(text: string, signal: AbortSignal): Promise<CachedFolder> {
+    return named(text, async () => {
+      const found = await this.#find(text);
+      const { cache, log, maxBytes } = { cache: this.#cache, ...this.#options };
+      const ends = AbortSignal.any([signal, this.#abort.signal]);
+      try {
+        const address = openAddress(text);
+        const copy = await fetchFiles({ address, found, cache, maxBytes, signal: ends, log });
+        this.#names.add(copy.path, address.title);
+        return copy;
+      } catch (reason) {
+        // A file that is not as it was listed: the next attempt lists it again.
+        if (["aborted", "not_found", "data_loss"].includes(ServingError.from(reason).code)) this.#listings.expire(text);
+        throw reason;
+      }
+    });
+  }
+
+  toAddresses(reason: unknown): unknown {
+    const { code, message, details } = ServingError.from(reason);
+    const text = this.#names.toShown(message);
+    return text === message ? reason : new ServingError(code, text, { cause: reason, ...(details && { details }) });
+  }
+
+  expire(): void {
+    this.#listings.expire();
+  }
+
+  close(): void {
+    this.#abort.abort(new ServingError("cancelled", "the server is closing"));
+    this.#indexes.close();
+  }
+
+  /** Files below an address that is listed already are not listed again. */
+  async #find(text: string): Promise<FoundFiles> {
+    const parent = this.#listings.addresses.find((one) => text.startsWith(`${one}/`) && !/[?#]/.test(one));
+    if (parent === undefined) return this.#listings.get(text);
+    const { isFolder, files } = await this.#listings.get(parent);
+    const { key } = openAddress(text);
+    const own = files.filter((file) => file.key.startsWith(`${key}/`));
+    return isFolder && own.length > 0 ? { isFolder: true, files: own } : this.#listings.get(text);
+  }
+}
+
+/** Adds the address to errors. */
+async function named<Result>(text: string, step: () => Promise<Result>): Promise<Result> {
+  const { title } = openAddress(text);
+  try {
+    return await step();
+  } catch (reason) {
+    const { code } = ServingError.from(reason);
+    const why = reasonText(reason).replace(/\.$/, "");
+    throw new ServingError(code === "aborted" ? "unavailable" : code, `${title} cannot be read: ${why}.`, {
+      cause: reason,
+    });
+  }
+}
