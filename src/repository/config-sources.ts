@@ -44,6 +44,11 @@ export class ConfigSources {
     this.folders = [...files.map(folderOf), ...folders];
   }
 
+  /** The reason why a configuration file was not read as it is now; undefined = all were. */
+  get failure(): unknown {
+    return this.#files.find(({ failure }) => failure !== undefined)?.failure;
+  }
+
   /**
    * The models as described now, each name once. The first call throws errors; later calls log them and return the
    * former models.

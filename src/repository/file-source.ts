@@ -30,6 +30,7 @@ export class FileSource {
   #kept: ConfigFile | undefined;
   #stamp = "";
   #problem: string | undefined;
+  #failure: unknown;
 
   constructor(path: string, { settingNames, isKept = false, storage }: FileSourceOptions) {
     this.title = shownAddress(path);
@@ -37,6 +38,11 @@ export class FileSource {
     this.#path = path;
     this.#settingNames = settingNames;
     this.#isKept = isKept;
+  }
+
+  /** The reason why the file was not read as it is now; undefined = it was. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** Throws the file's errors where it has not been read before. */
@@ -59,12 +65,14 @@ export class FileSource {
   async #readAgain(stamp: string): Promise<void> {
     this.#stamp = stamp;
     this.#problem = undefined;
+    this.#failure = undefined;
     try {
       const file = await readConfigFile(this.#path, this.#settingNames);
       this.#problem = lateSettings(this.#path, this.#kept?.settings ?? file.settings, file.settings);
       this.#kept = { ...file, settings: this.#kept?.settings ?? file.settings };
     } catch (reason) {
       if (this.#kept === undefined) throw reason;
+      this.#failure = reason;
       this.#problem = `The configuration stays as it was: ${reasonText(reason)}`;
     }
   }

@@ -53,6 +53,11 @@ export class ModelRepository {
     return new Set(paths.filter((path) => !isRemoteAddress(path)));
   }
 
+  /** The reason why a configuration file was not read by the last check; undefined = all were. */
+  get failure(): unknown {
+    return this.#sources.failure;
+  }
+
   /** The description of a model as of the last check. */
   describe(name: string): ModelConfig | undefined {
     return this.#configs.find((config) => config.name === name);

@@ -10,6 +10,8 @@ export interface ModelSource {
   refresh(name: string): Promise<void>;
   /** Scans all its models; does nothing where they cannot change. */
   rescan(): Promise<void>;
+  /** The reason why descriptions were not read by the last scan, and stay as they were; undefined = all were read. */
+  readonly failure?: unknown;
   /** The description of a model; undefined for one that it does not know, or describes in another way. */
   describe(name: string): ModelConfig | undefined;
   /** The models that a client may have loaded, in addition to those that it says should be served. */

@@ -68,6 +68,10 @@ export class RepositorySource implements ModelSource {
     this.#update();
   }
 
+  get failure(): unknown {
+    return this.#repository?.failure;
+  }
+
   describe(name: string): ModelConfig | undefined {
     return this.#repository?.describe(name);
   }

@@ -11,6 +11,7 @@ import type { UnloadOptions } from "../serving/inference-service.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { logState } from "../serving/log-state.ts";
 import { type LoadFailure, type ManagerOptions, ModelManager } from "../serving/model-manager.ts";
+import { publicError } from "../serving/public-error.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
@@ -121,9 +122,11 @@ export class ServedModels {
     await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
   }
 
-  /** Scans the files that describe the models, and those of the models. */
+  /** Scans the models' descriptions and files; throws `failed_precondition` where a description cannot be read, and stays. */
   async rescan(): Promise<void> {
     for (const source of this.#sources) await source.rescan();
+    const { failure } = this.#sources.find((source) => source.failure !== undefined) ?? {};
+    if (failure !== undefined) throw notRead(failure);
   }
 
   /** Frees every model. */
@@ -184,6 +187,12 @@ export class ServedModels {
 function notLoaded(failures: readonly LoadFailure[]): ServingError {
   const reasons = failures.map(({ model, version, reason }) => `${model} version ${version}: ${reasonText(reason)}`);
   return failedPrecondition(`${failures.length} models could not be loaded. ${reasons.join(" ")}`);
+}
+
+/** With OpenVINO Model Server's text. */
+function notRead(failure: unknown): ServingError {
+  const { message } = publicError(ServingError.from(failure));
+  return failedPrecondition(`Reloading config file failed. ${message}`, failure);
 }
 
 function isDescribedElsewhere(name: string): ServingError {
