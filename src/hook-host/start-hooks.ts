@@ -1,3 +1,4 @@
+import { CancelSource } from "../async/cancel-source.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
@@ -74,7 +75,8 @@ async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Lo
 }
 
 function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[]): InitContext {
-  const scope = { limits: { signal: new AbortController().signal }, requestId: undefined };
+  // Unlike an AbortSignal, it takes a listener of each predict under way without a warning.
+  const scope = { limits: { signal: new CancelSource() }, requestId: undefined };
   return {
     drivers: models.map((model, index) => new BoundStage(model, scope, `model ${index + 1}`)),
     log,

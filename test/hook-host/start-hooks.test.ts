@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { Hooks, InitContext } from "../../src/hooks/hooks.ts";
 import { loadPipeline } from "../helpers/run-pipeline.ts";
@@ -74,4 +74,21 @@ describe("loadModel refuses", () => {
     const { servable } = await start((_, ctx) => ctx.loadModel("null", "", { max_batch_size: "4" }));
     await servable.close();
   });
+});
+
+test("a model takes more predicts at once than an AbortSignal takes listeners, without a warning", async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => void warnings.push(warning);
+  process.on("warning", onWarning);
+  onTestFinished(() => void process.off("warning", onWarning));
+  const { servable } = await start(async (_, { drivers, loadModel }) => {
+    const other = await loadModel("onnx", "test/fixtures/models/half-plus-two.onnx");
+    const predicts = [drivers[0]!, other].flatMap((model) =>
+      Array.from({ length: 12 }, () => model.predict({ x: [1] })),
+    );
+    await Promise.all(predicts);
+  });
+  await servable.close();
+  await new Promise(setImmediate);
+  expect(warnings).toEqual([]);
 });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { CancelSource } from "../../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import type { ModelHost } from "../../../src/model-host/model-host.ts";
@@ -66,7 +67,7 @@ async function start(options: Partial<StartModelOptions> = {}, raw: RawOptions =
   return { host, lines };
 }
 
-const CALL = { signature: "serving_default", signal: new AbortController().signal };
+const CALL = { signature: "serving_default", signal: new CancelSource() };
 const one = (value: number) => ({ x: createTensor("float32", [1], Float32Array.of(value)) });
 const ask = async ({ handle }: Pick<ModelHost, "handle">, value: number) =>
   (await handle.predict(one(value), CALL)).x?.data[0];

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
+import { type CancelSignal, CancelSource } from "../../../src/async/cancel-source.ts";
 import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-policy.ts";
 import { oneAtATime, RunQueue } from "../../../src/model-host/queue/run-queue.ts";
 import { toNested } from "../../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 
-const never = new AbortController().signal;
-const call = (signal = never) => ({ signature: "serving_default", signal });
+const never = new CancelSource();
+const call = (signal: CancelSignal = never) => ({ signature: "serving_default", signal });
 
 /** A model that returns its inputs and notes the rows of each run; a run ends when `release` is called. */
 function heldModel() {
@@ -96,9 +97,9 @@ describe("one at a time", () => {
       return inputs;
     };
     const queue = new RunQueue(oneAtATime(blocking), 1);
-    const abort = new AbortController();
+    const abort = new CancelSource();
     setImmediate(() => abort.abort());
-    const pushed = Array.from({ length: 20 }, (_, x) => queue.push(toTensors({ x }), call(abort.signal)));
+    const pushed = Array.from({ length: 20 }, (_, x) => queue.push(toTensors({ x }), call(abort)));
     const outcomes = await Promise.allSettled(pushed);
     expect(runs).toBeLessThan(5);
     expect(outcomes.filter(({ status }) => status === "rejected").length).toBe(20 - runs);

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { CancelSource } from "../../../src/async/cancel-source.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import type { ModelHost } from "../../../src/model-host/model-host.ts";
 import { startModel } from "../../../src/model-host/start-model.ts";
@@ -61,7 +62,7 @@ async function start({ count, threads, stallMs = 0 }: { count: number; threads: 
   return { models, startOne, find, blocked };
 }
 
-const { signal } = new AbortController();
+const signal = new CancelSource();
 
 async function ask({ handle }: ModelHost, value = 1): Promise<number> {
   const x = createTensor("float32", [1], Float32Array.of(value));
