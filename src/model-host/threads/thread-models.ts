@@ -1,5 +1,7 @@
 import type { Driver } from "../../drivers/driver.ts";
 import { importDriver } from "../../drivers/registry.ts";
+import { reasonText } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
 import { type PauseHeartbeat, startHeartbeat } from "../../threads/heartbeat.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { createThreadLogger } from "../../threads/thread-logger.ts";
@@ -13,6 +15,13 @@ import { ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;
 
+interface ServedModel {
+  readonly model: ModelHandle;
+  readonly server: ModelServer;
+  readonly unwatch: () => void;
+  readonly log: Logger;
+}
+
 /** The models of this thread, or process. */
 export class ThreadModels {
   readonly #data: ModelWorkerData;
@@ -20,10 +29,7 @@ export class ThreadModels {
   readonly #onStarted: () => void;
   readonly #reportStuck: PauseHeartbeat;
   readonly #turns: ThreadTurns | undefined;
-  readonly #models = new Map<
-    number,
-    { readonly model: ModelHandle; readonly server: ModelServer; readonly unwatch: () => void }
-  >();
+  readonly #models = new Map<number, ServedModel>();
 
   constructor(data: ModelWorkerData, say: Say, onStarted: () => void) {
     this.#data = data;
@@ -44,7 +50,7 @@ export class ThreadModels {
       const model = await loadHostedModel(source, log);
       const server = new ModelServer(model);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
-      this.#models.set(id, { model, server, unwatch: watch || (() => {}) });
+      this.#models.set(id, { model, server, unwatch: watch || (() => {}), log });
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
     } catch (reason) {
       this.#say({ failed: toWireError(reason), id });
@@ -75,7 +81,7 @@ export class ThreadModels {
       await known?.server.idle();
       await known?.model.close();
     } catch (reason) {
-      this.#say({ failed: toWireError(reason), id });
+      known?.log.error(`a model could not be freed: ${reasonText(reason)}`, { err: reason });
     }
     this.#say({ unloaded: id });
   }
