@@ -19,6 +19,8 @@ type Told = string | RegExp | readonly [ErrorCode, string];
 interface Fault {
   readonly question?: Question;
   readonly options?: Partial<ServerOptions>;
+  /** Options and arrangement of a server with a state of its own. */
+  readonly prepare?: () => Pick<Fault, "options" | "arrange">;
   /** Brings the server into its state. */
   readonly arrange?: (server: Server) => unknown;
   readonly code: ErrorCode;
@@ -85,6 +87,13 @@ const FAULTS: Readonly<Record<string, Fault>> = {
       "simple-tensorflow-serving": "Servable not found for request: Specific(default, 1). It is not loaded.",
       "Kibernetika HTTP": "Servable not found for request: Specific(default, 1). It is not loaded.",
       kserve: ["unavailable", "Request for unknown model: 'default' version 1 is not at ready state"],
+    },
+  },
+  "a model that was unloaded while it was idle, and does not load again": {
+    prepare: unloadBroken,
+    code: "unavailable",
+    texts: {
+      all: "Version 1 of the model default was unloaded while it was idle, and cannot be loaded again: The hooks object: init_hook failed: no weights in (path)",
     },
   },
   "an unknown signature": {
@@ -175,6 +184,16 @@ function fillQueue({ service }: Server): void {
   onTestFinished(() => admission.leave(admitted));
 }
 
+function unloadBroken(): Pick<Fault, "options" | "arrange"> {
+  const { log, find } = createEventLog();
+  let loads = 0;
+  const init_hook = () => {
+    if (++loads > 1) throw new Error("no weights in /models/face.bin");
+  };
+  const hooks = defineHooks({ init_hook, inputs: SPEC, outputs: SPEC, preprocess: (inputs) => inputs });
+  return { options: { idleUnloadMs: 1, hooks, log }, arrange: () => find({ msg: "model unloaded" }) };
+}
+
 /** A server of `x`, which it gives back. */
 function serveX(options: Partial<ServerOptions> = {}) {
   return startServer({ stages: [{ driver: "null" }], hooks: hooksOf((inputs) => inputs), ...options });
@@ -182,9 +201,10 @@ function serveX(options: Partial<ServerOptions> = {}) {
 
 const NAMES = Object.keys(WIRES) as WireName[];
 
-describe.each(Object.entries(FAULTS))("%s", (_, { question = {}, options, arrange, texts, ...fault }) => {
+describe.each(Object.entries(FAULTS))("%s", (_, { question = {}, texts, ...fault }) => {
   test.each(NAMES)("over %s", async (name) => {
     const wire: Wire = WIRES[name];
+    const { options, arrange } = fault.prepare?.() ?? fault;
     const server = await serveX(options);
     await arrange?.(server);
     const told = texts[name] ?? texts[wire.protocol as "kserve"] ?? texts.all;
