@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../run-command.ts";
+import { goModule } from "./go-module.ts";
 import { KSERVE, KUBERNETES } from "./versions.ts";
 
 /** Programs of a cluster of one node. */
@@ -20,11 +21,11 @@ const KSERVE_MODULE = "github.com/kserve/kserve";
 
 /**
  * Builds what a cluster runs, from Go modules, and unpacks Debian's packages for the rest, all within `cache`; a program
- * that is there is not built again. The first time takes half an hour. Needs Go 1.25 and apt.
+ * that is there is not built again. The first time takes half an hour. Needs Go and apt.
  */
 export function buildPrograms(cache: string): ClusterPrograms {
   mkdirSync(cache, { recursive: true });
-  const kserve = moduleOf(`${KSERVE_MODULE}@v${KSERVE}`, cache);
+  const kserve = goModule(`${KSERVE_MODULE}@v${KSERVE}`, cache);
   return {
     debian: unpackDebian(cache),
     kube: buildOnce(join(cache, `kube-${KUBERNETES}`), buildKube),
@@ -61,7 +62,7 @@ function buildOnce(program: string, build: (work: string, out: string) => void):
 
 /** Kubernetes replaces its parts by folders of its repository; their published versions take their place here. */
 function buildKube(work: string, out: string): void {
-  const text = readFileSync(moduleOf(`k8s.io/kubernetes@v${KUBERNETES}`, work).GoMod, "utf8");
+  const text = readFileSync(goModule(`k8s.io/kubernetes@v${KUBERNETES}`, work).GoMod, "utf8");
   const parts = [...text.matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm)].map(([, part]) => part);
   const published = `v0.${KUBERNETES.slice(KUBERNETES.indexOf(".") + 1)}`;
   const lines = [
@@ -107,8 +108,4 @@ function buildModule(work: string, { lines, packageName, out, flags }: ModuleBui
   runCommand("env", [...go, "mod", "tidy"], { cwd: work });
   const linking = ["-s", "-w", ...flags].join(" ");
   runCommand("env", [...go, "build", "-buildvcs=false", "-ldflags", linking, "-o", out, packageName], { cwd: work });
-}
-
-function moduleOf(module: string, cwd: string): { readonly Dir: string; readonly GoMod: string } {
-  return JSON.parse(runCommand("go", ["mod", "download", "-json", module], { cwd }));
 }

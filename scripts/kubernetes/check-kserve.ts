@@ -54,7 +54,7 @@ export async function checkKserve(context: CheckContext): Promise<void> {
 async function checkService(context: CheckContext, name: string, spec: ModelSpec): Promise<void> {
   const { report } = context;
   await create(context, name, { model: { ...spec, resources: SMALL } });
-  await isReady(context, name);
+  await waitUntilReady(context, name);
   const load = await startClients(context, name, WIRES, 1);
   await sleep(4000);
   report.add(`InferenceService ${name}`, await load.stop());
@@ -81,7 +81,7 @@ async function checkScaling(context: CheckContext): Promise<void> {
   const model = { storageUri: STORED, ...HOOKS, resources: { requests: fifth, limits: fifth } };
   const scaling = { minReplicas: 1, maxReplicas: 3, scaleMetric: "cpu", scaleTarget: 60 };
   await create(context, "hooked", { ...scaling, model });
-  await isReady(context, "hooked");
+  await waitUntilReady(context, "hooked");
   const load = await startClients(context, "hooked", ["V2 REST, new connections"], 12);
   const ready = () => kubectl(context, "get", "deployment", "hooked-predictor", "-o=jsonpath={.status.readyReplicas}");
   const grown = waitUntil("KServe's autoscaler has made three pods", async () => (await ready()) === "3", 120);
@@ -103,7 +103,7 @@ async function create({ cluster }: CheckContext, name: string, predictor: { mode
   await cluster.apply(JSON.stringify(service));
 }
 
-async function isReady(context: CheckContext, name: string): Promise<void> {
+async function waitUntilReady(context: CheckContext, name: string): Promise<void> {
   await kubectl(context, "wait", "--for=condition=Ready", `inferenceservice/${name}`, "--timeout=55s");
 }
 

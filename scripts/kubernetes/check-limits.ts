@@ -74,7 +74,7 @@ async function sendLarge({ cluster, report }: CheckContext, { status }: Pod): Pr
   );
   const answered = codes.filter((code) => code === "200").length;
   report.figure(
-    `of 40 requests of 10 MB at a pod with 512 MB: ${answered} answered, ${codes.length - answered} refused`,
+    `of ${LARGE.requests} requests of 10 MB at a pod with 512 MB: ${answered} answered, ${codes.length - answered} refused`,
   );
   assert.ok(
     codes.every((code) => code === "200" || code === "503"),

@@ -83,7 +83,6 @@ export interface Pod {
 interface ContainerStatus {
   readonly ready: boolean;
   readonly restartCount: number;
-  readonly imageID: string;
   readonly containerID: string;
-  readonly lastState: { readonly terminated?: { readonly reason: string; readonly exitCode: number } };
+  readonly lastState: { readonly terminated?: { readonly reason: string } };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { reasonText } from "../../src/errors.ts";
 
 /** Asks every 200 ms, errors counting as no, until the answer is yes; throws with the title and the last error. */
 export async function waitUntil(title: string, isSo: () => Promise<boolean>, seconds = 60): Promise<void> {
@@ -12,5 +13,6 @@ export async function waitUntil(title: string, isSo: () => Promise<boolean>, sec
     }
     await sleep(200);
   }
-  throw new Error(`not within ${seconds} s: ${title}`, { cause: last });
+  const why = last === undefined ? "" : ` (${reasonText(last)})`;
+  throw new Error(`not within ${seconds} s: ${title}${why}`);
 }

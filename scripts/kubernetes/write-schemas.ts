@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
-import { runCommand } from "../run-command.ts";
+import { goModule } from "./go-module.ts";
 
 /** JSON schema, as far as it is changed here. */
 type Schema = { [key: string]: unknown };
@@ -20,7 +20,7 @@ export function writeKubernetesSchemas(version: string, cache: string): string {
   const folder = join(cache, `kubernetes-${version}`);
   if (existsSync(folder)) return folder;
   const making = begin(folder);
-  const swagger = join(moduleFolder(`k8s.io/kubernetes@v${version}`, cache), "api/openapi-spec/swagger.json");
+  const swagger = join(goModule(`k8s.io/kubernetes@v${version}`, cache).Dir, "api/openapi-spec/swagger.json");
   const { definitions } = JSON.parse(readFileSync(swagger, "utf8")) as { definitions: Record<string, Schema> };
   writeFileSync(join(making, "_definitions.json"), JSON.stringify({ definitions: closeAll(definitions) }));
   for (const [name, schema] of Object.entries(definitions)) {
@@ -37,7 +37,7 @@ export function writeKserveSchemas(version: string, cache: string): string {
   const folder = join(cache, `kserve-${version}`);
   if (existsSync(folder)) return folder;
   const making = begin(folder);
-  const definitions = join(moduleFolder(`github.com/kserve/kserve@v${version}`, cache), "config/crd/full");
+  const definitions = join(goModule(`github.com/kserve/kserve@v${version}`, cache).Dir, "config/crd/full");
   for (const plural of ["clusterservingruntimes", "inferenceservices"]) {
     const { spec } = parse(readFileSync(join(definitions, `serving.kserve.io_${plural}.yaml`), "utf8"));
     for (const { name, schema } of spec.versions) {
@@ -55,10 +55,6 @@ function begin(folder: string): string {
   rmSync(making, { recursive: true, force: true });
   mkdirSync(making, { recursive: true });
   return making;
-}
-
-function moduleFolder(module: string, cwd: string): string {
-  return JSON.parse(runCommand("go", ["mod", "download", "-json", module], { cwd })).Dir;
 }
 
 function fileOf({ group, version, kind }: ObjectKind): string {
