@@ -31,6 +31,24 @@ export async function alternate<Name extends string, Result>(
   return results;
 }
 
+/** What a comparison does with a side. */
+interface SideTurns<Side, Result> {
+  warmUp(side: Side): Promise<unknown>;
+  turn(side: Side): Promise<Result>;
+}
+
+/** Warms up each side, then gives each a turn in every round; returns the results by side. */
+export async function takeTurns<Name extends string, Side, Result>(
+  rounds: number,
+  sides: Readonly<Record<Name, Side>>,
+  { warmUp, turn }: SideTurns<Side, Result>,
+): Promise<Readonly<Record<Name, Result[]>>> {
+  const entries = Object.entries<Side>(sides);
+  for (const [, side] of entries) await warmUp(side);
+  const variants = Object.fromEntries(entries.map(([name, side]) => [name, () => turn(side)]));
+  return alternate(rounds, variants as Record<Name, () => Promise<Result>>);
+}
+
 /** Pairs the two sides' results of each round. */
 export function paired<Result>(
   ours: readonly Result[],

@@ -1,6 +1,6 @@
 import type { LoadJob, LoadResult, LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";
-import { alternate, type BenchRun, rate } from "./bench-run.ts";
+import { type BenchRun, rate, takeTurns } from "./bench-run.ts";
 
 /** Load of a race. */
 export interface Press extends Pick<LoadJob, "connections" | "inFlight"> {
@@ -9,17 +9,15 @@ export interface Press extends Pick<LoadJob, "connections" | "inFlight"> {
 }
 
 /** Presses several servers in turn, after a warm-up, and gives each one's results by round. */
-export async function race<Name extends string>(
+export function race<Name extends string>(
   { load, rounds, isQuick }: BenchRun,
   targets: Readonly<Record<Name, LoadTarget>>,
   { seconds, ...press }: Press,
 ): Promise<Readonly<Record<Name, LoadResult[]>>> {
-  const entries = Object.entries<LoadTarget>(targets);
-  for (const [, target] of entries) await load.runClean({ ...target, ...press, seconds: Math.min(1, seconds) });
-  const turn = (target: LoadTarget) => () =>
-    load.runClean({ ...target, ...press, seconds: isQuick ? seconds / 2 : seconds });
-  const variants = Object.fromEntries(entries.map(([name, target]) => [name, turn(target)]));
-  return alternate(rounds, variants as Record<Name, () => Promise<LoadResult>>);
+  return takeTurns(rounds, targets, {
+    warmUp: (target) => load.runClean({ ...target, ...press, seconds: Math.min(1, seconds) }),
+    turn: (target) => load.runClean({ ...target, ...press, seconds: isQuick ? seconds / 2 : seconds }),
+  });
 }
 
 /** The median throughput, for the table. */

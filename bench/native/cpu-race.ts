@@ -1,4 +1,4 @@
-import { alternate, type BenchRun } from "../engine/bench-run.ts";
+import { type BenchRun, takeTurns } from "../engine/bench-run.ts";
 import { type CpuTurn, cpuTurn } from "../engine/cpu-turn.ts";
 import type { LoadJob, LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";
@@ -16,19 +16,15 @@ interface CountedPress extends Pick<LoadJob, "connections" | "inFlight"> {
 }
 
 /** Presses several servers in turn, after a warm-up, and gives each one's processor time by round. */
-export async function cpuRace<Name extends string>(
+export function cpuRace<Name extends string>(
   { load, rounds, isQuick }: BenchRun,
   sides: Readonly<Record<Name, Side>>,
   { requests, ...press }: CountedPress,
 ): Promise<Readonly<Record<Name, CpuTurn[]>>> {
-  const entries = Object.entries<Side>(sides);
-  for (const [, { target }] of entries) await load.runClean({ ...target, ...press, requests });
-  const turn =
-    ({ pid, target }: Side) =>
-    () =>
-      cpuTurn(load, pid, { ...target, ...press, requests: isQuick ? requests / 4 : requests });
-  const variants = Object.fromEntries(entries.map(([name, side]) => [name, turn(side)]));
-  return alternate(rounds, variants as Record<Name, () => Promise<CpuTurn>>);
+  return takeTurns(rounds, sides, {
+    warmUp: ({ target }) => load.runClean({ ...target, ...press, requests }),
+    turn: ({ pid, target }) => cpuTurn(load, pid, { ...target, ...press, requests: isQuick ? requests / 4 : requests }),
+  });
 }
 
 /** The median processor time of a request, for the table. */
