@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type Server } from "node:tls";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 import type { TLS_SCOPES } from "./tls-scope.ts";
 
 /** PEM files by their paths, or PEM texts themselves. */
@@ -73,7 +73,7 @@ async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCr
   try {
     createSecureContext(credentials);
   } catch (cause) {
-    throw refused(`The TLS files do not fit together: ${whyNot(reasonText(cause))}`, cause);
+    throw failedPrecondition(`The TLS files do not fit together: ${whyNot(reasonText(cause))}`, cause);
   }
   return credentials;
 }
@@ -84,9 +84,11 @@ async function read(path: string, what: string): Promise<Buffer> {
     const text = await readFile(path);
     if (text.includes(PEM_START)) return text;
   } catch (cause) {
-    throw refused(`The ${what} cannot be read from ${path}: ${reasonText(cause)}`, cause);
+    throw failedPrecondition(`The ${what} cannot be read from ${path}: ${reasonText(cause)}`, cause);
   }
-  throw refused(`${path} is not a ${what} in PEM form, which begins with -----BEGIN; openssl converts other forms.`);
+  throw failedPrecondition(
+    `${path} is not a ${what} in PEM form, which begins with -----BEGIN; openssl converts other forms.`,
+  );
 }
 
 /** OpenSSL's words, with what to do. */
@@ -101,8 +103,4 @@ function fingerprintOf({ cert, key, ca = Buffer.alloc(0) }: TlsCredentials): str
   const hash = createHash("sha256");
   for (const part of [cert, key, ca]) hash.update(String(part.length)).update(part);
   return hash.digest("hex");
-}
-
-function refused(message: string, cause?: unknown): ServingError {
-  return new ServingError("failed_precondition", message, { cause });
 }

@@ -24,6 +24,7 @@ const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+pro
 /** Without a date header, as other gRPC servers answer. */
 const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
 const TRAILERS_ALONE = { endStream: true, sendDate: false };
+
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
 export abstract class GrpcCall extends ListMember {
   protected readonly stream: ServerHttp2Stream;
@@ -35,6 +36,8 @@ export abstract class GrpcCall extends ListMember {
   /** The kind of its route, which decides who may call it. */
   protected abstract readonly kind: CallKind;
   protected path = "";
+  /** True while memory is reserved for an answer, until the stream closes. */
+  protected holdsAnswer = false;
   readonly #session: Http2Session | undefined;
   #headers: IncomingHttpHeaders = {};
   #record: RequestRecord | undefined;
@@ -62,9 +65,9 @@ export abstract class GrpcCall extends ListMember {
   async run(headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
     this.#headers = headers;
     this.#record = record;
+    this.path = headers[":path"] ?? "";
     record.isTraceable = this.kind === "inference" || this.kind === "control";
     let timer: NodeJS.Timeout | undefined;
-    this.path = headers[":path"] ?? "";
     try {
       const { metadata, deadline } = readCallHeaders(headers);
       timer = this.#limitTime(deadline);
@@ -97,9 +100,6 @@ export abstract class GrpcCall extends ListMember {
 
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
-
-  /** True while memory is reserved for an answer, until the stream closes. */
-  protected holdsAnswer = false;
 
   /** Throws `permission_denied` unless the client may make this kind of call. */
   protected assertMay(kind: CallKind): void {

@@ -71,7 +71,9 @@ export class Pipeline {
     try {
       begin?.(ctx, payload.kind === "json");
       const last =
-        process === undefined ? stages.run(inputs, request, ctx) : stages.runProcess(process, inputs, { request, ctx });
+        process === undefined
+          ? stages.run(inputs, request, { ctx })
+          : stages.runProcess(process, inputs, { request, ctx });
       return this.#seal(await last, request, ctx);
     } finally {
       release?.(ctx);

@@ -36,7 +36,7 @@ export async function runJson(
   const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
   const tensors = await codecs.run(openJsonJob, [json, specs], options);
   const inner: PipelineRequest = { ...request, inputs: { kind: "tensors", tensors } };
-  return sealTensors(await stages.run(tensors, inner, undefined, first), request);
+  return sealTensors(await stages.run(tensors, inner, { first }), request);
 }
 
 async function sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {

@@ -51,7 +51,7 @@ function chainSignature(models: readonly SignedModel[], hooks: HookEdges | undef
   return withHooks(
     {
       ...pickInputs(first?.signatures[first.defaultSignature]),
-      ...pick("outputs", last?.signatures[last.defaultSignature]?.outputs),
+      ...pickOutputs(last?.signatures[last.defaultSignature]?.outputs),
     },
     hooks,
   );
@@ -63,7 +63,7 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
     ...(hooks.inputs === undefined
       ? !hooks.changesInputs && pickInputs(model)
       : { inputs: hooks.inputs.map((spec) => withModelFacts(spec, model)) }),
-    ...pick("outputs", hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
+    ...pickOutputs(hooks.outputs ?? (hooks.changesOutputs ? undefined : model.outputs)),
   };
 }
 
@@ -88,6 +88,6 @@ function pickInputs({ inputs, inputNames, suggestedInputs }: Signature = {}): Si
   };
 }
 
-function pick(side: "outputs", specs: readonly TensorSpec[] | undefined): Signature {
-  return specs === undefined ? {} : { [side]: specs };
+function pickOutputs(outputs: readonly TensorSpec[] | undefined): Signature {
+  return outputs === undefined ? {} : { outputs };
 }

@@ -29,12 +29,25 @@ export interface StageParts {
 /** The client chose the signature, so only an error about the values is a hook's fault. */
 const VALUE_FAULTS = ["invalid_argument"] as const;
 
+/** What a run of the stages may have. */
+interface StagesRun {
+  readonly ctx?: HookContext | undefined;
+  /** Default 0. */
+  readonly first?: number;
+}
+
 /** One stage of one request. */
 interface StageRun {
   readonly index: number;
   readonly model: ModelHandle;
   readonly request: PipelineRequest;
   readonly ctx: HookContext | undefined;
+}
+
+/** The place of a hook in the chain. */
+interface HookSlot {
+  readonly kind: "preprocess" | "postprocess";
+  readonly index: number;
 }
 
 /** A request that runs hooks. */
@@ -72,8 +85,8 @@ export class Stages {
     return this.#parts.log.level === "trace" ? loggedId(info.id) : undefined;
   }
 
-  /** Runs a request through the stages from `first` on. */
-  async run(inputs: Values, request: PipelineRequest, ctx?: HookContext, first = 0): Promise<Step> {
+  /** Runs a request through the stages from `first` on; `ctx` is for their hooks. */
+  async run(inputs: Values, request: PipelineRequest, { ctx, first = 0 }: StagesRun = {}): Promise<Step> {
     let step: Step = { values: inputs, giver: undefined };
     for (const [index, model] of this.#parts.models.entries()) {
       if (index >= first) step = await this.#runStage({ index, model, request, ctx }, step);
@@ -96,17 +109,17 @@ export class Stages {
   async #runStage(stage: StageRun, step: Step): Promise<Step> {
     const { index, request, ctx } = stage;
     const hooked = ctx && { request, ctx };
-    const before = hooked === undefined ? step : await this.#runSlot("preprocess", index, step, hooked);
+    const before = hooked === undefined ? step : await this.#runSlot({ kind: "preprocess", index }, step, hooked);
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
     request.call.signal.throwIfAborted();
     const outputs = skip ? values : await this.#predict(stage, { ...before, values });
     // The values with which a model was skipped, or which it echoed, still come from the step before.
     const giver = outputs === values ? before.giver : `Model ${index + 1}`;
     const after = { values: outputs, giver };
-    return hooked === undefined ? after : this.#runSlot("postprocess", index, after, hooked);
+    return hooked === undefined ? after : this.#runSlot({ kind: "postprocess", index }, after, hooked);
   }
 
-  async #runSlot(kind: "preprocess" | "postprocess", index: number, step: Step, hooked: HookedRequest): Promise<Step> {
+  async #runSlot({ kind, index }: HookSlot, step: Step, hooked: HookedRequest): Promise<Step> {
     const slots = this.#parts.hooks?.[kind];
     const hook = slots?.[index];
     if (!hook) return step;

@@ -10,6 +10,7 @@ import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
 import { AttachedLines } from "./attached-lines.ts";
 import { isModelThreadEvent } from "./is-model-thread-event.ts";
+import { type LostThread, toLostThread } from "./lost-thread.ts";
 import type {
   LoadCommand,
   ModelThreadCommand,
@@ -19,14 +20,6 @@ import type {
 } from "./model-thread-messages.ts";
 
 type Loaded = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
-
-/** The end of a thread's use for one of its models. */
-export interface LostThread {
-  /** The event that ended it, to follow "it". */
-  readonly why: string;
-  /** The model of the thread that did that; `other`: nothing of this one runs. */
-  readonly culprit: "this" | "other" | "unknown";
-}
 
 /** A loaded model in a thread, or in a process of its own. */
 export interface ModelThread extends Loaded {
@@ -127,7 +120,7 @@ export class ModelThreadHost {
   }
 
   #toThread(id: number, loaded: Loaded): ModelThread {
-    const lost = this.#lost.promise.then(({ why, culprit }) => ({ why, culprit: culpritFor(id, culprit) }));
+    const lost = this.#lost.promise.then(({ why, culprit }) => toLostThread(id, why, culprit));
     return {
       ...loaded,
       lost,
@@ -203,10 +196,4 @@ export class ModelThreadHost {
     else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);
     else this.#models.get(event.id)?.loaded.reject(fromWireError(event.failed));
   }
-}
-
-/** `culprit` is the number of the model that worked when the thread was lost; 0 = none is known to. */
-function culpritFor(id: number, culprit: number): LostThread["culprit"] {
-  if (culprit === 0) return "unknown";
-  return culprit === id ? "this" : "other";
 }

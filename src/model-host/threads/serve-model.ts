@@ -58,20 +58,27 @@ export class ModelServer {
     await Promise.allSettled(this.#calls);
   }
 
-  async #answer({ kind, meta, tensors }: WireRecord, signal: CancelSignal): Promise<Reply> {
-    if (kind === PREDICT) {
-      const plain = { signature: this.#model.defaultSignature, signal };
-      if (meta === undefined) return { meta, tensors: await this.#model.predict(tensors ?? {}, plain) };
-      const { timeline, ...asked } = meta as PredictMeta;
-      const call = { ...plain, ...asked };
-      if (timeline !== undefined) return this.#answerTimed(tensors ?? {}, call, new Timeline(timeline));
-      return { meta: undefined, tensors: await this.#model.predict(tensors ?? {}, call) };
-    }
+  async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Reply> {
+    if (kind === PREDICT) return this.#predict(tensors, meta as PredictMeta | undefined, signal);
     if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
-    const { method, args } = meta as CallMeta;
+    return this.#callMethod(tensors, meta as CallMeta);
+  }
+
+  /** `meta` is undefined for a plain call of the default signature. */
+  async #predict(inputs: Tensors, meta: PredictMeta | undefined, signal: CancelSignal): Promise<Reply> {
+    const plain = { signature: this.#model.defaultSignature, signal };
+    if (meta === undefined) return { meta, tensors: await this.#model.predict(inputs, plain) };
+    const { timeline, ...asked } = meta;
+    const call = { ...plain, ...asked };
+    if (timeline !== undefined) return this.#answerTimed(inputs, call, new Timeline(timeline));
+    return { meta: undefined, tensors: await this.#model.predict(inputs, call) };
+  }
+
+  /** Calls a function that the model gives to hooks. */
+  async #callMethod(tensors: Tensors, { method, args }: CallMeta): Promise<Reply> {
     const call = this.#tree.methods.get(method);
     if (call === undefined) throw new ServingError("internal", `The model has no method "${method}".`);
-    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors: tensors ?? {} }) as unknown[])));
+    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors }) as unknown[])));
     this.#calls.add(running);
     try {
       const packed = packValues(await running);

@@ -1,4 +1,4 @@
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { TraceSampling } from "../../observability/trace-sampling.ts";
 import { didYouMean } from "../../text/nearest.ts";
 
@@ -30,7 +30,8 @@ type ReadSetting = (values: readonly string[]) => Change;
 const SETTINGS: Readonly<Record<string, ReadSetting>> = {
   trace_level: (values) => {
     const alien = values.find((value) => value !== "OFF" && value !== "TIMESTAMPS");
-    if (alien === "TENSORS") throw refused("trace_level TENSORS is not possible: traces have no contents of requests");
+    if (alien === "TENSORS")
+      throw failedPrecondition("trace_level TENSORS is not possible: traces have no contents of requests");
     if (alien !== undefined) throw invalidArgument(`trace_level is '${alien}'; expected OFF or TIMESTAMPS`);
     return (sampling) => {
       sampling.isOn = !values.includes("OFF");
@@ -50,7 +51,7 @@ const SETTINGS: Readonly<Record<string, ReadSetting>> = {
   },
   log_frequency: (values) => {
     if ((readInteger("log_frequency", values, 0) ?? 0) === 0) return () => {};
-    throw refused("log_frequency is of trace files; traces are sent to a collector of OpenTelemetry");
+    throw failedPrecondition("log_frequency is of trace files; traces are sent to a collector of OpenTelemetry");
   },
   trace_file: () => {
     throw new ServingError("unimplemented", "trace file location can not be updated through network protocol");
@@ -69,7 +70,7 @@ export function changeTracing(
     if (isAsItIs(name, values, sampling)) continue;
     if (sampling === undefined) throw noTracing(name);
     if (model !== "")
-      throw refused(
+      throw failedPrecondition(
         `'${name}' of one model cannot be changed: whether a request is traced is decided before its model is known; change /v2/trace/setting`,
       );
     change(sampling);
@@ -98,12 +99,8 @@ function readInteger(name: string, values: readonly string[], min: number): numb
   throw invalidArgument(`${name} is '${text}'; expected an integer of ${min} or more`);
 }
 
-function refused(message: string): ServingError {
-  return new ServingError("failed_precondition", message);
-}
-
 function noTracing(name: string): ServingError {
-  return refused(
+  return failedPrecondition(
     `the server does not support tracing without OTEL_EXPORTER_OTLP_ENDPOINT, so '${name}' cannot be changed; how long requests wait and run is in a model's statistics`,
   );
 }

@@ -1,2 +1,2 @@
 /** Inputs whose memory ONNX Runtime reads at present; the garbage collector leaves them alone. */
-export const lentMemory = new Set<object>();
+export const inputsInUse = new Set<object>();

@@ -2,7 +2,7 @@ import { invalidArgument } from "../../../errors.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import type { OnnxPort } from "../engine.ts";
 import { createOnnxValues, type OnnxValues } from "../onnx-value.ts";
-import { lentMemory } from "./lent-memory.ts";
+import { inputsInUse } from "./inputs-in-use.ts";
 import type { Names } from "./names.ts";
 import { fromNativeValue, toNativeValue } from "./native-value.ts";
 import type { NativeContext } from "./open-onnx.ts";
@@ -32,7 +32,7 @@ export class NativeRun {
     this.#outputs = outputs;
     this.#results = new BigUint64Array(outputs.names.length);
     this.#given = new BigUint64Array(session.inputs.length);
-    lentMemory.add(inputs);
+    inputsInUse.add(inputs);
     try {
       for (const [index, port] of session.inputs.entries()) this.#given[index] = this.#toValue(port);
     } catch (reason) {
@@ -43,28 +43,17 @@ export class NativeRun {
 
   /** Runs in this thread. */
   runHere(): OnnxValues {
-    const { context, pointer, inputNames } = this.#session;
-    const { api } = context;
-    const { names, texts } = this.#outputs;
-    const given = this.#given;
-    const results = this.#results;
-    check(api, api.Run(pointer, null, inputNames.texts, given, given.length, texts, names.length, results));
+    const { api } = this.#session.context;
+    check(api, api.Run(...this.#arguments(null)));
     return this.#takeResults();
   }
 
   /** Runs in a thread of the pool. */
   async runElsewhere(): Promise<OnnxValues> {
-    const { context, pointer, inputNames } = this.#session;
-    const { api } = context;
-    const { names, texts } = this.#outputs;
-    const given = this.#given;
-    const results = this.#results;
+    const { api } = this.#session.context;
     const options = takePointer(api, (at) => api.CreateRunOptions(at));
     this.#options = options;
-    check(
-      api,
-      await runAsync(api.Run, pointer, options, inputNames.texts, given, given.length, texts, names.length, results),
-    );
+    check(api, await runAsync(api.Run, ...this.#arguments(options)));
     return this.#takeResults();
   }
 
@@ -81,7 +70,14 @@ export class NativeRun {
     for (const value of this.#results) if (value !== 0n) api.ReleaseValue(value);
     if (this.#options !== undefined) api.ReleaseRunOptions(this.#options);
     this.#options = undefined;
-    lentMemory.delete(this.#inputs);
+    inputsInUse.delete(this.#inputs);
+  }
+
+  #arguments(options: Pointer | null) {
+    const { pointer, inputNames } = this.#session;
+    const { names, texts } = this.#outputs;
+    const [given, results] = [this.#given, this.#results];
+    return [pointer, options, inputNames.texts, given, given.length, texts, names.length, results] as const;
   }
 
   #toValue({ name, type }: OnnxPort): Pointer {

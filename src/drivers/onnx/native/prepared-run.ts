@@ -2,7 +2,7 @@ import type { Pointer } from "../../../native/bind-functions.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { byteSize, createTensors, type Tensor, type Tensors, toBytes } from "../../../tensor/tensor.ts";
 import { areTensors, type OnnxValues } from "../onnx-value.ts";
-import { lentMemory } from "./lent-memory.ts";
+import { inputsInUse } from "./inputs-in-use.ts";
 import type { Names } from "./names.ts";
 import type { RunnableSession } from "./native-run.ts";
 import { viewMemory } from "./native-tensor.ts";
@@ -56,7 +56,7 @@ export class PreparedRun {
     const given = this.#given;
     const results = this.#results;
     const { names, texts } = this.#names;
-    lentMemory.add(inputs);
+    inputsInUse.add(inputs);
     try {
       this.#give(inputs);
       const made = this.#outputs.map((slot, index) => this.#makeRoom(slot, index));
@@ -65,7 +65,7 @@ export class PreparedRun {
     } finally {
       this.#forget(this.#inputs, given);
       this.#forget(this.#outputs, results);
-      lentMemory.delete(inputs);
+      inputsInUse.delete(inputs);
     }
   }
 
