@@ -31,7 +31,7 @@ export async function alternate<Name extends string, Result>(
   return results;
 }
 
-/** What a comparison does with a side. */
+/** Treatment of a side in a comparison. */
 interface SideTurns<Side, Result> {
   warmUp(side: Side): Promise<unknown>;
   turn(side: Side): Promise<Result>;

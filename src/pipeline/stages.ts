@@ -29,7 +29,7 @@ export interface StageParts {
 /** The client chose the signature, so only an error about the values is a hook's fault. */
 const VALUE_FAULTS = ["invalid_argument"] as const;
 
-/** What a run of the stages may have. */
+/** Choices of a run through the stages. */
 interface StagesRun {
   readonly ctx?: HookContext | undefined;
   /** Default 0. */

@@ -31,7 +31,7 @@ export default defineDriver({
       const [first] = x.data;
       if (first === -1) throw new Error("broken at /srv/models/a.bin");
       if (first === -2) process.exit(3);
-      if (first === -3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500);
+      if (first === -3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000);
       if (first === -6) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
       if (first === -4) await new Promise((resolve) => setTimeout(resolve, 200));
       if (first === -7) await meet();
@@ -110,7 +110,7 @@ describe("a model in a thread", () => {
 
   test.each([
     ["ends", -2],
-    ["throws where nobody catches", -5],
+    ["throws an error that is not caught", -5],
   ])("that %s is replaced, and what was under way fails", async (_, x) => {
     const host = await start();
     const fatal = predict(host, { x: [x] }).catch((reason) => expect(reason.code).toBe("unavailable"));
@@ -120,7 +120,7 @@ describe("a model in a thread", () => {
     expect(host.isReady()).toBe(true);
   });
 
-  test("that stands still is left alone and replaced", async () => {
+  test("that hangs is left alone and replaced", async () => {
     const host = await start({ modelStallMs: 300 });
     const stuck = predict(host, { x: [-3] }).catch((reason) => reason.code);
     expect(await stuck).toBe("unavailable");
