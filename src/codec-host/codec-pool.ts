@@ -20,7 +20,7 @@ export interface JobOptions {
 
 /** Limits of a pool. */
 interface CodecPoolOptions {
-  /** Threads at most. Default: one less than there are cores, 4 at most. */
+  /** Threads at most. Default: as many as there are cores, 4 at most. */
   readonly maxThreads?: number;
   /** Milliseconds that a thread without work is kept. Default 30 s. */
   readonly idleMs?: number;
@@ -144,7 +144,7 @@ export class CodecPool {
 }
 
 function defaultThreads(): number {
-  return Math.min(Math.max(processors() - 1, 1), MAX_THREADS);
+  return Math.min(processors(), MAX_THREADS);
 }
 
 function fits({ memory, scratchBytes = 0 }: JobOptions): boolean {

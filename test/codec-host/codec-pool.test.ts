@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
 import { CodecPool } from "../../src/codec-host/codec-pool.ts";
@@ -35,6 +37,17 @@ test("rejects with what the job throws, and goes on", async () => {
   const good = pool.run(parseKibernetikaJsonJob, [textsOf(1), MAX_BYTES], { transfer: NOTHING });
   await expect(bad).rejects.toMatchObject({ code: "invalid_argument", message: /Missing a name/ });
   expect((await good).inputs.x?.shape).toEqual([1]);
+});
+
+test.skipIf(process.platform !== "linux" || getPriority() > 0)("leaves the cores to other threads first", async () => {
+  const pool = startPool(2);
+  const read = () => pool.run(parseKibernetikaJsonJob, [textsOf(1), MAX_BYTES], { transfer: NOTHING });
+  await Promise.all([read(), read()]);
+  const niceOf = (thread: string) =>
+    readFileSync(`/proc/self/task/${thread}/stat`, "utf8").split(") ")[1]?.split(" ")[16];
+  const nice = readdirSync("/proc/self/task").map(niceOf);
+  expect(nice.filter((each) => each === "5")).toHaveLength(2);
+  expect(getPriority()).toBeLessThan(5);
 });
 
 test("says which job a module does not have", async () => {
