@@ -6,13 +6,14 @@ import { text } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { ServingError } from "../../src/errors.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
 import type { Server } from "../../src/server/server.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 import type { GrpcRoute, HttpRoute } from "./message-route.ts";
 
 const TLS = { ca: tlsFile("ca.pem"), servername: "localhost" };
-/** Time in which an answer has to come, and a connection to end of which the client is done. */
-const WITHIN_MS = 20_000;
+/** Time in which an answer has to come, and a connection to end of which the client is done: more than the server gives a handshake. */
+const WITHIN_MS = 1.5 * HANDSHAKE_TIMEOUT_MS;
 /** Statuses that say that the server failed: UNKNOWN, INTERNAL, DATA_LOSS of gRPC. */
 const FAILURES = { grpc: [2, 13, 15], http: [500] } as const;
 

@@ -8,6 +8,8 @@ const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS = "\0\0\0\x04\0\0\0\0\0";
 /** A header frame of 100 bytes, of which one has come. */
 const HALF_HEADERS = "\0\0\x64\x01\x04\0\0\0\x01\x82";
+/** Headers that refer to no entry of a table, after which nghttp2 reads nothing any more. */
+const UNREADABLE_HEADERS = "\0\0\x01\x01\x04\0\0\0\x01\x80";
 
 it.each([
   ["nothing", ""],
@@ -15,6 +17,7 @@ it.each([
   ["only the preface", PREFACE],
   ["half of its settings", PREFACE + SETTINGS.slice(0, 4)],
   ["half a header frame", PREFACE + SETTINGS + HALF_HEADERS],
+  ["headers that cannot be read", PREFACE + SETTINGS + UNREADABLE_HEADERS],
   ["no answer to a ping", PREFACE + SETTINGS],
 ])("a connection that sends %s is closed in time", async (_, bytes) => {
   const { port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
