@@ -22,7 +22,7 @@ interface Seen {
 /**
  * Ends connections that keep the thread busy with frames of which Node reports nothing, such as headers that it refuses or
  * ignores: there is no event at which such a connection could be paused. Watches those that had many silent bytes when the
- * thread was late, and ends those that have them when it is late again.
+ * thread was late, after the others have been read, and ends those that have them when it is late again.
  */
 export class LagWatch {
   readonly #sessions = new Map<Http2Session, Seen>();
@@ -59,13 +59,15 @@ export class LagWatch {
   }
 
   #compare(session: Http2Session, seen: Seen, isLate: boolean): void {
-    const silentBytes = PacedConnection.of(session)?.silentBytes ?? 0;
+    const connection = PacedConnection.of(session);
+    const silentBytes = connection?.silentBytes ?? 0;
     const grownBytes = silentBytes - seen.silentBytes;
     const dataBefore = seen.dataBytes;
     const isSuspect = isLate && grownBytes > MAX_SILENT_BYTES;
     seen.silentBytes = silentBytes;
     seen.looks = isSuspect ? WATCHED_LOOKS : Math.max(0, seen.looks - 1);
     seen.dataBytes = seen.looks > 0 ? session.state.effectiveRecvDataLength : undefined;
+    if (isSuspect) connection?.skipTurn();
     if (!isSuspect || seen.dataBytes === undefined || dataBefore === undefined) return;
     // It falls when the client is granted a new window: then most of the bytes were data.
     const dataBytes = seen.dataBytes - dataBefore;

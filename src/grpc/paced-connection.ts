@@ -59,10 +59,12 @@ export class PacedConnection {
   /** Reports that received data took time: the next bytes are read in this turn, or in a later one. */
   took(): void {
     this.#events++;
-    if (this.#isPaused || turns.begin(this.#use) > 0) return;
-    this.#isPaused = true;
-    this.#handle?.readStop();
-    turns.wait(this.#use, () => this.#goOn());
+    if (!this.#isPaused && turns.begin(this.#use) <= 0) this.#pause();
+  }
+
+  /** Is not read in the next turn, in which others are. */
+  skipTurn(): void {
+    if (!this.#isPaused && !this.#isStopped) this.#pause();
   }
 
   /** Bytes that were received beyond those of the frames that Node reported: calls, and pieces of their messages. Falls where frames were smaller. */
@@ -90,6 +92,12 @@ export class PacedConnection {
     this.#waiting.splice(0);
     this.#handle?.readStop();
     return true;
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    this.#handle?.readStop();
+    turns.wait(this.#use, () => this.#goOn());
   }
 
   #goOn(): void {

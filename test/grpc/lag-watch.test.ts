@@ -12,7 +12,9 @@ const READ_BYTES = 1_000_000;
 /** A connection that receives bytes, and what it is told at its end. */
 function watched(watch: LagWatch) {
   const ends: string[] = [];
-  const socket = { bytesRead: 0, _handle: { readStop: () => {}, readStart: () => {} } };
+  const reading: string[] = [];
+  const handle = { readStop: () => reading.push("stop"), readStart: () => reading.push("start") };
+  const socket = { bytesRead: 0, _handle: handle };
   const state = { effectiveRecvDataLength: 0 };
   const session = Object.assign(new EventEmitter(), {
     destroyed: false,
@@ -24,7 +26,7 @@ function watched(watch: LagWatch) {
   onTestFinished(() => void session.emit("close"));
   const http2 = session as unknown as Http2Session;
   watch.add(http2);
-  return { socket, state, ends, connection: PacedConnection.of(http2) };
+  return { socket, state, ends, reading, connection: PacedConnection.of(http2) };
 }
 
 /** Keeps the thread busy for longer than a look may be late, then lets it look. */
@@ -60,6 +62,16 @@ it("ends a connection that lets the thread rest between the times that it keeps 
   }
   expect(flood.ends).toEqual(["too_many_silent_frames"]);
   expect(calls.ends).toEqual([]);
+});
+
+it("leaves a connection that may have kept the thread busy unread in the next turn, and no other", async () => {
+  const watch = new LagWatch();
+  const [flood, quiet] = [watched(watch), watched(watch)];
+  flood.socket.bytesRead += READ_BYTES;
+  await beBusy();
+  await nextTurn();
+  expect([flood, quiet].map(({ reading }) => reading)).toEqual([["stop", "start"], []]);
+  expect(flood.ends).toEqual([]);
 });
 
 it("counts a late turn alone for nothing, however many bytes came before", async () => {
