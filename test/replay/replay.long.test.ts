@@ -229,7 +229,7 @@ describe("the command line", () => {
     [["--rate", "fast", BY_TENSORFLOW], 2, '--rate is "fast"; expected recorded, max or a number'],
     [["--tolerance", "float33=1", BY_TENSORFLOW], 2, '--tolerance is "float33=1"; expected [DTYPE=]RTOL[,ATOL]'],
     [["--concurrency", "0", BY_TENSORFLOW], 2, '--concurrency is "0"; expected an integer of 1 or more'],
-    [[], 2, "missing required argument 'file'; kserving replay --help lists its arguments"],
+    [[], 2, "The argument file is missing; kserving replay --help lists its arguments"],
   ])("%j is refused", async (argv, code, message) => {
     expect(await run(argv)).toMatchObject({ code, stderr: expect.stringContaining(message) });
   });

@@ -12,6 +12,7 @@ import type { FileSetting, FileSettings } from "./read-file-settings.ts";
 import { readSetting } from "./read-setting.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, type SettingName, type Settings, settingsOf } from "./settings.ts";
+import { usageText } from "./usage-text.ts";
 
 /** A command line after reading. */
 export interface ParsedCommandLine<Command extends SettingsCommand> {
@@ -156,6 +157,5 @@ function foreignFlag(reason: unknown): ServingError | undefined {
 /** Commander's complaint as `invalid_argument` with what to do next, anything else as it is. Commander puts its suggestion on a second line. */
 export function toUsageError(reason: unknown, whatNext: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
-  const message = reason.message.replace(/^error: |\.$/g, "").replace("\n", " ");
-  return new ServingError("invalid_argument", `${message}; ${whatNext}.`);
+  return new ServingError("invalid_argument", `${usageText(reason.message)}; ${whatNext}.`);
 }

@@ -74,7 +74,7 @@ test("config check ends with a failure where a model cannot be served", async ()
 test.each([
   [["config"], "A command is missing; expected check PATH, show or schema."],
   [["config", "chek"], "unknown command 'chek'"],
-  [["config", "check"], "missing required argument 'path'"],
+  [["config", "check"], "The argument path is missing"],
 ])("%j is refused", async (args, message) => {
   const { code, stderr } = await runCommand(args);
   expect(code).toBe(2);

@@ -62,5 +62,5 @@ test("export refuses files around the folder, a folder in use, and other targets
   await expect(readDeployment([join(folder, "m.onnx")], {}, HOOKS)).rejects.toThrow("is not below");
   const used = await runCommand(["export", "docker", "--to", folder, "--", MODEL]);
   expect(used.stderr).toContain("has m.onnx in it");
-  expect((await runCommand(["export", "nomad", "--", MODEL])).stderr).toContain("Allowed choices are docker, compose");
+  expect((await runCommand(["export", "nomad", "--", MODEL])).stderr).toContain("Expected one of docker, compose");
 });

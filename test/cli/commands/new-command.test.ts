@@ -27,5 +27,5 @@ test("new leaves a folder alone in which there is something, and refuses other k
   expect([code, stderr]).toEqual([2, expect.stringContaining("has mine.txt in it; expected one that is empty")]);
   expect(readdirSync(folder)).toEqual(["mine.txt"]);
   expect((await runCommand(["new", "hooks", join(folder, "mine.txt")])).code).toBe(2);
-  expect((await runCommand(["new", "model"])).stderr).toContain("Allowed choices are hooks, driver, project");
+  expect((await runCommand(["new", "model"])).stderr).toContain("Expected one of hooks, driver, project");
 });

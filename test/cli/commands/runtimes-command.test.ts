@@ -23,7 +23,7 @@ function expectOneLine(stderr: string, message: string): void {
 test.each([
   [[], "A command is missing; expected list, install NAME or remove NAME."],
   [["instal"], "unknown command 'instal' (Did you mean install?); kserving runtimes --help lists the commands."],
-  [["install"], "missing required argument 'name'; kserving runtimes install --help lists its arguments."],
+  [["install"], "The argument name is missing; kserving runtimes install --help lists its arguments."],
   [["install", "opnvino"], 'There is no runtime "opnvino". Did you mean "openvino"?'],
   [["install", "openvino", "--wheel", "a", "--jar", "b"], "--wheel and --jar exclude each other; give one of them."],
   [["install", "tensorflow", "--from", "npm", "--dir", "d"], "--from npm and --dir exclude each other"],

@@ -79,5 +79,5 @@ test("every command is completed with the flags of its parser", async () => {
 
 test("a shell that is not known is refused", async () => {
   const { code, stderr } = await runCommand(["completion", "csh"]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining("Allowed choices are bash, zsh, fish")]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("Expected one of bash, zsh, fish")]);
 });
