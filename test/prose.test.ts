@@ -41,6 +41,18 @@ test("sources and documents have the usual words", () => {
   expect(found).toEqual([]);
 });
 
+/** Pages of one table, of which each row leads on. */
+const TABLES = ["docs/comparison.md", "docs/licences.md", "docs/platforms.md", "docs/recipes.md"];
+const OPENING_LINES = 20;
+
+test("a page of docs/ opens with an example", () => {
+  const pages = DOCS.filter((file) => /^docs\/[^/]+$/.test(file) && !TABLES.includes(file));
+  const opens = (file: string) =>
+    /^(```| {4}\S)/m.test(readFileSync(file, "utf8").split("\n").slice(0, OPENING_LINES).join("\n"));
+  expect(pages.length).toBeGreaterThan(25);
+  expect(pages.filter((file) => !opens(file))).toEqual([]);
+});
+
 test("docs are wrapped at 120 columns, but for tables, code, and words that are longer", () => {
   const tooWide = DOCS.flatMap((file) =>
     proseOf(file)
