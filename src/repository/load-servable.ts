@@ -8,7 +8,7 @@ import { startModel } from "../model-host/start-model.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
-import { createServable, type Servable } from "../serving/servable.ts";
+import { createServable, type Servable, type ServableParts } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { chooseStage, type Stage } from "./choose-stages.ts";
@@ -37,6 +37,8 @@ export interface ServableSource {
   readonly warmUp?: readonly WarmUpEntry[] | undefined;
   /** Facts about its inputs and outputs, which count before those that its models and hooks tell. */
   readonly tensorFacts?: TensorFacts;
+  /** As in {@link ServableParts}. */
+  readonly maxBatchSize?: number | undefined;
 }
 
 /** A servable and facts about its models. */
@@ -95,6 +97,7 @@ export async function loadServable(
       servable: createServable(source, {
         runner,
         tensorFacts: source.tensorFacts,
+        maxBatchSize: source.maxBatchSize,
         hooksShareTensors: hooks.shareTensors,
         hasHooks: source.hooks !== undefined,
         hosts,

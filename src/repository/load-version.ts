@@ -42,9 +42,9 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, options, cleanup);
   const hooks = await hooksOf(config, path);
-  const { name, options: own, warmUp, imageLayouts: layouts } = config;
+  const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize } = config;
   const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }) };
-  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp, tensorFacts };
+  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp, tensorFacts, maxBatchSize };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options, cleanup);
 }
 

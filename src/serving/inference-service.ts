@@ -141,7 +141,7 @@ export interface ServableDescription {
   readonly models?: readonly ModelFacts[];
   /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`; absent where a remote server has it. */
   readonly hookPlaces?: readonly string[];
-  /** Maximum number of rows in a batch of waiting requests; absent or 0 = no batching, or a remote server does not report it. */
+  /** Maximum number of rows of a request, or in a batch of several; absent or 0 = there is none, or a remote server does not report it. */
   readonly maxBatchSize?: number;
 }
 

@@ -24,7 +24,7 @@ export interface Servable {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Facts about the stages that are other models of this server, as of its load; their path is the name. */
   readonly needed: readonly ModelFacts[];
-  /** Maximum number of rows in a batch, where the pipeline is a single model; 0 = no batching, or several models. */
+  /** Maximum number of rows of a request, or in a batch of several; 0 = its description has none, and no requests are batched. */
   readonly maxBatchSize: number;
   /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
   readonly graphRefusal: string;
@@ -80,6 +80,8 @@ interface ServableThreads {
 export interface ServableParts {
   readonly runner: PipelineRunner;
   readonly tensorFacts?: TensorFacts | undefined;
+  /** Rows of a request at most, by its description; a single model that is batched has its own maximum. */
+  readonly maxBatchSize?: number | undefined;
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
@@ -93,7 +95,17 @@ export interface ServableParts {
 /** Gives a pipeline its name; `close` frees its parts. */
 export function createServable(
   identity: { readonly name: string; readonly version: bigint },
-  { runner, tensorFacts, hooksShareTensors, hasHooks, memoryBytes, hosts, needed, close }: ServableParts,
+  {
+    runner,
+    tensorFacts,
+    maxBatchSize = 0,
+    hooksShareTensors,
+    hasHooks,
+    memoryBytes,
+    hosts,
+    needed,
+    close,
+  }: ServableParts,
 ): Servable {
   const { name, version } = identity;
   const requests = new RequestCounter();
@@ -112,7 +124,7 @@ export function createServable(
       hosts.map(({ facts }) => facts),
       { hasHooks, isOther: needed.length > 0 },
     ),
-    maxBatchSize: hosts.length === 1 ? (hosts[0]?.facts.maxBatchSize ?? 0) : 0,
+    maxBatchSize: (hosts.length === 1 && hosts[0]?.facts.maxBatchSize) || maxBatchSize,
     get signatures() {
       return described(runner.signatures);
     },

@@ -11,7 +11,7 @@ export interface ModelConfig {
   readonly version_policy: { readonly latest: { readonly num_versions: number } };
   /** 0: dims have every dimension. Otherwise dims do not include the first one, the batch. */
   readonly max_batch_size: number;
-  /** Present where requests are batched. */
+  /** Present where requests are put together. */
   readonly dynamic_batching?: object;
   readonly input: readonly ConfigInput[];
   readonly output: readonly ConfigOutput[];
@@ -35,6 +35,7 @@ export function modelConfig(description: ServableDescription): ModelConfig {
   const { inputs = [], outputs = [] } = defaultSignature(description);
   const isKnown = inputs.length > 0 && [...inputs, ...outputs].every(isBatched);
   const maxBatchSize = isKnown ? (description.maxBatchSize ?? 0) : 0;
+  const isDynamic = description.models?.some(({ maxBatchSize: rows = 0 }) => rows > 0) === true;
   const toTensor = (spec: TensorSpec) => toConfig(spec, maxBatchSize > 0);
   return {
     name: description.model,
@@ -42,7 +43,7 @@ export function modelConfig(description: ServableDescription): ModelConfig {
     backend: description.drivers.join(","),
     version_policy: { latest: { num_versions: 1 } },
     max_batch_size: maxBatchSize,
-    ...(maxBatchSize > 0 && { dynamic_batching: {} }),
+    ...(maxBatchSize > 0 && isDynamic && { dynamic_batching: {} }),
     input: inputs.map((spec) => ({
       ...toTensor(spec),
       ...(spec.imageLayout && { format: `FORMAT_${spec.imageLayout}` as const }),

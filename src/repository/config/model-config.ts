@@ -48,6 +48,8 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
+  /** Rows of a request at most, as clients are told where requests are not put together; absent = a batch is no part of its shapes. */
+  readonly maxBatchSize?: number;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;
   /** Layouts of the inputs that are images. */

@@ -45,6 +45,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     ...instancesOf(fields),
     ...readTritonWarmUp(fields, { node, source }),
     ...readTritonTensors(fields, { node, source }),
+    ...maxBatchSizeOf(fields),
     ...(refusal !== undefined && { refusal }),
   });
 }
@@ -62,6 +63,7 @@ function toEnsemble(name: string, fields: Fields, { node, source }: Read): Model
   return modelConfig({
     ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
     ...(labelFiles !== undefined && { labelFiles }),
+    ...maxBatchSizeOf(fields),
     ...(typeof ensemble !== "string" && {
       ensemble,
       stages: ensemble.steps.map(({ model, version }) => ({ model, ...(version && { version }) })),
@@ -106,6 +108,10 @@ function refusalOf(fields: Fields, driver: string | undefined, folder: string): 
 function namedOtherwise({ name }: Fields, folder: string): string | undefined {
   if (name === undefined || name === folder) return undefined;
   return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
+}
+
+function maxBatchSizeOf({ max_batch_size: rows = 0 }: Fields): Pick<ModelConfig, "maxBatchSize"> {
+  return rows === 0 ? {} : { maxBatchSize: rows };
 }
 
 /** Triton batches requests only where dynamic_batching is present. */

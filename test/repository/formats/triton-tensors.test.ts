@@ -106,6 +106,18 @@ describe("format", () => {
   });
 });
 
+test("max_batch_size is told to clients, with dims that leave the batch out, though no requests are put together", async () => {
+  const { folder, server, get } = await serve(`max_batch_size: 8 ${x("dims: [ ]")} ${y("dims: [ ]")}`);
+  const config = { max_batch_size: 8, input: [{ name: "x", dims: [] }], output: [{ name: "y", dims: [] }] };
+  expect(await get("/config")).toMatchObject(config);
+  expect(await get("/config")).not.toHaveProperty("dynamic_batching");
+  expect(await get()).toMatchObject({ inputs: [{ name: "x", shape: [-1] }] });
+  writeFileSync(join(folder, "half/config.pbtxt"), `max_batch_size: 16 dynamic_batching { } ${x("dims: [ ]")}`);
+  await server.service.rescan();
+  const batched = { max_batch_size: 16, dynamic_batching: {} };
+  await expect.poll(() => get("/config"), { timeout: 20_000 }).toMatchObject(batched);
+});
+
 test("a GPU for instances is named, since the driver's own options choose the device", async () => {
   const config = "instance_group { kind: KIND_GPU }";
   const { warnings } = await listModels(tempFolder({ "m/config.pbtxt": config, "m/1/m.onnx": "" }));
