@@ -1,3 +1,4 @@
+import { shellWord } from "../text/shell-word.ts";
 import type { Candidate } from "./candidate.ts";
 
 /** A model as the user gave it. */
@@ -27,19 +28,15 @@ export function toConfig(model: TunedModel, { driver, instances, threads, option
 /** A candidate as a command line. */
 export function toCommand(model: TunedModel, { driver, instances, threads, options }: Candidate): string {
   return [
-    `kserving ${quoted(model.path)} --driver ${quoted(driver)}`,
-    ...(model.hooks === undefined ? [] : [`--hooks ${quoted(model.hooks)}`]),
+    `kserving ${shellWord(model.path)} --driver ${shellWord(driver)}`,
+    ...(model.hooks === undefined ? [] : [`--hooks ${shellWord(model.hooks)}`]),
     ...(instances === undefined ? [] : [`--instances ${instances}`]),
     ...(threads === undefined ? [] : [`--threads ${threads}`]),
-    ...Object.entries({ ...model.options, ...options }).map(([key, value]) => `-o ${quoted(`${key}=${value}`)}`),
+    ...Object.entries({ ...model.options, ...options }).map(([key, value]) => `-o ${shellWord(`${key}=${value}`)}`),
   ].join(" ");
 }
 
 /** A scalar of YAML; JSON's strings are. */
 function plain(text: string): string {
   return /^[A-Za-z\d./_][\w./-]*$/.test(text) ? text : JSON.stringify(text);
-}
-
-function quoted(text: string): string {
-  return /^[\w./=:,@+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
@@ -53,6 +54,8 @@ async function run(
   }
   if (json) return console.log(JSON.stringify({ folder, files: Object.keys(files) }, null, 2));
   console.log(
-    [`${name} has ${Object.keys(files).join(", ")}.`, "", `  cd ${name}`, "  npm test", "  npm start"].join("\n"),
+    [`${name} has ${Object.keys(files).join(", ")}.`, "", `  cd ${shellWord(name)}`, "  npm test", "  npm start"].join(
+      "\n",
+    ),
   );
 }

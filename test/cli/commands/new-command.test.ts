@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -20,6 +21,13 @@ test.each(["hooks", "driver", "project"])(
       expect(readme).toContain(text);
   },
 );
+
+test("new prints commands that work for a folder with a space", async () => {
+  const folder = join(tempFolder({}), "it's mine");
+  const { stdout } = await runCommand(["new", "hooks", folder]);
+  const [, command = ""] = /^ {2}(cd .*)$/m.exec(stdout) ?? [];
+  expect(execFileSync("sh", ["-c", `${command} && pwd`], { encoding: "utf8" })).toBe(`${folder}\n`);
+});
 
 test("new leaves a folder alone in which there is something, and refuses other kinds", async () => {
   const folder = tempFolder({ "mine.txt": "" });
