@@ -46,9 +46,11 @@ describe.skipIf(lacksChromium())("the page in a browser", () => {
     await page.getByText("version 0.1.0, alice").waitFor();
   });
 
-  test("unloads a model, and loads it again", async () => {
+  test("reloads a model, unloads it, and loads it again", async () => {
     const { httpUrl } = await startServer({ stages, allowControl: "local" });
     const page = await openPage(`${httpUrl}/ui`);
+    await page.getByRole("button", { name: "Reload" }).click();
+    await page.getByText("default is reloaded.").waitFor();
     await page.getByRole("button", { name: "Unload" }).click();
     await page.getByText("default is unloaded.").waitFor();
     await page.getByRole("heading", { name: "default version 1 not loaded" }).waitFor();
