@@ -48,6 +48,8 @@ function toModelStatistics(statistics: NamedStatistics): ModelStatistics {
   const { model, version, requests, runs } = statistics;
   const { succeeded, failed, lastRequest } = requests;
   const { inputMs, outputMs } = preparationTimes(statistics);
+  // perf_analyzer finds a version by its count in the queue, also where hooks answer without a model.
+  const answered = Math.max(runs.requests, succeeded.count);
   return {
     name: model,
     version: String(version),
@@ -57,10 +59,10 @@ function toModelStatistics(statistics: NamedStatistics): ModelStatistics {
     inference_stats: {
       success: toDuration(succeeded.count, succeeded.ms),
       fail: toDuration(failed.count, failed.ms),
-      queue: toDuration(runs.requests, runs.queueMs),
-      compute_input: toDuration(runs.requests, inputMs),
-      compute_infer: toDuration(runs.requests, runs.runMs),
-      compute_output: toDuration(runs.requests, outputMs),
+      queue: toDuration(answered, runs.queueMs),
+      compute_input: toDuration(answered, inputMs),
+      compute_infer: toDuration(answered, runs.runMs),
+      compute_output: toDuration(answered, outputMs),
       cache_hit: NOTHING,
       cache_miss: NOTHING,
     },

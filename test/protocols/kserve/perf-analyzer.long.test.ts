@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
+import type { Hooks } from "../../../src/hooks/hooks.ts";
 import { findPerfAnalyzer } from "../../helpers/find-perf-analyzer.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -41,5 +42,13 @@ describe.skipIf(analyzer === undefined)("perf_analyzer measures, with the server
     expect(report["Server Compute Input"]).toBeGreaterThan(0);
     expect(report["Server Queue"]).toBeGreaterThanOrEqual(0);
     expect(report["Server Compute Output"]).toBeGreaterThanOrEqual(0);
+  });
+
+  it("of hooks that answer without a model", { timeout: LIMIT_MS }, async () => {
+    const inputs = [{ name: "x", dtype: "float32", shape: [-1] }] as const;
+    const hooks: Hooks = { inputs, preprocess: ({ x }) => ({ x: x ?? 0 }) };
+    const { grpcAddress } = await startServer({ stages: [{ driver: "null" }], hooks });
+    const report = await analyze(grpcAddress, ["-i", "grpc", "--shape", "x:8"]);
+    expect(report["Inferences/Second"]).toBeGreaterThan(0);
   });
 });
