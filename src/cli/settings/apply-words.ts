@@ -17,7 +17,7 @@ type Parsed = ParsedCommandLine<"serve">;
 /**
  * The command line with the flags that its bare words stand for: a model file or a folder with one model is `--model-path` under its own
  * name, several are `--model`, and so is an address in a bucket, where versions may lie; a folder of models or versions is
- * `--model-repository`, and a script is `--hooks`. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
+ * `--model-repository`, and a script is `--hooks`, under its own name where it is alone. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
  */
 export async function applyWords(parsed: Parsed): Promise<Parsed> {
   if (parsed.words.length === 0) return parsed;
@@ -56,7 +56,8 @@ function withHooks(parsed: Parsed, scripts: readonly string[], models: readonly 
   assertNoFlag(parsed, "hooks", scripts);
   const hooked = given(parsed, "hooks", script, quoted(script));
   if (models.length > 0 || parsed.origins.has("driver")) return hooked;
-  const driver = given(hooked, "driver", ["null"], quoted(script));
+  const named = given(hooked, "name", nameIn(parsed) ?? nameOf(script), quoted(script));
+  const driver = given(named, "driver", ["null"], quoted(script));
   return { ...driver, listed: [...parsed.listed, { flag: "driver", value: "null" }] };
 }
 

@@ -76,7 +76,8 @@ describe("a path without a flag means", () => {
 
   test("hooks, alone or of the only model", async () => {
     const alone = await read("hooks.ts");
-    expect(alone.settings).toMatchObject({ hooks: "hooks.ts", name: "default" });
+    expect(alone.settings).toMatchObject({ hooks: "hooks.ts", name: "hooks" });
+    expect((await read("hooks.ts", "--name", "faces")).settings.name).toBe("faces");
     expect(alone.listed).toEqual([{ flag: "driver", value: "null" }]);
     const { settings, listed } = await read(at("a.onnx"), "hooks.mjs");
     expect(settings).toMatchObject({ hooks: "hooks.mjs", name: "a" });
