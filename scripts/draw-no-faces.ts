@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import sharp from "sharp";
 
-/** An image with nobody in it: hills behind a lake, and pines. */
+/** An image without people: hills behind a lake, and pines. */
 const LANDSCAPE = `
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 400" width="640" height="400">
   <defs>

@@ -47,7 +47,7 @@ export interface OnnxGraph {
 /** One named input or output. */
 export interface ValueInfo {
   readonly name: string;
-  /** Absent = to be inferred by whoever loads the model. */
+  /** Absent = inferred by the runtime that loads the model. */
   readonly type?: ValueType;
 }
 

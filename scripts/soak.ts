@@ -11,7 +11,7 @@ import { type StartedCommand, startCommand } from "./start-command.ts";
 
 const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
 carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
-are loaded again each 20 s. Ends with 0 only when no answer was wrong and nobody failed but who was in a killed thread.
+are loaded again each 20 s. Ends with 0 only when no answer was wrong and none failed but in a killed thread.
 
   npm run soak -- --minutes 10`;
 

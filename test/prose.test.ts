@@ -31,7 +31,7 @@ const UNUSUAL = /\b(?:anew|[Nn]obody|[Ss]omebody|[Ww]hoever|st(?:ands?|ood|andin
 
 test("sources and documents have the usual words", () => {
   const files = [
-    ...filesOf(".ts", "src"),
+    ...filesOf(".ts", "src", "scripts", "bench"),
     ...filesOf(".tsx", "src"),
     ...DOCS.filter((file) => file !== "CHANGELOG.md"),
   ];

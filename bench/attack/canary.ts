@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 
-/** A server that nobody has a reason to connect to. */
+/** A server that no client has a reason to connect to. */
 export interface Canary {
   /** `http://host:port/canary`. */
   readonly url: string;

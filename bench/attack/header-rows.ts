@@ -61,7 +61,7 @@ async function flood({ grpc }: Target, next: () => Buffer): Promise<AttackResult
   const isCut = socket.destroyed;
   socket.destroy();
   if (isCut) return { got: "cut" };
-  // Encrypted bytes are read in pieces, so that nobody waits for long.
+  // Encrypted bytes are read in pieces, so that no client waits for long.
   return grpc.startsWith("grpcs:") ? { got: "open" } : { got: "open", problem: "it is not cut" };
 }
 

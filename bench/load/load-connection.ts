@@ -20,7 +20,7 @@ export interface LoadConnection {
   close(): void;
 }
 
-/** Ends a request on a dead connection; not at once, since whoever asks in a loop would spin. */
+/** Ends a request on a dead connection; not at once, since a caller that asks in a loop would spin. */
 export function failLater(done: Done): void {
   setTimeout(() => done("connection closed"), 10);
 }

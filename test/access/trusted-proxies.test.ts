@@ -34,7 +34,7 @@ test("a header of a megabyte is looked at for a few entries alone", () => {
   expect(seen("10.1.1.1", `198.51.100.7${", 10.2.2.2".repeat(100_000)}`)).toBe("10.2.2.2");
 });
 
-test("without proxies nobody is believed", () => {
+test("without proxies no address is believed", () => {
   const none = new TrustedProxies([]);
   expect(none.clientAddress({ address: "10.1.1.1", headers: { "x-forwarded-for": "1.1.1.1" } })).toBe("10.1.1.1");
 });

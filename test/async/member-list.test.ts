@@ -25,7 +25,7 @@ it("keeps members in the order in which they came", () => {
   expect([names(list), list.size]).toEqual([["c", "a"], 2]);
 });
 
-it("takes nobody in twice, and lets who is not there go", () => {
+it("takes no member twice, and ignores the end of one that is not there", () => {
   const member = new Named("a");
   const list = new MemberList<Named>();
   list.delete(member);

@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 /** A place where hooks of another process wait until the test lets them go on. */
 export interface Gate {
   readonly url: string;
-  /** Resolves once somebody waits. */
+  /** Resolves once a caller waits. */
   readonly reached: Promise<void>;
   /** Lets everybody go on. */
   open(): void;

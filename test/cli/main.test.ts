@@ -248,7 +248,7 @@ test("a signal while models load ends the program at once, as that signal does",
   expect(await program.ended()).toMatchObject({ code: null, signal: "SIGTERM" });
 });
 
-/** A port that somebody else listens on. */
+/** A port on which another program listens. */
 async function takePort(): Promise<number> {
   const holder = createServer();
   await new Promise<void>((resolve) => holder.listen(0, "127.0.0.1", resolve));

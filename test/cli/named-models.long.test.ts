@@ -25,7 +25,7 @@ function addVersion(folder: string, version: number, hooks = answering(String(ve
   renameSync(join(folder, ".new"), join(folder, String(version)));
 }
 
-/** A configuration file of these models; returns how to write it anew. */
+/** A configuration file of these models; returns how to write it again. */
 function configFile(...models: readonly object[]) {
   const path = join(tempFolder(), "serving.yaml");
   const write = (...next: readonly object[]) => writeFileSync(path, JSON.stringify({ models: next }));
@@ -126,7 +126,7 @@ test("weights of a split count as soon as they are written, without a reload", a
   const { model_stats: stats } = (await (await fetch(`${http}/v2/models/m/stats`)).json()) as {
     model_stats: readonly { inference_stats: { success: { count: number } } }[];
   };
-  // A version that was loaded again would count anew.
+  // A version that was loaded again would count from the beginning.
   expect(stats.every(({ inference_stats: { success } }) => success.count > 0)).toBe(true);
 });
 

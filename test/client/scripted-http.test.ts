@@ -11,7 +11,7 @@ interface Started {
   readonly bodies: readonly string[];
 }
 
-/** A server of somebody else: answers by the path's end, and the paths that were asked for. */
+/** A server of another project: answers by the path's end, and the paths that were asked for. */
 async function start(answers: Readonly<Record<string, Answer>>): Promise<Started> {
   const asked: string[] = [];
   const bodies: string[] = [];

@@ -20,7 +20,7 @@ test("labels.ts names the best classes, and refuses another number of them than 
   await expect(testHooks(labels).run({ scores: [1.5] })).rejects.toThrow("-o labels=FILE");
 });
 
-test("stateful-loop.ts goes on where the session's last request has ended, and other sessions begin anew", async () => {
+test("stateful-loop.ts goes on where the session's last request has ended, and other sessions begin again", async () => {
   await using pipeline = testHooks(loop, { models: ["test/fixtures/models/add-two-inputs.onnx"] });
   const total = async (steps: number[], session?: string) => {
     const { outputs } = await pipeline.run({ steps }, session ? { metadata: { "x-session": session } } : {});

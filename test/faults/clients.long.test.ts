@@ -103,7 +103,7 @@ function openFilesLimit(): number {
   return Number(/^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1]);
 }
 
-/** Waits for what another process does and tells nobody of. */
+/** Waits for what another process does without a report. */
 async function until(condition: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 30_000; !condition(); ) {
     if (Date.now() > deadline) throw new Error(`not within 30 s: ${condition}`);

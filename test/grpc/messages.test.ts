@@ -122,7 +122,7 @@ describe("a message", () => {
       [65_537, status.RESOURCE_EXHAUSTED],
     ] as const) {
       const { stream, answer } = call(address, {}, "/grpc.health.v1.Health/Check");
-      // A field that nobody knows.
+      // An unknown field.
       stream.end(framed(Buffer.concat([Buffer.of(0x7a, 0xfc, 0xff, 0x03), Buffer.alloc(65_532)]), { claim }));
       expect(await answer).toMatchObject({ code });
     }

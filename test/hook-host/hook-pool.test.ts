@@ -26,7 +26,7 @@ describe("a hook that", () => {
     ["spins forever", "for (;;);", "unavailable", /the hooks' thread has ended/],
     ["ends its thread", "process.exit(1);", "unavailable", /the hooks' thread has ended/],
     [
-      "throws where nobody catches",
+      "throws an error that is not caught",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {});`,
       "unavailable",
       /the hooks' thread has ended/,

@@ -184,7 +184,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
       "/hooks.ts has not been loaded within 100 ms (10 times --hook-timeout); does its promise ever settle? If it needs longer, raise --hook-timeout.",
     ],
     [
-      "one that throws where nobody catches",
+      "one that throws an error that is not caught",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {}); ${passing}`,
       {},
       "/hooks.ts failed with an uncaught error, while it was loaded: stray",

@@ -53,7 +53,7 @@ describe.each(PORTS.map((name, index) => [name, index] as const))("on the %s por
 });
 
 test.each([
-  ["an answer to a request that nobody made", record(0, 12345)],
+  ["an answer to a request that was not made", record(0, 12345)],
   ["an error without code and message", record(1, 1)],
 ])("%s costs the hook thread that sent it", async (_, message) => {
   await expectOneLostThread(attackedBy(`(process as any)._getActiveHandles()[1].postMessage(${message})`));

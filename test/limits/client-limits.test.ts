@@ -3,7 +3,7 @@ import { ServingError } from "../../src/errors.ts";
 import { ClientLimits, type ClientRules } from "../../src/limits/client-limits.ts";
 import { retryDelayMs } from "../../src/retry-info.ts";
 
-/** Limits with a clock that stands still until it is set. */
+/** Limits with a clock that stops until it is set. */
 function limitsAt(rules: Partial<ClientRules>) {
   const clock = { ms: 0 };
   return { clock, limits: new ClientLimits({ rate: 0, maxInFlight: 0, ...rules }, () => clock.ms) };

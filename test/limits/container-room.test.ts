@@ -55,7 +55,7 @@ test("small requests are answered to the last", () => {
   expect(() => openBudget().open().grow(1024)).not.toThrow();
 });
 
-test("the memory of a machine without limits refuses nobody", () => {
+test("the memory of a machine without limits refuses no request", () => {
   containerRoom.update({ bytes: 0, of: "this machine" });
   expect(() =>
     openBudget()
@@ -64,7 +64,7 @@ test("the memory of a machine without limits refuses nobody", () => {
   ).not.toThrow();
 });
 
-test("the free memory is read at once, and counts until nobody watches it", async () => {
+test("the free memory is read at once, and counts until it is not watched any more", async () => {
   const stop = watchContainerRoom(async () => ({ bytes: MIB, of: "this container" }));
   await expect.poll(() => containerRoom.freeBytes).toBe(MIB);
   stop();

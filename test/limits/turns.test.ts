@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Turns, TurnUse } from "../../src/limits/turns.ts";
 
-// The clock goes on by work alone: another process that takes the core would be charged to whoever is served.
+// The clock goes on by work alone: another process that takes the core would be charged to the client that is served.
 let clockMs = 0;
 beforeEach(() => {
   clockMs = 1;

@@ -12,7 +12,7 @@ interface CollectionEntry {
   readonly detail: { readonly kind: number; readonly flags: number };
 }
 
-/** Resolves with the kind of the first collection that somebody asked for. */
+/** Resolves with the kind of the first collection that was asked for. */
 function forcedCollection(): Promise<number> {
   return new Promise((resolve) => {
     const observer = new PerformanceObserver((list) => {

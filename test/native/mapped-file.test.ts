@@ -34,7 +34,7 @@ describe.runIf(process.platform === "linux")("a mapped memory file", () => {
     expect(contentOf(reader, BYTES - 3, 3)).toEqual([0, 8, 9]);
   });
 
-  test("has a size that nobody can change: a reader of what was cut off would crash", async () => {
+  test("has a size that cannot be changed: a reader of what was cut off would crash", async () => {
     const { fd, reader } = await open();
     expect(() => ftruncateSync(fd, 0)).toThrow("EPERM");
     expect(() => ftruncateSync(fd, 2 * BYTES)).toThrow("EPERM");

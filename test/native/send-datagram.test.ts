@@ -21,7 +21,7 @@ test("elsewhere than on Linux there are no datagrams, which the error says", () 
   expect(() => openDatagrams("/run/notify")).toThrow("Unix datagram sockets are used on Linux alone.");
 });
 
-test("a datagram that nobody takes is lost, and a path that is too long is refused", () => {
+test("a datagram without a receiver is lost, and a path that is too long is refused", () => {
   expect(() => openDatagrams("/nowhere/notify")("READY=1")).not.toThrow();
   expect(() => openDatagrams(`/${"x".repeat(107)}`)).toThrow("more than 107 bytes");
 });

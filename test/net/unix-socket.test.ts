@@ -9,7 +9,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 
 async function listen(path: string) {
   const socket = await listenUnix(path, (connection) => {
-    // Whoever only looks whether a server listens leaves at once.
+    // A client that only looks whether a server listens leaves at once.
     connection.on("error", () => {});
     connection.end("hello");
   });

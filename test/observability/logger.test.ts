@@ -17,7 +17,7 @@ async function failingServer(): Promise<{ readonly flags: readonly string[]; rea
   return { flags: [...flags, "--http-enable", "--http-port", String(port)], url: `http://127.0.0.1:${port}` };
 }
 
-/** The status of a request, once somebody listens. */
+/** The status of a request, once it is listened to. */
 async function ask(url: string): Promise<number> {
   const send = () => fetch(`${url}/serving-proxy`, { method: "POST", body: "{}" });
   let status = 0;

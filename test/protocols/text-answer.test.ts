@@ -14,7 +14,7 @@ import { serveHttp } from "../proxy/serve-http.ts";
 
 const BOXES = Float32Array.from({ length: 4000 * 85 }, (_, index) => Math.sin(index) * 640);
 
-/** All outputs of a detector, anew each time since tensors may be given away. */
+/** All outputs of a detector, made for each call since tensors may be transferred. */
 function outputs() {
   return createTensors([
     ["boxes", createTensor("float32", [1, 4000, 85], BOXES.slice())],

@@ -94,7 +94,7 @@ describe.each(ROUTES)("%s", (path, body) => {
   });
 });
 
-it("answers that may depend on the page's origin say so to caches, whoever asks", async () => {
+it("answers that may depend on the page's origin say so to caches, for each client", async () => {
   for (const corsOrigins of [[PAGE], ["*"]]) {
     const { send, preflight } = await start({ corsOrigins });
     for (const headers of [{}, { origin: PAGE }, { origin: "https://attacker.example" }]) {

@@ -136,7 +136,7 @@ describe("a request that HTTP does not allow", () => {
   test.each([
     ["without a Host", "GET /health HTTP/1.1\r\n\r\n", 400, "The request has no Host header; send one."],
     [
-      "that expects what nobody knows",
+      "that has an unknown expectation",
       "GET /health HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n",
       417,
       "Expect: x cannot be met; send 100-continue, or no such header.",

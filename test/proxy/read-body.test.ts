@@ -162,7 +162,7 @@ describe("readBody", () => {
     expect((await post(url, BODY.padEnd(1000))).status).toBe(200);
   });
 
-  test("counts what chunks bring, where nobody says how many will come", async () => {
+  test("counts what chunks bring, where their number is not said before", async () => {
     const memory = new MemoryBudget(1000);
     const { port } = await serveHttp(new ScriptedService(), { memory });
     memory.open().grow(500);

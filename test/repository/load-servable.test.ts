@@ -137,7 +137,7 @@ describe("a user's own driver", () => {
   });
 
   describe("leaves nothing in the temporary folder", () => {
-    /** Its own folder, so that nobody else's files are counted. */
+    /** Its own folder, so that no other test's files are counted. */
     const ownTemp = () => {
       const before = tmpdir();
       process.env.TMPDIR = tempFolder();

@@ -14,7 +14,7 @@ export const toy: NativeRuntime = {
   subfolders: ["", "lib", "lib/python*/site-packages/toy"],
 };
 
-/** The files of its wheel; of the last one, nobody has any use. */
+/** The files of its wheel; the last one is of no use. */
 export const TOY_FILES = {
   "toy/libtoy.so": "the C interface",
   "toy/libs/libtoy_core.so": "core ".repeat(100_000),

@@ -48,7 +48,7 @@ async function start(how: (typeof WAYS)[number], options: Partial<ServerOptions>
 
 const EVERY_CALLER = Object.keys(CALLERS) as (keyof typeof CALLERS)[];
 
-test.each(WAYS)("every route and method lets in who may, and nobody else, %s", async (how) => {
+test.each(WAYS)("every route and method lets in the callers that may use it, and no others, %s", async (how) => {
   const { httpUrl, httpRoutes, grpcRoutes, client } = await start(how);
   const wrong: string[] = [];
   for (const caller of EVERY_CALLER) {
@@ -85,7 +85,7 @@ test.each(WAYS)(
       });
       const ask = asked.map(async ([route, isElsewhere, url]) => {
         const [status, outcome] = await askStatus(url, route, CALLERS[caller]);
-        // Other ports do not know the routes of hooks, and tell nobody without a name what they know.
+        // Other ports do not know the routes of hooks, and tell a caller without a name nothing of them.
         const isUnknown = route.name === "hooks" && url === server.adminUrl;
         const isRefused = isUnknown && expected(caller, "read") === 401;
         if (isElsewhere) check(caller, route, status, isRefused ? 401 : 404);

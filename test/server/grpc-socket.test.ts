@@ -36,7 +36,7 @@ it("takes a client of the socket for one of this machine", async () => {
     await server.close();
     return code;
   };
-  // An empty configuration is refused by whoever may send one.
+  // An empty configuration is refused, though the client may send one.
   expect([await ask("local"), await ask("off")]).toEqual([3, 7]);
 });
 

@@ -147,7 +147,7 @@ describe("a server that encrypts gRPC alone", () => {
       await server.close();
       return code;
     };
-    // An empty configuration is refused by whoever may send one.
+    // An empty configuration is refused, though the client may send one.
     expect([await reload("local"), await reload("off")]).toEqual([3, 7]);
   });
 

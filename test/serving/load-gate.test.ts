@@ -20,7 +20,7 @@ describe("a gate with one place", () => {
     expect(order).toEqual([2, 3]);
   });
 
-  it("gives the place of whoever no longer waits to the next", async () => {
+  it("gives the place of a caller that no longer waits to the next", async () => {
     const gate = new LoadGate(1);
     const first = createDeferred<void>();
     const gone = new AbortController();

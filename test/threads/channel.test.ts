@@ -127,7 +127,7 @@ describe("a large tensor", () => {
     expect(posted.map((frame) => (frame as ArrayBuffer[])[1] === given.data.buffer)).toEqual([true, true]);
   });
 
-  test("that shares its buffer with another of the record, and nobody else, is transferred with it", async () => {
+  test("that shares its buffer with another of the record, and no other, is transferred with it", async () => {
     const { left, next } = linked();
     const buffer = new ArrayBuffer(400_000);
     const halves = [0, 200_000].map((offset) =>

@@ -17,7 +17,7 @@ test("jobs run one at a time, those of each address in turn", async () => {
   expect(await jobs.run("d", async () => "done")).toBe("done");
 });
 
-test("one that fails keeps nobody waiting", async () => {
+test("one that fails keeps no other waiting", async () => {
   const jobs = new FairJobs();
   const failing = jobs.run("a", () => Promise.reject(new Error("no")));
   await expect(Promise.all([failing, jobs.run("a", async () => 1)])).rejects.toThrow("no");

@@ -20,7 +20,7 @@ test.each([
   await expect(opening).rejects.not.toThrow("secret");
 });
 
-test("a token that could be guessed or sent by nobody is not hashed", () => {
+test("a token that could be guessed, or that no client can send, is not hashed", () => {
   expect(() => hashToken("short")).toThrow("expected 32 or more");
   expect(() => hashToken("with a space".repeat(4))).toThrow("letters, digits");
 });

@@ -93,7 +93,7 @@ test("a secret signs where a file says for which algorithm", async () => {
   expect(await nameOf(remote, await sign("HS256"))).toMatch(/^unauthenticated/);
 });
 
-test("keys at an address are read when a new one signs, and not for every token that nobody signed", async () => {
+test("keys at an address are read when a new one signs, and not for every token without a known signature", async () => {
   const [first, second, stranger] = [
     await makeKey("ES256", "1"),
     await makeKey("ES256", "2"),

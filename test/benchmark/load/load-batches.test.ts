@@ -53,7 +53,7 @@ test("a closed load keeps so many requests open, and no more", async () => {
   expect(window.percentileMs(0.5)).toBeGreaterThan(4);
 });
 
-test("an open load has the wait of every request that was due while the server stood still", async () => {
+test("an open load has the wait of every request that was due while the server hung", async () => {
   let stopped: Promise<void> | undefined;
   let asked = 0;
   const target = await startTarget(async (request, response) => {

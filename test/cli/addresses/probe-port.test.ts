@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../../src/cli/addresses/probe-port.ts";
 
-/** A port that somebody else listens on. */
+/** A port on which another program listens. */
 async function takenPort(): Promise<number> {
   const holder = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void holder.close());

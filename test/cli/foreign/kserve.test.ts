@@ -43,7 +43,7 @@ describe("the arguments of KServe's runtimes", () => {
     expect(sources.models).toMatchObject([{ name: "model", hooks: "/h/hooks.ts" }]);
   });
 
-  it("are accepted with one warning where nobody knows them, and with the reason where they change nothing", async () => {
+  it("are accepted with one warning where they are unknown, and with the reason where they change nothing", async () => {
     const { warnings } = await understood([`--model_dir=${modelFolder()}`, "--workers=2", "--mystery=1", "word"]);
     expect(warnings).toEqual([
       "--workers changes nothing here: its own threads answer, as many as the machine or container has processors.",

@@ -64,7 +64,7 @@ describe("--http-server-command", () => {
     expect(Array.from(log.matchAll(/"code":3,.*"restartInMs":(\d+)/g), ([, ms]) => ms)).toEqual(["100", "200", "400"]);
   });
 
-  // A program is "ended" here once nobody holds its output any more, and the front has inherited that.
+  // A program is "ended" here once no process holds its output any more, and the front has inherited that.
   test("ends the program with the server", async () => {
     const { program } = await startWithFront();
     await nthFront(program, 1);

@@ -24,7 +24,7 @@ describe.runIf(process.platform === "linux")("sockets from systemd", () => {
     const descriptors = sockets.map(({ fd }) => fd);
     const program = startWithSockets(["--driver", "null"], descriptors, "grpc:http:metrics");
     for (const { server } of sockets) server.close();
-    // Nobody accepts it yet.
+    // It is not accepted yet.
     const early = fetch(`http://${http}/v2/health/ready`);
     expect(await program.event("ready")).toMatchObject({ grpc, http: `http://${http}` });
     expect((await early).status).toBe(200);

@@ -217,7 +217,7 @@ describe.skipIf(!isInstalled).each(ENGINE_NAMES)("the onnx driver with engine=%s
   it.each([
     ["rank", list(1, 2, 3, 4), "Invalid rank for input: x Got: 1 Expected: 2."],
     ["dtype", createTensor("int32", [1, 4], new Int32Array(4)), "Unexpected input data type."],
-  ])("blames the input for a wrong %s that nobody checked before", async (_what, x, message) => {
+  ])("blames the input for a wrong %s that was not checked before", async (_what, x, message) => {
     const model = await load("split-two-outputs.onnx");
     const expected = { code: "invalid_argument", message: expect.stringContaining(message) };
     await expect(predict(model, { x })).rejects.toMatchObject(expected);

@@ -70,7 +70,7 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
 
   it.each([
     ["goes on from run to run", "keep", [1, 3]],
-    ["begins anew with each run where the option says so", "reset", [1, 2]],
+    ["begins again with each run where the option says so", "reset", [1, 2]],
   ])("with state %s", async (_what, state, totals) => {
     const model = await loadModel("accumulate", { state });
     expect(model.concurrency).toBe(1);

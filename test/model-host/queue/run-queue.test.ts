@@ -184,7 +184,7 @@ describe("batching", () => {
     expect(answers).toEqual([[1, 2, 3, 4, 5, 6, 7, 8, 9]]);
   });
 
-  test("small batches are padded to an allowed size with a copy of a row, which nobody sees", async () => {
+  test("small batches are padded to an allowed size with a copy of a row, which no caller sees", async () => {
     const inputs = [1, 2, 3, 4, 5].map((x) => ({ x: [x] }));
     const { runs, answers } = await runAll(inputs, { allowedRows: [2, 4] });
     expect(runs).toEqual([

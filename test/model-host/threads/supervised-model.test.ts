@@ -9,7 +9,7 @@ import { createTensor } from "../../../src/tensor/tensor.ts";
 import { toHostPort } from "../../../src/threads/host-port.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-/** Returns its inputs; ends its thread for -1, stands still for 5 s for -2. Where a file `failing` lies beside it, it does not load, once. */
+/** Returns its inputs; ends its thread for -1, hangs for 5 s for -2. Where a file `failing` lies next to it, it does not load, once. */
 const DRIVER = `
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -101,7 +101,7 @@ test("a thread that cannot be started again is tried again, and does not answer 
   ]);
 });
 
-test("a thread that stands still is replaced, and closing says so while it has not come back", async () => {
+test("a thread that hangs is replaced, and closing says so while it has not come back", async () => {
   const { model, client, ask, replaced } = await start({ stallMs: 300 });
   const stuck = expect(ask(-2)).rejects.toMatchObject(LOST);
   await replaced;

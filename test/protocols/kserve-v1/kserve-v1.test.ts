@@ -28,7 +28,7 @@ test("an unknown model is 404, and one that is not loaded 503, which KServe's cl
   expect(await read(`${httpUrl}/v1/models/none`)).toEqual([404, { error: "Model with name none does not exist." }]);
 });
 
-test("the routes are off where nobody asks for them", async () => {
+test("the routes are off unless they are asked for", async () => {
   const { httpUrl } = await startServer({ models });
   const [, list] = await read(`${httpUrl}/v1/models`);
   expect(list).not.toHaveProperty("models");

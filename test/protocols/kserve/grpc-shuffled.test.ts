@@ -31,7 +31,7 @@ function split(message: Uint8Array): Field[] {
   return fields;
 }
 
-/** All fields in another order, those of one number as they were, and fields that nobody knows between them. */
+/** All fields in another order, those of one number as they were, and unknown fields between them. */
 function shuffle(fields: readonly Field[], random: Random): Buffer {
   const left = new Map<number, Buffer[]>();
   for (const { tag, bytes } of fields) left.set(tag, [...(left.get(tag) ?? []), bytes]);

@@ -141,7 +141,7 @@ test("the program of the page is for everybody, and models are for callers that 
   });
 });
 
-test("requests are kept with their parts while somebody looks", async () => {
+test("requests are kept with their parts while a page is open", async () => {
   const hooks = { preprocess: (inputs: object) => inputs } as Hooks;
   const { httpUrl, grpcAddress } = await startServer({ stages, hooks });
   const infer = (x: unknown) =>

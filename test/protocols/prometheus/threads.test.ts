@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-/** Ends its thread for -1; for -2 it stands still until its memory says otherwise. */
+/** Ends its thread for -1; for -2 it hangs until its memory says otherwise. */
 const DRIVER = `
 import { defineDriver } from "kserving";
 export default defineDriver({

@@ -197,7 +197,7 @@ describe("GET /", () => {
   });
 });
 
-test("a single user with a password is let in, and nobody else but for health", async () => {
+test("a single user with a password is let in, and no other but for health", async () => {
   const { httpUrl } = await startServer({ stages: [{ driver: "null" }], auth: { username: "ann", password: "pw" } });
   const ask = async (method: string, path: string, user?: string) => {
     const headers = user === undefined ? {} : { authorization: `Basic ${Buffer.from(user).toString("base64")}` };

@@ -365,7 +365,7 @@ describe("a file that cannot be read", () => {
     ["is not there", (folder: string) => join(folder, "none"), "does not exist"],
     ["is a folder", (folder: string) => folder, "is a folder"],
     [
-      "is a pipe that nobody writes to",
+      "is a pipe that no program writes to",
       (folder: string) => {
         execFileSync("mkfifo", [join(folder, "pipe")]);
         return join(folder, "pipe");

@@ -16,7 +16,7 @@ export class ToyRegistry {
   readonly requests: string[] = [];
   readonly blobs = new Map<string, Buffer>();
   readonly tags = new Map<string, string>();
-  /** Basic authentication, directly or for a token, if somebody has to log in. */
+  /** Basic authentication, directly or for a token, if clients have to log in. */
   login: { readonly kind: "Basic" | "Bearer"; readonly user: string } | undefined;
   /** Changes what is sent for a digest. */
   tamper: ((digest: string, body: Buffer) => Buffer) | undefined;

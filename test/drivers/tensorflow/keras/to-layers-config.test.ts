@@ -24,7 +24,7 @@ describe("what Keras and tfjs-layers compute differently is an obstacle:", () =>
     ["pooling that keeps dimensions", "GlobalMaxPooling2D", { keepdims: true }, "has keepdims=true"],
     ["a recurrent layer that remembers", "LSTM", { stateful: true }, "has stateful=true"],
     ["weights merged at run time", "Dense", { lora_rank: 4 }, "has lora_rank=4"],
-    ["an option that nobody knows", "Dense", { novelty: 1 }, 'layer "l" (Dense) has novelty=1'],
+    ["an unknown option", "Dense", { novelty: 1 }, 'layer "l" (Dense) has novelty=1'],
     ["an activation that tfjs-layers lacks", "Dense", { activation: "celu" }, "has the activation celu"],
     ["an activation of its author's own", "Dense", { activation: { class_name: "Mine" } }, "has the activation {"],
     ["the hard sigmoid of Keras 3", "Dense", { activation: "hard_sigmoid" }, "has the activation hard_sigmoid"],
