@@ -23,8 +23,9 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
   });
 
-  it("reports a wrong number of features with LightGBM's text", async () => {
+  it("knows the number of features, and reports a wrong one with LightGBM's text", async () => {
     const model = await loadModel("lightgbm", pathOf("booster.lgb"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",

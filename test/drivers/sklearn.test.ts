@@ -51,8 +51,9 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
   });
 
-  it("reports a wrong number of features with scikit-learn's text", async () => {
+  it("knows the number of features, and reports a wrong one with scikit-learn's text", async () => {
     const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",

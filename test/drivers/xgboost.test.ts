@@ -32,8 +32,9 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
     expectTensors(await predict(model, { features: rows }), answersOf("booster.ubj"), 1e-7);
   });
 
-  it("reports a wrong number of features, which XGBoost would take for missing values", async () => {
+  it("knows the number of features, and reports a wrong one, which XGBoost would take for missing values", async () => {
     const model = await loadModel("xgboost", pathOf("booster.ubj"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",
