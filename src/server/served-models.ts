@@ -133,6 +133,7 @@ export class ServedModels {
   async close(): Promise<void> {
     for (const source of this.#sources) source.stop();
     await this.manager.close();
+    await this.#load?.sharedThreads?.close();
     for (const name of [...this.#overrides.keys()]) this.#forget(name);
   }
 

@@ -48,7 +48,10 @@ interface HostedModel {
   readonly id: number;
   readonly log: Logger;
   readonly loaded: ReturnType<typeof createDeferred<Loaded>>;
+  /** Resolves also when the thread has ended. */
   readonly unloaded: ReturnType<typeof createDeferred<void>>;
+  /** Each model has its own: what waits for a promise of the thread would stay as long as the thread. */
+  readonly lost: ReturnType<typeof createDeferred<LostThread>>;
 }
 
 /** Long calls that the threads have in libuv's pool. */
@@ -63,7 +66,6 @@ export class ModelThreadHost {
   readonly #running = new SharedArrayBuffer(4);
   readonly #models = new Map<number, HostedModel>();
   readonly #lines = new AttachedLines();
-  readonly #lost = createDeferred<{ readonly why: string; readonly culprit: number }>();
   readonly #ended: Promise<void>;
   #watch: HeartbeatWatch | undefined;
   #lastId = 0;
@@ -103,38 +105,42 @@ export class ModelThreadHost {
   /** Loads a model and resolves once it can predict; throws what loading threw. */
   async load(source: Omit<LoadCommand, "id">, log: Logger): Promise<ModelThread> {
     const id = ++this.#lastId;
-    const model: HostedModel = { id, log, loaded: createDeferred(), unloaded: createDeferred() };
+    const [loaded, unloaded, lost] = [createDeferred<Loaded>(), createDeferred<void>(), createDeferred<LostThread>()];
+    const model: HostedModel = { id, log, loaded, unloaded, lost };
     this.#models.set(id, model);
     const { path, options, threads, copies, laneMark } = source;
     this.#say({ load: { id, path, options, threads, copies, laneMark } });
     try {
-      const loaded = await model.loaded.promise;
+      const facts = await loaded.promise;
       // Not before: a large model blocks its thread while it loads, and that is no stall.
       this.#watch ??= this.#startWatch();
-      return this.#toThread(id, loaded);
+      return this.#toThread(model, facts);
     } catch (reason) {
       this.#models.delete(id);
-      void this.end();
+      void this.#leave();
       throw reason;
     }
   }
 
-  #toThread(id: number, loaded: Loaded): ModelThread {
-    const lost = this.#lost.promise.then(({ why, culprit }) => toLostThread(id, why, culprit));
+  /** After its last model a shared thread may wait for another one; any other ends. */
+  async #leave(): Promise<void> {
+    if (this.#models.size > 0) return;
+    if (this.#isOpen && this.#data.onEmpty !== undefined) await this.#data.onEmpty();
+    else await this.end();
+  }
+
+  #toThread({ id, lost, unloaded }: HostedModel, loaded: Loaded): ModelThread {
     return {
       ...loaded,
-      lost,
+      lost: lost.promise,
       ended: this.#ended,
       connect: (onMalformed) => this.#connect(id, onMalformed),
       connectHere: () => toHostPort(this.#connect(id)),
       close: async () => {
-        const { unloaded } = this.#models.get(id) ?? {};
         this.#say({ unload: id });
-        await Promise.race([unloaded?.promise, this.#ended]);
+        await unloaded.promise;
         this.#models.delete(id);
-        if (this.#models.size > 0) return;
-        if (this.#isOpen && this.#data.onEmpty !== undefined) await this.#data.onEmpty();
-        else await this.end();
+        await this.#leave();
       },
     };
   }
@@ -161,9 +167,11 @@ export class ModelThreadHost {
   #lose(why: string): void {
     this.#isOpen = false;
     const only = this.#models.size === 1 ? [...this.#models.keys()][0] : undefined;
-    this.#lost.resolve({ why, culprit: only ?? Atomics.load(new Int32Array(this.#running), 0) });
-    for (const { loaded } of this.#models.values())
+    const culprit = only ?? Atomics.load(new Int32Array(this.#running), 0);
+    for (const { id, loaded, lost } of this.#models.values()) {
+      lost.resolve(toLostThread(id, why, culprit));
       loaded.reject(failedPrecondition(`The model's thread ${why} while it was loading.`));
+    }
   }
 
   /** An uncaught error of a driver ends its thread: the lines to it die, and with them what was asked on them. */
@@ -186,6 +194,7 @@ export class ModelThreadHost {
       this.#isOver = true;
       this.#watch?.stop();
       this.#lose("ended");
+      for (const { unloaded } of this.#models.values()) unloaded.resolve();
     });
   }
 
