@@ -44,8 +44,6 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   readonly #pieces = new PieceWatch();
   #neededBytes = PREFIX_BYTES;
   #hasEnded = false;
-  /** True once a piece could not be taken. */
-  #isRefused = false;
   #failure: { readonly reason: unknown } | undefined;
   #wake: (() => void) | undefined;
   readonly #endSlow: Timed;
@@ -103,26 +101,18 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
 
   #take(piece: Buffer): void {
     PacedConnection.of(this.#stream.session)?.took();
-    if (this.#failure !== undefined || this.#isRefused) return;
+    if (this.#failure !== undefined) return;
     if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
     try {
       for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
     } catch (reason) {
-      this.#refuse(reason);
+      this.fail(reason);
       return;
     }
     this.#limitTime();
     if (this.#arrived.length === 0) return;
     this.#stream.pause();
     this.#wake?.();
-  }
-
-  /** Fails in this turn or, where one turn brings many invalid messages, in a later one; discards later data. */
-  #refuse(reason: unknown): void {
-    this.#isRefused = true;
-    const connection = PacedConnection.of(this.#stream.session);
-    if (connection === undefined) this.fail(reason);
-    else connection.begin(this.#stream, () => this.fail(reason));
   }
 
   /** Adds the bytes that belong to the current message; returns the index of the next one. */
@@ -162,7 +152,6 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   }
 
   #end(): void {
-    if (this.#isRefused) return;
     this.#hasEnded = true;
     if (this.#pending.length > 0)
       this.fail(new ServingError("internal", "The stream ended in the middle of a message"));

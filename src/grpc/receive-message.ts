@@ -20,7 +20,7 @@ export function receiveMessage(
     if (stream.readableLength === 0 && receiveInto(stream, receiver)) stream.resume();
     else stream.on("data", (piece: Buffer) => receiver.take(piece));
     stream.on("end", () => receiver.finish(resolve));
-    source.addEventListener("abort", () => receiver.giveUp(source.reason));
+    source.addEventListener("abort", () => receiver.refuse(source.reason));
   });
 }
 
@@ -47,7 +47,7 @@ class MessageReceiver implements StreamReceiver {
     try {
       this.#reader.commit(bytes);
     } catch (reason) {
-      this.#refuse(reason);
+      this.refuse(reason);
     }
   }
 
@@ -56,7 +56,7 @@ class MessageReceiver implements StreamReceiver {
     try {
       this.#reader.add(piece);
     } catch (reason) {
-      this.#refuse(reason);
+      this.refuse(reason);
     }
   }
 
@@ -64,21 +64,14 @@ class MessageReceiver implements StreamReceiver {
     try {
       resolve(this.#reader.finish());
     } catch (reason) {
-      this.#refuse(reason);
+      this.refuse(reason);
     }
   }
 
   /** Discards the message and later bytes. */
-  giveUp(reason: unknown): void {
+  refuse(reason: unknown): void {
     this.#reader.drop();
     this.#reject(reason);
-  }
-
-  /** Does so in this turn or, where one turn brings many invalid messages, in a later one: an error costs more than the bytes that cause it. */
-  #refuse(reason: unknown): void {
-    this.#reader.drop();
-    if (this.#connection === undefined) this.#reject(reason);
-    else this.#connection.begin(this.#stream, () => this.#reject(reason));
   }
 
   #count(bytes: number): void {

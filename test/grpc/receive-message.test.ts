@@ -1,12 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { receiveMessage } from "../../src/grpc/receive-message.ts";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { MemoryPool } from "../../src/limits/memory-pool.ts";
-import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
 import { openStream } from "./open-stream.ts";
 import { Random } from "./random.ts";
 
@@ -78,21 +76,4 @@ describe("a stream of a call that waited for its turn", () => {
     const received = receiveMessage(stream, readerOf(1000), new CancelSource());
     await expect(received).rejects.toMatchObject({ code: "unimplemented" });
   });
-});
-
-it("messages that come together and cannot be taken are refused in turns", async () => {
-  const streams = await Promise.all(Array.from({ length: 20 }, openStream));
-  const perTurn = [0];
-  for (const { stream } of streams) {
-    receiveMessage(stream, readerOf(1000), new CancelSource()).catch(() => {
-      perTurn[perTurn.length - 1]!++;
-      useUpTheTurn();
-    });
-  }
-  for (const { request } of streams) request.write(PREFIX);
-  while (perTurn.reduce((sum, count) => sum + count, 0) < streams.length) {
-    perTurn.push(0);
-    await nextTurn();
-  }
-  expect(Math.max(...perTurn)).toBeLessThan(4);
 });
