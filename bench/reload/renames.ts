@@ -8,41 +8,44 @@ import { addVersion, withFolder } from "./version-folder.ts";
 const COUNT = 10;
 const WINDOW_MS = 10_000;
 
-/** Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are renamed, all of which are loaded again. */
+/**
+ * Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are
+ * renamed, all of which are loaded again; and that of a server which never looks, in the same time.
+ */
 export function measureRenames(): Promise<void> {
   return withFolder(async (folder) => {
     const models = Array.from({ length: COUNT }, (_, index) => join(folder, `m${index}`));
     for (const model of models) addVersion(model, 1);
-    const server = await startKserving(["--model-repository", folder, "--poll-interval", "1"]);
+    const start = (seconds: number) =>
+      startKserving(["--model-repository", folder, "--poll-interval", String(seconds)]);
+    const [polling, still] = [await start(1), await start(0)];
+    const rename = async (from: string, to: string) => {
+      const loaded = untilLoaded(polling, to);
+      for (const model of models) renameSync(join(model, from), join(model, to));
+      await loaded;
+    };
+    const rows = [[`${COUNT} models, ${WINDOW_MS / 1000} s`, "% of a core", "of a server that never looks"]];
+    const measure = async (name: string, act: () => Promise<void>) =>
+      rows.push([name, ...(await shares([polling, still], act))]);
     try {
-      await share(server, async () => {});
-      const rest = await share(server, async () => {});
-      const rename = (from: string, to: string) =>
-        share(server, async () => {
-          const loaded = untilLoaded(server, to);
-          for (const model of models) renameSync(join(model, from), join(model, to));
-          await loaded;
-        });
-      const renamed = await rename("1", "2");
-      const again = await rename("2", "3");
-      const rows = [[`${COUNT} models, ${WINDOW_MS / 1000} s`, "% of a core"]];
-      rows.push(["polled", rest.toFixed(2)]);
-      rows.push(["each renamed and loaded, by code that runs for the first time", renamed.toFixed(2)]);
-      rows.push(["each renamed and loaded again", again.toFixed(2)]);
+      await shares([polling, still], async () => {});
+      await measure("polled", async () => {});
+      await measure("each renamed and loaded, by code that runs for the first time", () => rename("1", "2"));
+      await measure("each renamed and loaded again", () => rename("2", "3"));
       for (const line of tableLines(rows)) console.log(line);
     } finally {
-      await server.stop();
+      await Promise.all([polling.stop(), still.stop()]);
     }
   });
 }
 
-/** The share of a core that the server takes from now on, in percent. */
-async function share({ pid }: BenchServer, act: () => Promise<void>): Promise<number> {
-  const before = cpuMs(pid);
+/** The share of a core that each server takes from now on, in percent. */
+async function shares(servers: readonly BenchServer[], act: () => Promise<void>): Promise<string[]> {
+  const before = servers.map(({ pid }) => cpuMs(pid));
   const end = new Promise((resolve) => setTimeout(resolve, WINDOW_MS));
   await act();
   await end;
-  return ((cpuMs(pid) - before) / WINDOW_MS) * 100;
+  return servers.map(({ pid }, index) => (((cpuMs(pid) - before[index]!) / WINDOW_MS) * 100).toFixed(2));
 }
 
 function untilLoaded(server: BenchServer, wanted: string): Promise<void> {
