@@ -13,7 +13,8 @@ const LIMIT_MS = 180_000;
 const CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
 function start() {
-  return startServer({ stages: [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }] });
+  const stages = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
+  return startServer({ stages, allowClientShm: true });
 }
 
 /** Runs a Python module in a folder of its own; its output is in the error when it fails. */
@@ -39,6 +40,9 @@ describe.skipIf(missing)("the OpenAPI document", () => {
     const { httpUrl } = await start();
     const bounds = ["--max-examples", "8", "--seed", "1", "--generation-database", "none"];
     const phases = ["--phases", "examples,coverage,fuzzing"];
-    await python("schemathesis.cli", "run", `${httpUrl}/v2/openapi.json`, "--checks", CHECKS, ...bounds, ...phases);
+    // Always 501, which the checks take for a failure of the server.
+    const but = ["--exclude-path-regex", "cudasharedmemory.*/register$"];
+    const options = ["--checks", CHECKS, ...bounds, ...phases, ...but];
+    await python("schemathesis.cli", "run", `${httpUrl}/v2/openapi.json`, ...options);
   });
 });
