@@ -47,7 +47,7 @@ export function codecComparisons(): Comparison[] {
 function rawMessage(): Comparison {
   const bytes = Buffer.from(DATA.buffer);
   const message = encode({ inputs: [INPUT], raw_input_contents: [bytes] });
-  const [framed] = frameBytes(message) as [Buffer];
+  const framed = Buffer.concat(frameBytes(message));
   const pieces = Array.from({ length: Math.ceil(framed.length / PIECE_BYTES) }, (_, index) =>
     framed.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES),
   );
