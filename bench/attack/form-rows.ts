@@ -1,3 +1,4 @@
+import { MAX_INPUTS } from "../../src/limits/decode-budget.ts";
 import { type AttackRow, tally } from "./attack-row.ts";
 import { post } from "./http-attack.ts";
 import { repeated } from "./protobuf.ts";
@@ -14,7 +15,7 @@ const FORMS: Readonly<Record<string, () => Buffer>> = {
   booleans: () => part('name="bool_x"', list("true,")),
   bytes: () => part('name="byte_x"', list("1,")),
   strings: () => part('name="strings_x"', list("a,")),
-  "string-fields": () => repeated(part('name="strings_x"', Buffer.from("a")), 4000),
+  "string-fields": () => repeated(part('name="strings_x"', Buffer.from("a")), MAX_INPUTS - 1),
   "equal-fields": () => repeated(part('name="float_x"', Buffer.from("1")), 50_000),
   "many-fields": () => parts((index) => part(`name="float_x${index}"`, list("7,", 700))),
   files: () => parts((index) => part(`name="uint8_x${index}"; filename="f"`, Buffer.alloc(700))),
@@ -33,7 +34,7 @@ const PAIRS: Readonly<Record<string, () => Buffer>> = {
   escapes: () => Buffer.concat([Buffer.from("int64_x="), list("%37%2C")]),
   "equal-fields": () => repeated("float_x=1&", BYTES / 10),
   "many-fields": () =>
-    Buffer.from(Array.from({ length: 4000 }, (_, index) => `float_x${index}=${"7,".repeat(350)}`).join("&")),
+    Buffer.from(Array.from({ length: MAX_INPUTS - 1 }, (_, index) => `float_x${index}=${"7,".repeat(350)}`).join("&")),
   separators: () => repeated("&", BYTES),
   large: () => Buffer.concat([Buffer.from("string_x="), repeated("%61", 13_000_000)]),
 };
@@ -65,7 +66,7 @@ function part(header: string, value: Buffer): Buffer {
 }
 
 function parts(make: (index: number) => Buffer): Buffer {
-  return Buffer.concat(Array.from({ length: 4000 }, (_, index) => make(index)));
+  return Buffer.concat(Array.from({ length: MAX_INPUTS - 1 }, (_, index) => make(index)));
 }
 
 function closed(form: Buffer): Buffer {

@@ -4,7 +4,7 @@ import { invalidArgument, type ServingError } from "../errors.ts";
  * Maximum number of inputs of a request, and of requested outputs: far above the needs of models, far below a number
  * that would keep the server busy.
  */
-export const MAX_INPUTS = 4096;
+export const MAX_INPUTS = 2048;
 
 /** Memory of an element of a `bytes` tensor in addition to its bytes, packed or not. */
 export const ELEMENT_BYTES = 64;

@@ -14,11 +14,11 @@ test("bytes are spent until none are left, and then named with what needs them",
   );
 });
 
-test("4096 inputs are taken, however they are counted, and no more", () => {
+test("2048 inputs are taken, however they are counted, and no more", () => {
   const budget = new DecodeBudget(0);
-  budget.countInputs(4095);
+  budget.countInputs(2047);
   budget.countInputs(1);
   expect(() => budget.countInputs(1)).toThrow(
-    expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("more than 4096 inputs") }),
+    expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("more than 2048 inputs") }),
   );
 });

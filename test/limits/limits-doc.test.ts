@@ -84,7 +84,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "grpc/messages",
     "may have 64 KB and no more",
   ],
-  ["inputs of a request", String(MAX_INPUTS), "limits/decode-budget", "4096 inputs are taken"],
+  ["inputs of a request", String(MAX_INPUTS), "limits/decode-budget", "2048 inputs are taken"],
   [
     "dimensions of a tensor, levels of its lists",
     String(MAX_RANK),

@@ -21,13 +21,13 @@ function errorOf(text: string): string {
 }
 
 describe("parseKibernetikaJson", () => {
-  test("takes 4096 inputs and no more", () => {
+  test("takes 2048 inputs and no more", () => {
     const body = (count: number) => {
       const names = Array.from({ length: count }, (_, index) => `"x${index}":{"dtype":1,"data":1}`);
       return `{"inputs":{${names.join()}}}`;
     };
-    expect(Object.keys(parse(body(4096)).inputs)).toHaveLength(4096);
-    expect(() => parse(body(4097))).toThrow("The request has more than 4096 inputs");
+    expect(Object.keys(parse(body(2048)).inputs)).toHaveLength(2048);
+    expect(() => parse(body(2049))).toThrow("The request has more than 2048 inputs");
   });
 
   test.each([

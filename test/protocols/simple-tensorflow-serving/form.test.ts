@@ -225,7 +225,7 @@ describe("a form is refused", () => {
     expect(await send("multipart/form-data", "--x--")).toEqual(invalid);
     const part = '--x\r\nContent-Disposition: form-data; name="images"; filename="f"\r\n\r\na\r\n';
     const [status, text] = await send("multipart/form-data; boundary=x", `${part.repeat(4100)}--x--\r\n`);
-    expect([status, text]).toEqual([400, expect.stringContaining("The form has more than 4096 fields and files")]);
+    expect([status, text]).toEqual([400, expect.stringContaining("The form has more than 2048 fields and files")]);
   });
 
   it("for a model with several inputs, of which none is called images", async () => {

@@ -90,10 +90,10 @@ describe("readInputs", () => {
   test.each([
     ["column", (fields: string) => `{"inputs": {${fields}}}`],
     ["row", (fields: string) => `{"instances": [{${fields}}]}`],
-  ])("takes 4096 inputs in a %s and no more, where no signature says which", (_, body) => {
+  ])("takes 2048 inputs in a %s and no more, where no signature says which", (_, body) => {
     const fields = (count: number) => Array.from({ length: count }, (_, index) => `"x${index}": 1`).join();
-    expect(Object.keys(read(body(fields(4096))).inputs)).toHaveLength(4096);
-    expect(errorOf(body(fields(4097)))).toMatch(/^The request has more than 4096 inputs/);
+    expect(Object.keys(read(body(fields(2048))).inputs)).toHaveLength(2048);
+    expect(errorOf(body(fields(2049)))).toMatch(/^The request has more than 2048 inputs/);
   });
 
   test.each([
