@@ -33,20 +33,34 @@ def train_data():
     return features, (features[:, 0] > features[:, 1]).astype(int)
 
 
+def tables(features, labels):
+    """A data frame of two kinds of columns, and another of two rows: [1, "no"] and [2, "yes"]."""
+    import pandas
+
+    table = pandas.DataFrame({"size": features[:, 0].astype(np.float64), "kind": np.array(["no", "yes"])[labels]})
+    return table, pandas.DataFrame({"size": [1.0, 2.0], "kind": ["no", "yes"]})
+
+
 def sklearn_models(folder, features, labels):
     import joblib
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LinearRegression, LogisticRegression
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     classifier = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, np.array(["no", "yes"])[labels])
     joblib.dump(classifier, os.path.join(folder, "classifier.joblib"))
     scaler = StandardScaler().fit(features)
     pickle_to(folder, "scaler.pkl", scaler)
+    table, few = tables(features, labels)
+    encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
+    columns = make_pipeline(encoder, LinearRegression()).fit(table, features[:, 1])
+    joblib.dump(columns, os.path.join(folder, "columns.joblib"))
     names = ("predict", "predict_proba", "predict_log_proba")
     return {
         "classifier.joblib": {name: plain(getattr(classifier, name)(ROWS)) for name in names},
         "scaler.pkl": {"transform": plain(scaler.transform(ROWS))},
+        "columns.joblib": {"predict": plain(columns.predict(few))},
     }
 
 
@@ -57,10 +71,13 @@ def xgboost_models(folder, features, labels):
     booster.save_model(os.path.join(folder, "booster.ubj"))
     booster.save_model(os.path.join(folder, "booster.json"))
     answer = {"result": plain(booster.predict(xgboost.DMatrix(ROWS)))}
+    booster.feature_names = ["a", "b", "c"]
+    booster.save_model(os.path.join(folder, "named.ubj"))
+    booster.feature_names = None
     pickle_to(folder, "booster.pkl", booster)
     classifier = xgboost.XGBClassifier(max_depth=2, n_estimators=5, n_jobs=1).fit(features, labels)
     pickle_to(folder, "xgboost.pkl", classifier)
-    return {"booster.ubj": answer, "booster.json": answer, "booster.pkl": answer, "xgboost.pkl": answers_of(classifier)}
+    return {"booster.ubj": answer, "booster.json": answer, "booster.pkl": answer, "named.ubj": answer, "xgboost.pkl": answers_of(classifier)}
 
 
 def lightgbm_models(folder, features, labels):
@@ -68,9 +85,12 @@ def lightgbm_models(folder, features, labels):
 
     booster = lightgbm.train({"objective": "binary", "verbose": -1, "min_data_in_leaf": 2, "num_threads": 1}, lightgbm.Dataset(features, labels), 5)
     booster.save_model(os.path.join(folder, "booster.lgb"))
+    named = lightgbm.train({"objective": "binary", "verbose": -1, "min_data_in_leaf": 2, "num_threads": 1}, lightgbm.Dataset(features, labels, feature_name=["a", "b", "c"]), 5)
+    named.save_model(os.path.join(folder, "named.lgb"))
+    without = named.predict(np.where([False, True, False], np.nan, ROWS))
     classifier = lightgbm.LGBMClassifier(n_estimators=5, min_child_samples=2, n_jobs=1, verbose=-1).fit(features, labels)
     pickle_to(folder, "lightgbm.pkl", classifier)
-    return {"booster.lgb": {"result": plain(booster.predict(ROWS))}, "lightgbm.pkl": answers_of(classifier)}
+    return {"booster.lgb": {"result": plain(booster.predict(ROWS))}, "named.lgb": {"result": plain(named.predict(ROWS))}, "named.lgb without b": {"result": plain(without)}, "lightgbm.pkl": answers_of(classifier)}
 
 
 def catboost_models(folder, features, labels):
@@ -89,19 +109,18 @@ def catboost_models(folder, features, labels):
 def statsmodels_models(folder, features, labels):
     import statsmodels.api as sm
     import statsmodels.formula.api as smf
-    import pandas
 
     rows = features.astype(np.float64)
     regression = sm.OLS(rows[:, 0] * 2 + labels, rows).fit()
     regression.save(os.path.join(folder, "ols.pickle"))
-    table = pandas.DataFrame({"size": rows[:, 0], "kind": np.array(["no", "yes"])[labels], "y": rows[:, 1]})
-    formula = smf.ols("y ~ np.log(size + 1) + C(kind)", table).fit()
+    table, few = tables(features, labels)
+    formula = smf.ols("y ~ np.log(size + 1) + C(kind)", table.assign(y=rows[:, 1])).fit()
     formula.save(os.path.join(folder, "formula.pickle"))
     series = sm.tsa.ARIMA(np.sin(np.arange(60) / 3), order=(2, 0, 0)).fit()
     series.save(os.path.join(folder, "arima.pickle"))
     return {
         "ols.pickle": {"predict": plain(regression.predict(ROWS))},
-        "formula.pickle": {"predict": plain(formula.predict(pandas.DataFrame({"size": [1.0, 2.0], "kind": ["no", "yes"]})))},
+        "formula.pickle": {"predict": plain(formula.predict(few))},
         "arima.pickle": {"forecast": plain(series.forecast(3))},
     }
 

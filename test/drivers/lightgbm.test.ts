@@ -5,10 +5,10 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { expectTensors } from "./expect-tensors.ts";
-import { makeEstimators } from "./python/estimators.ts";
+import { columnsOf, makeEstimators } from "./python/estimators.ts";
 import { loadModel, predict } from "./python/load-model.ts";
 
-const python = findPython("The lightgbm driver", ["lightgbm", "sklearn"]);
+const python = findPython("The lightgbm driver", ["lightgbm", "sklearn", "pandas"]);
 const estimators = python === undefined ? undefined : makeEstimators(python);
 const options = { python: python ?? "" };
 
@@ -21,6 +21,14 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
   ])("answers for %s what LightGBM answers", async (file, more) => {
     const model = await loadModel("lightgbm", pathOf(file), { options: { ...options, ...more } });
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+  });
+
+  it("takes inputs by the names of the features, of which those that are not there have no values", async () => {
+    const model = await loadModel("lightgbm", pathOf("named.lgb"), { options });
+    const { a, b, c } = columnsOf(rows);
+    expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.lgb"), 1e-7);
+    expectTensors(await predict(model, { c: c!, a: a! }), answersOf("named.lgb without b"), 1e-7);
+    await expect(predict(model, { a: a!, d: b! })).rejects.toThrow('The model has no input "d". It has a, b, c.');
   });
 
   it("knows the number of features, and reports a wrong one with LightGBM's text", async () => {

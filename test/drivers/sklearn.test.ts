@@ -8,7 +8,7 @@ import { expectTensors } from "./expect-tensors.ts";
 import { makeEstimators } from "./python/estimators.ts";
 import { loadModel, predict } from "./python/load-model.ts";
 
-const python = findPython("The sklearn driver", ["sklearn"]);
+const python = findPython("The sklearn driver", ["sklearn", "pandas"]);
 const estimators = python === undefined ? undefined : makeEstimators(python);
 const options = { python: python ?? "", allow_pickle: "true" };
 
@@ -49,6 +49,22 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     );
     writeFileSync(broken, "no pickle");
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
+  });
+
+  it("takes inputs by the names of the features, as the columns of a table", async () => {
+    const model = await loadModel("sklearn", pathOf("columns.joblib"), { options });
+    const kind = createTensor("bytes", [2, 1], [Buffer.from("no"), Buffer.from("yes")]);
+    const size = createTensor("float32", [2], Float32Array.of(1, 2));
+    expectTensors(await predict(model, { kind, size }), answersOf("columns.joblib"), 1e-6);
+    const short = createTensor("float32", [1], Float32Array.of(1));
+    await expect(predict(model, { kind, size: short })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The inputs have different numbers of rows: 1, 2.",
+    });
+    await expect(predict(model, { kind, other: size })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("size"),
+    });
   });
 
   it("knows the number of features, and reports a wrong one with scikit-learn's text", async () => {

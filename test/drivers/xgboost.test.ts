@@ -5,10 +5,10 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { expectTensors } from "./expect-tensors.ts";
-import { makeEstimators } from "./python/estimators.ts";
+import { columnsOf, makeEstimators } from "./python/estimators.ts";
 import { loadModel, predict } from "./python/load-model.ts";
 
-const python = findPython("The xgboost driver", ["xgboost", "sklearn"]);
+const python = findPython("The xgboost driver", ["xgboost", "sklearn", "pandas"]);
 const estimators = python === undefined ? undefined : makeEstimators(python);
 const options = { python: python ?? "" };
 
@@ -30,6 +30,13 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
     vi.stubEnv("KSERVING_RUNTIMES_DIR", tempFolder({ "pytorch/1.0/runtime.json": manifest }));
     const model = await loadModel("xgboost", pathOf("booster.ubj")).finally(() => vi.unstubAllEnvs());
     expectTensors(await predict(model, { features: rows }), answersOf("booster.ubj"), 1e-7);
+  });
+
+  it("takes inputs by the names of the features, all of them", async () => {
+    const model = await loadModel("xgboost", pathOf("named.ubj"), { options });
+    const { a, b, c } = columnsOf(rows);
+    expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.ubj"), 1e-7);
+    await expect(predict(model, { c: c!, a: a! })).rejects.toThrow('Input "b" is missing. The model takes a, b, c.');
   });
 
   it("knows the number of features, and reports a wrong one, which XGBoost would take for missing values", async () => {

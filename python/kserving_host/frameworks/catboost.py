@@ -6,7 +6,7 @@ import catboost
 import numpy as np
 
 from ..errors import invalid, one_line, refused
-from .estimators import EstimatorFramework, plain, to_rows
+from .estimators import EstimatorFramework, plain
 from .pickles import is_pickle, load_pickle
 
 # Where in CatBoost's own source an error was raised.
@@ -22,7 +22,7 @@ class Framework(EstimatorFramework):
         self.use(load_pickle(path, self.request.options) if is_pickle(path) else _load_native(path))
 
     def predict(self, inputs, wanted):
-        rows = to_rows(inputs)
+        rows = self.rows(inputs)
         count = len(self.model.feature_names_)
         # CatBoost passes over columns that the model does not know.
         if rows.ndim != 2 or rows.shape[1] != count:

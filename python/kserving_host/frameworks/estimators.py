@@ -5,6 +5,7 @@ import numpy as np
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
+from .tables import is_table, to_table
 
 
 # Of features, that are told.
@@ -18,11 +19,25 @@ class EstimatorFramework(BaseFramework):
     number_type = "float64"
     # By output, in the order of the answer.
     methods = {name: name for name in ("predict", "predict_proba", "predict_log_proba", "transform")}
+    # True where the library itself says which columns of a table are missing, or not known.
+    checks_columns = False
+    # True where a column that is missing has missing values.
+    fills_columns = False
 
     def predict(self, inputs, wanted):
-        rows = to_rows(inputs)
+        rows = self.rows(inputs)
         names = [name for name in self._methods if wanted is None or name in wanted]
         return {name: plain(getattr(self.model, self.methods[name])(rows)) for name in names}
+
+    def rows(self, inputs):
+        """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features."""
+        count, names = self.features()
+        if not is_table(inputs, count, names):
+            return to_rows(inputs)
+        if names is not None and not self.checks_columns:
+            self.check_names(inputs, [] if self.fills_columns else names, names)
+        columns = {name: to_rows({name: array}).reshape(-1) for name, array in inputs.items()}
+        return to_table(columns, names, self.fills_columns)
 
     def use(self, estimator):
         """Takes over an estimator that was loaded."""

@@ -3,12 +3,13 @@
 import lightgbm
 
 from ..errors import one_line, refused
-from .estimators import EstimatorFramework, plain, to_rows
+from .estimators import EstimatorFramework, plain
 from .pickles import is_pickle, load_pickle
 
 
 class Framework(EstimatorFramework):
     methods = {"result": "predict", "predict_proba": "predict_proba"}
+    fills_columns = True
 
     def load(self):
         path = self.request.path
@@ -21,7 +22,7 @@ class Framework(EstimatorFramework):
     def predict(self, inputs, wanted):
         if not self._is_booster:
             return super().predict(inputs, wanted)
-        return {"result": plain(self.model.predict(to_rows(inputs), num_threads=self.request.threads))}
+        return {"result": plain(self.model.predict(self.rows(inputs), num_threads=self.request.threads))}
 
     def features(self):
         return (self.model.num_feature(), self.model.feature_name()) if self._is_booster else super().features()

@@ -3,7 +3,7 @@
 import xgboost
 
 from ..errors import invalid, one_line, refused
-from .estimators import EstimatorFramework, to_rows
+from .estimators import EstimatorFramework
 from .pickles import is_pickle, load_pickle
 
 
@@ -23,7 +23,7 @@ class Framework(EstimatorFramework):
     def predict(self, inputs, wanted):
         if not self._is_booster:
             return super().predict(inputs, wanted)
-        rows = to_rows(inputs)
+        rows = self.rows(inputs)
         # XGBoost takes features that are not there for missing values, without a word.
         if rows.ndim != 2 or rows.shape[1] != self.model.num_features():
             raise invalid(f"The model takes rows of {self.model.num_features()} features; the input's shape is {list(rows.shape)}.")

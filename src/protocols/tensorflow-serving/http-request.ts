@@ -10,6 +10,7 @@ import type { ServableDescription } from "../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { readDataFrame } from "./data-frame.ts";
 import { withEncodedImages } from "./encoded-images.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, tensorflowRules } from "./json-tensor-rules.ts";
@@ -98,6 +99,8 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
       `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,
     );
   }
+  const rows = specs === undefined ? readDataFrame(root, budget) : undefined;
+  if (rows !== undefined) return { format: "row", inputs: readInstances(rows, { specs }, budget) };
   if (inputs !== undefined) {
     const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
     return { format: "column", inputs: readColumns(inputs, toKnownInputs(columnSpecs, known), budget) };

@@ -53,7 +53,8 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   return createTensors([[name, tensor]]);
 }
 
-function isNamedInstance(value: JsonValue | undefined): value is JsonObject {
+/** Checks that an instance is an object with a value for each input. */
+export function isNamedInstance(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && !isBase64Object(value);
 }
 

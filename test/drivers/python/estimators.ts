@@ -45,3 +45,12 @@ export function makeEstimators(python: string, ...libraries: readonly string[]):
       ),
   };
 }
+
+/** The three columns of rows as inputs of their own, `a`, `b` and `c`. */
+export function columnsOf({ shape, data }: Tensor<"float32">): Readonly<Record<string, Tensor<"float32">>> {
+  const count = shape[0] as number;
+  const column = (index: number) => Float32Array.from({ length: count }, (_, row) => data[row * 3 + index] as number);
+  return Object.fromEntries(
+    ["a", "b", "c"].map((name, index) => [name, createTensor("float32", [count], column(index))]),
+  );
+}

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
 import { findSignature, parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
 import type { TensorSpec } from "../../../src/signature/signature.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
@@ -122,6 +123,39 @@ describe("readInputs", () => {
     expect(read('{"inputs": [[1, 2.5]]}', [X])).toEqual(column([1, 2], [1, 2.5]));
     expect(read('{"inputs": 7}', [X])).toEqual(column([], [7]));
     expect(read('{"inputs": {"x": [7]}}', [X])).toEqual(column([1], [7]));
+  });
+
+  const A = [1.5, 2.5];
+  const B = [Buffer.from("x"), Buffer.from("y")];
+  test.each([
+    ["objects as inputs", '{"inputs": [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]}', [2]],
+    ["columns of one row each", '{"inputs": [{"a": [1.5], "b": ["x"]}, {"a": [2.5], "b": ["y"]}]}', [2, 1]],
+    ["a list of rows", '{"instances": [[{"a": 1.5, "b": "x"}], [{"a": 2.5, "b": "y"}]]}', [2]],
+    ["columns by the rows' keys", '{"inputs": [{"a": {"0": 1.5, "1": 2.5}, "b": {"0": "x", "1": "y"}}]}', [2]],
+  ])("reads a data frame of KServe's clients, %s, where no inputs are declared", (_, text, shape) => {
+    const inputs = { a: { dtype: "float32", shape, data: A }, b: { dtype: "bytes", shape, data: B } };
+    expect(read(text)).toEqual({ format: "row", inputs });
+    expect(errorOf(text, [X, spec("y", "float32")])).not.toBe("no error");
+  });
+
+  test("fills a data frame's rows with NaN where they lack a column, within the limit of a message", () => {
+    const { a, b } = read('{"inputs": [[{"a": 1}, {"b": 2}]]}').inputs;
+    expect([a?.data, b?.data]).toEqual([
+      [1, Number.NaN],
+      [Number.NaN, 2],
+    ]);
+    expect(errorOf('{"inputs": [[{"a": "x"}, {"b": 2}]]}')).toMatch(/not of expected type: string/);
+    const rows = Array.from({ length: 3000 }, (_, index) => `{"x${index}": 1}`).join();
+    const budget = new DecodeBudget(64_000_000);
+    expect(() => readInputs(parsePredictBody(Buffer.from(`{"inputs": [[${rows}]]}`), budget))).toThrow(
+      /^the data frame with all columns in each row takes 576000000 bytes in memory/,
+    );
+  });
+
+  test("refuses what is a data frame only in part", () => {
+    expect(errorOf('{"inputs": [{"a": 1}, 5]}')).toBe("Expecting object but got list at item 1 of input list");
+    expect(errorOf('{"inputs": [{"a": {}}]}')).not.toBe("no error");
+    expect(errorOf('{"instances": [[]]}')).toBe("no error");
   });
 
   test("takes an encoded string for the value of the only input", () => {

@@ -1,0 +1,82 @@
+import {
+  CONTAINER_BYTES,
+  isJsonList,
+  type JsonList,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+  NumberStore,
+  VALUE_BYTES,
+} from "../../codecs/json/json-value.ts";
+import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { isNamedInstance } from "./http-rows.ts";
+
+/**
+ * The rows of a data frame as KServe's clients write it, in forms that TensorFlow Serving does not have: objects as
+ * `inputs`; an instance that is a list of objects, each a row; an object of objects, which has by column the values of
+ * its rows. A value that a row lacks is NaN. Undefined where the request has none of these.
+ */
+export function readDataFrame({ instances, inputs }: JsonObject, budget: DecodeBudget): JsonList | undefined {
+  const frames = inputs ?? instances;
+  if (frames === undefined || !isJsonList(frames)) return undefined;
+  const [first = null] = frames;
+  const isFrame = isListOfRows(first) || isTable(first) || (inputs !== undefined && isNamedInstance(first));
+  if (!isFrame) return undefined;
+  const rows = frames.flatMap((frame) => rowsOf(frame, budget));
+  return rows.length === 0 ? undefined : completeRows(rows, budget);
+}
+
+function rowsOf(frame: JsonValue, budget: DecodeBudget): JsonList {
+  if (isListOfRows(frame)) return frame;
+  return isTable(frame) ? toRows(frame, budget) : [frame];
+}
+
+function isListOfRows(frame: JsonValue): frame is readonly JsonObject[] {
+  return isJsonList(frame) && areRecords(frame);
+}
+
+function isTable(frame: JsonValue): frame is Table {
+  return isNamedInstance(frame) && areRecords(Object.values(frame));
+}
+
+/** Columns by their names, each with values by the rows' keys. */
+type Table = Readonly<Record<string, JsonObject>>;
+
+function areRecords(values: JsonList): values is readonly JsonObject[] {
+  return values.length > 0 && values.every(isNamedInstance);
+}
+
+function toRows(table: Table, budget: DecodeBudget): readonly JsonObject[] {
+  const rows = new Map<string, Record<string, JsonValue>>();
+  for (const [name, column] of Object.entries(table))
+    for (const [key, value] of Object.entries(column)) rowAt(rows, key)[name] = value;
+  budget.spend(rows.size * CONTAINER_BYTES, () => "the rows of the data frame");
+  return [...rows.values()];
+}
+
+function rowAt(rows: Map<string, Record<string, JsonValue>>, key: string): Record<string, JsonValue> {
+  const row = rows.get(key) ?? Object.create(null);
+  rows.set(key, row);
+  return row;
+}
+
+function completeRows(rows: JsonList, budget: DecodeBudget): JsonList {
+  const records = rows.filter(isNamedInstance);
+  const names = [...new Set(records.flatMap((row) => Object.keys(row)))];
+  if (records.every((row) => Object.keys(row).length === names.length)) return rows;
+  budget.spend(rows.length * names.length * VALUE_BYTES, () => "the data frame with all columns in each row");
+  const missing = notANumber(budget);
+  return rows.map((row) => (isNamedInstance(row) ? complete(row, names, missing) : row));
+}
+
+function complete(row: JsonObject, names: readonly string[], missing: JsonValue): JsonObject {
+  const all: Record<string, JsonValue> = Object.create(null);
+  for (const name of names) all[name] = row[name] ?? missing;
+  return all;
+}
+
+function notANumber(budget: DecodeBudget): JsonNumbers {
+  const store = new NumberStore(1, budget);
+  store.push(Number.NaN, false);
+  return new JsonNumbers(store, 0, []);
+}
