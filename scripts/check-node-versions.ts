@@ -1,4 +1,7 @@
-/** Serves one hook file under every supported Node line, in folders with and without `"type": "module"`. */
+/**
+ * Serves one hook file under every supported Node line, in folders with and without `"type": "module"`, and looks for the
+ * members of Node that it does not document.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +12,7 @@ import { runCommand } from "./run-command.ts";
 
 const VERSIONS = [20, 22, 24];
 const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));
+const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
 
 const FILES: Readonly<Record<string, string>> = {
   "hooks.ts": `import { defineHooks } from "kserving";
@@ -50,6 +54,8 @@ try {
       assert.deepEqual(answer, { outputs: { x: [2, 4, 6], facts: [1, 3, 4], name: "installed" } });
       console.log(`Node ${exact[0]}, type ${type}: ok`);
     }
+    runCommand(exact[1] as string, [vitest, "run", "test/net/node-members.test.ts"]);
+    console.log(`Node ${exact[0]}, members of its own: ok`);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -13,7 +13,7 @@ import { MemoryPool } from "../limits/memory-pool.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
-import { hasReceivePlace } from "../net/receive-into.ts";
+import { hasReceivePlace } from "../net/node-members.ts";
 import { listenShared, type SharedPort } from "../net/shared-port.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { RecentRequests } from "../observability/live/recent-requests.ts";

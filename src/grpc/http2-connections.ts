@@ -1,7 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { openInTurns } from "../limits/open-in-turns.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { openInTurns } from "../net/open-in-turns.ts";
 import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";

@@ -1,11 +1,6 @@
 import type { Http2Session, Http2Stream } from "node:http2";
 import { TurnUse, turns } from "../limits/turns.ts";
-
-/** A socket's handle in Node: stops and starts reading below the HTTP/2 session that owns the socket. */
-interface ReadHandle {
-  readStop(): void;
-  readStart(): void;
-}
+import { type ReadSwitch, readSwitchOf } from "../net/node-members.ts";
 
 /** Bytes of the largest frame, with its head. */
 const MAX_FRAME_BYTES = 16_384 + 9;
@@ -28,7 +23,7 @@ let areStopped = false;
  */
 export class PacedConnection {
   readonly #session: Http2Session;
-  readonly #handle: ReadHandle | undefined;
+  readonly #reading: ReadSwitch | undefined;
   readonly #use = new TurnUse();
   readonly #waiting: WaitingCall[] = [];
   /** Pieces of data and calls that it was notified of. */
@@ -39,8 +34,7 @@ export class PacedConnection {
 
   private constructor(session: Http2Session) {
     this.#session = session;
-    const { _handle: handle } = session.socket as { readonly _handle?: Partial<ReadHandle> };
-    if (typeof handle?.readStop === "function") this.#handle = handle as ReadHandle;
+    this.#reading = readSwitchOf(session.socket);
     open.add(this);
     session.once("close", () => open.delete(this));
   }
@@ -90,13 +84,13 @@ export class PacedConnection {
     if (this.#isStopped) return false;
     this.#isStopped = true;
     this.#waiting.splice(0);
-    this.#handle?.readStop();
+    this.#reading?.readStop();
     return true;
   }
 
   #pause(): void {
     this.#isPaused = true;
-    this.#handle?.readStop();
+    this.#reading?.readStop();
     turns.wait(this.#use, () => this.#goOn());
   }
 
@@ -115,12 +109,12 @@ export class PacedConnection {
   }
 
   #read(): void {
-    if (!this.#session.destroyed && !this.#isPaused && !this.#isStopped) this.#handle?.readStart();
+    if (!this.#session.destroyed && !this.#isPaused && !this.#isStopped) this.#reading?.readStart();
   }
 
   /** Stops reading all connections for the rest of this turn. */
   static stopAll(): void {
-    for (const connection of open) connection.#handle?.readStop();
+    for (const connection of open) connection.#reading?.readStop();
   }
 
   /** Reads all connections again, except those that wait for their own turn; first those that should take least. */

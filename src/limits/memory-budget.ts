@@ -86,7 +86,6 @@ export class MemoryShare {
   /**
    * True where only the transport uses the tensors of the request and of its answer once there is an answer; set by the
    * code that ran the request. Otherwise hooks of this thread may have kept them.
-   * by the code that ran the request. Hooks of this thread may have kept them.
    */
   isWireOnly = false;
   readonly #budget: MemoryBudget;

@@ -11,7 +11,6 @@ export interface ListenFlags {
 /**
  * The error for an address (`host:port`) at which nothing can listen, with the remedy; with `flags`, the remedy names
  * the flag. Code `unavailable`.
- * flag. Code `unavailable`.
  */
 export function cannotListen(address: string, cause: Error, flags?: ListenFlags): ServingError {
   return new ServingError("unavailable", `Cannot listen on ${address}: ${whyNot(reasonText(cause), flags)}.`, {

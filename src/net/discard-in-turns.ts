@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { TurnUse, turns } from "../limits/turns.ts";
-import { receiveInto } from "./receive-into.ts";
+import { receiveInto } from "./node-members.ts";
 
 /** Buffer for discarded bytes; all sockets share it. */
 const WASTE = Buffer.allocUnsafeSlow(64 * 1024);

@@ -1,10 +1,10 @@
 import { createServer, type Socket } from "node:net";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
-import { openInTurns } from "../limits/open-in-turns.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
 import { type ListenPlace, listen } from "./listen.ts";
+import { openInTurns } from "./open-in-turns.ts";
 
 /** Handlers of a port's connections, by their protocol. */
 export interface SharedPortUsers {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { TurnUse, turns } from "../limits/turns.ts";
-import { receiveInto } from "../net/receive-into.ts";
+import { isPausedByHttp, receiveInto } from "../net/node-members.ts";
 
 /**
  * Bytes for the parser at once: the minimum, the first size where there is time, and the maximum. The smallest request
@@ -17,16 +17,13 @@ const SLOW_MS = 1;
 /** Buffer for the sockets of one thread, used for one read at a time. */
 const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** A socket in node:http, which pauses it while its client does not read answers, and then the parser must get no data. */
-type ParsedSocket = Socket & { readonly _paused?: boolean };
-
 /**
  * Feeds Node's HTTP parser from a socket. The parser would create all requests and body pieces of one read at once,
  * which can be thousands of tiny ones. Received data is parsed in short slices; the rest waits in the socket while
  * other connections have their turns, and while this one has enough requests.
  */
 export class PacedReader {
-  readonly #socket: ParsedSocket;
+  readonly #socket: Socket;
   readonly #parse: (bytes: Uint8Array) => void;
   readonly #hasEnough: () => boolean;
   readonly #use = new TurnUse();
@@ -141,7 +138,8 @@ export class PacedReader {
     turns.wait(this.#use, () => {
       this.#waitsFor = undefined;
       this.#isItsTurn = true;
-      if (this.#socket._paused !== true) this.#socket.resume();
+      // Else the parser would get data while the client does not read its answers.
+      if (!isPausedByHttp(this.#socket)) this.#socket.resume();
     });
   }
 }

@@ -3,9 +3,9 @@ import { createServer, type Server, type TLSSocket, type TlsOptions } from "node
 import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
-import { openInTurns } from "../limits/open-in-turns.ts";
 import { destroyAfter } from "../net/destroy-after.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
+import { openInTurns } from "../net/open-in-turns.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { listenUnix } from "../net/unix-socket.ts";
 import { beginHandshakes } from "./begin-handshakes.ts";

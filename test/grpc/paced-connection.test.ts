@@ -3,15 +3,18 @@ import type { Http2Session } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { PacedConnection } from "../../src/grpc/paced-connection.ts";
-import { openStream } from "./open-stream.ts";
 
 /** A session whose socket tells how often it was stopped and started. */
 function watchedSession() {
   const calls: string[] = [];
   const handle = { readStop: () => calls.push("stop"), readStart: () => calls.push("start") };
-  const session = Object.assign(new EventEmitter(), { destroyed: false, socket: { _handle: handle } });
+  return { session: sessionOn({ _handle: handle }), calls };
+}
+
+function sessionOn(socket: object): Http2Session {
+  const session = Object.assign(new EventEmitter(), { destroyed: false, socket });
   onTestFinished(() => void session.emit("close"));
-  return { session: session as unknown as Http2Session, calls };
+  return session as unknown as Http2Session;
 }
 
 function work(ms: number): void {
@@ -71,8 +74,12 @@ it("is one for all streams of a session, and none for a session that is over", (
   expect(PacedConnection.of({ destroyed: true } as Http2Session)).toBeUndefined();
 });
 
-it("finds in the Node.js that runs how the socket of a session stops and starts", async () => {
-  const { stream } = await openStream();
-  const socket = stream.session?.socket as unknown as { readonly _handle: Record<string, unknown> };
-  expect([typeof socket._handle.readStop, typeof socket._handle.readStart]).toEqual(["function", "function"]);
+it("starts calls in turns also where Node cannot stop the reading of its socket", async () => {
+  const connection = PacedConnection.of(sessionOn({}));
+  const started: string[] = [];
+  connection?.took();
+  work(20);
+  for (const name of ["first", "second"]) connection?.begin({ destroyed: false }, () => started.push(name));
+  expect(started).toEqual([]);
+  await expect.poll(() => started).toEqual(["first", "second"]);
 });

@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, Server, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { openInTurns } from "../../src/limits/open-in-turns.ts";
-import { useUpTheTurn } from "./use-up-the-turn.ts";
+import { openInTurns } from "../../src/net/open-in-turns.ts";
+import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
 
 function serverThatNotes() {
   const server = new Server();

@@ -1,17 +1,8 @@
 import type { Server, Socket } from "node:net";
-import { WorkTurns } from "./work-turns.ts";
+import { WorkTurns } from "../limits/work-turns.ts";
+import { onAccepted } from "./node-members.ts";
 
 type Open = (socket: Socket) => void;
-
-/** A connection that the system has accepted, before Node creates its socket. */
-interface AcceptedHandle {
-  close(): void;
-}
-
-/** A listening socket's handle in Node, which accepts all waiting connections at once and calls its function for each. */
-interface ListeningHandle {
-  onconnection?: (this: ListeningHandle, error: number, accepted: AcceptedHandle | undefined) => void;
-}
 
 /**
  * Lets a server create sockets for new connections, and start its protocol on them, in turns with all other work: a
@@ -34,18 +25,13 @@ export function openInTurns(server: Server): void {
   });
 }
 
-/** Replaces Node's own function, where this version of Node has it. */
 function acceptInTurns(server: Server, turn: WorkTurns): void {
-  const { _handle: handle } = server as { readonly _handle?: ListeningHandle };
-  const accept = handle?.onconnection;
-  if (handle === undefined || typeof accept !== "function") return;
-  handle.onconnection = (error, accepted) => {
-    if (accepted === undefined) return accept.call(handle, error, accepted);
+  onAccepted(server, (connection) =>
     turn.take(() => {
-      if (server.listening) accept.call(handle, error, accepted);
-      else accepted.close();
-    });
-  };
+      if (server.listening) connection.createSocket();
+      else connection.close();
+    }),
+  );
 }
 
 function ignore(): void {}

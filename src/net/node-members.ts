@@ -1,6 +1,63 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { Socket } from "node:net";
+import { type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+
+// The only file that uses members of Node's sockets, servers and streams which Node does not document. Each function
+// says by its result that the Node.js which runs lacks them; what its callers do then is in
+// docs/decisions/grpc-on-http2-streams.md.
+
+/** Stops and starts reading a socket below the HTTP/2 session that owns it. */
+export interface ReadSwitch {
+  readStop(): void;
+  readStart(): void;
+}
+
+/** The switch of a session's socket; undefined where it has none. */
+export function readSwitchOf(socket: Socket): ReadSwitch | undefined {
+  const handle = handleOf<ReadSwitch>(socket);
+  return typeof handle?.readStop === "function" ? (handle as ReadSwitch) : undefined;
+}
+
+/** The descriptor of a connection without unsent bytes; undefined where it has some, or where that is not known. */
+export function idleDescriptorOf(socket: Socket): number | undefined {
+  const { fd = -1, writeQueueSize } = handleOf<{ readonly fd: number; readonly writeQueueSize: number }>(socket) ?? {};
+  return fd >= 0 && writeQueueSize === 0 ? fd : undefined;
+}
+
+/** A connection that the system has accepted, before Node creates its socket. */
+export interface AcceptedConnection {
+  createSocket(): void;
+  close(): void;
+}
+
+/**
+ * Calls back for each connection that a listening server accepts, in place of creating its socket; the system gives all
+ * that wait at once. Returns false, without effect, where Node creates them itself.
+ */
+export function onAccepted(server: Server, listener: (connection: AcceptedConnection) => void): boolean {
+  const handle = handleOf<ListeningHandle>(server);
+  const createSocket = handle?.onconnection;
+  if (handle === undefined || typeof createSocket !== "function") return false;
+  handle.onconnection = (error, accepted) => {
+    if (accepted === undefined) createSocket.call(handle, error, accepted);
+    else listener({ createSocket: () => createSocket.call(handle, error, accepted), close: () => accepted.close() });
+  };
+  return true;
+}
+
+/** A listening socket's handle. */
+interface ListeningHandle {
+  onconnection: (this: unknown, error: number, accepted: { close(): void } | undefined) => void;
+}
+
+/** True where node:http has paused a socket, because its client does not read answers; false where that is not known. */
+export function isPausedByHttp(socket: Socket): boolean {
+  return (socket as { readonly _paused?: boolean })._paused === true;
+}
+
+function handleOf<Handle>(owner: Socket | Server): Partial<Handle> | undefined {
+  return (owner as { readonly _handle?: Partial<Handle> | null })._handle ?? undefined;
+}
 
 /** Takes the bytes that a stream or a socket receives. */
 export interface StreamReceiver {
@@ -19,7 +76,7 @@ export interface StreamReceiver {
  * it, and for encrypted sockets: those deliver decrypted data even after a pause.
  */
 export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {
-  const handle = handleOf(stream);
+  const handle = streamHandleOf(stream);
   if (stream instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
   const target = receiver.writeBuffer();
   const receiving = stream as Receiving;
@@ -32,6 +89,7 @@ export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: Stream
 }
 
 const RECEIVER = Symbol("receiver");
+
 interface Receiving extends ServerHttp2Stream {
   [RECEIVER]?: StreamReceiver;
   [member: symbol]: unknown;
@@ -81,7 +139,7 @@ function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> |
 /** One object for all streams and sockets. */
 let handleName: symbol | undefined;
 
-function handleOf(stream: ServerHttp2Stream | Socket): StreamHandle | undefined {
+function streamHandleOf(stream: ServerHttp2Stream | Socket): StreamHandle | undefined {
   handleName ??= symbolOf(stream, "kHandle");
   const handle = handleName && (stream as unknown as Record<symbol, Partial<StreamHandle> | undefined>)[handleName];
   return typeof handle?.useUserBuffer === "function" ? (handle as StreamHandle) : undefined;
