@@ -5,14 +5,16 @@ import type { ModelStorage } from "../storage/model-storage.ts";
 import { folderOf } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
-import { FolderSource } from "./folder-source.ts";
+import { FolderSource, type ListedPath } from "./folder-source.ts";
 import type { ScanState } from "./scan-state.ts";
 import { toNeedingModel } from "./to-needing-model.ts";
 
 /** Descriptions of the models with which a server is started. */
 export interface ModelSources {
-  /** Models of the command line. */
+  /** Models of another server's command line. */
   readonly models?: readonly ModelConfig[];
+  /** Models of the command line by name: a file or a folder each, which may have Triton's config.pbtxt. */
+  readonly named?: readonly Required<ListedPath>[];
   /** Configuration files, ours or another server's. */
   readonly files?: readonly string[];
   /** True = reads these files once; default: again whenever they have changed. */
@@ -29,6 +31,7 @@ export interface ModelSources {
 export class ConfigSources {
   readonly #models: readonly ModelConfig[];
   readonly #files: readonly FileSource[];
+  readonly #named: readonly FolderSource[];
   readonly #folders: readonly FolderSource[];
   /** Folders of the files that describe the models. */
   readonly folders: readonly string[];
@@ -36,11 +39,12 @@ export class ConfigSources {
   #isFirst = true;
 
   constructor(sources: ModelSources, storage?: ModelStorage) {
-    const { models = [], files = [], settingNames = [], folders = [], options = {}, keepsFiles } = sources;
+    const { models = [], named = [], files = [], settingNames = [], folders = [], options = {}, keepsFiles } = sources;
     this.#options = options;
     this.#models = models;
     this.#files = files.map((path) => new FileSource(path, { settingNames, isKept: keepsFiles, storage }));
-    this.#folders = folders.map((path) => new FolderSource(path, storage));
+    this.#named = named.map((path) => new FolderSource(path, storage));
+    this.#folders = folders.map((path) => new FolderSource({ path }, storage));
     this.folders = [...files.map(folderOf), ...folders];
   }
 
@@ -59,6 +63,7 @@ export class ConfigSources {
       for (const model of models) this.#add(all, { title, model }, scan);
     };
     add("the command line", this.#models);
+    for (const source of this.#named) add(source.title, await source.read(scan));
     // A batching_parameters_file applies to all TensorFlow models.
     const batching: RawOptions[] = [];
     for (const source of this.#files) {

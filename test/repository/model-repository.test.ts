@@ -111,6 +111,23 @@ describe("a folder of models", () => {
     expect(messages()).toEqual([expect.stringMatching(/^The model a is served as it was: .*config\.pbtxt:1:\d+/)]);
   });
 
+  test("of one model that has a name counts under it, with what its config.pbtxt says", async () => {
+    const said = 'name: "own" backend: "onnxruntime" version_policy { all {} }';
+    const folder = tempFolder({ "1/m.onnx": "", "2/m.onnx": "", "config.pbtxt": said });
+    const named = [
+      { name: "mine", path: folder },
+      { name: "file", path: join(folder, "1/m.onnx") },
+      { name: "none", path: join(folder, "3") },
+    ];
+    const { scan, messages } = openRepository({ named });
+    expect(await scan()).toEqual({ mine: "1,2", file: "1", none: "1" });
+    writeFileSync(join(folder, "config.pbtxt"), 'backend: "onnx');
+    expect(await scan({ atOnce: true })).toEqual({ mine: "1,2", file: "1", none: "1" });
+    expect(messages()).toContainEqual(expect.stringMatching(/^The model mine is served as it was: .*:1:\d+/));
+    writeFileSync(join(folder, "config.pbtxt"), "");
+    expect(await scan({ atOnce: true })).toEqual({ mine: "2", file: "1", none: "1" });
+  });
+
   test("serves the others where one cannot be read, loops or is a pipe", async () => {
     const folder = tempFolder({ ...files, "empty/.keep": "", "v1/v1/model.txt": "", "naïve 50%: x/1/m.onnx": "" });
     symlinkSync("loop", join(folder, "loop"));

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
-import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
+import type { ListedPath } from "../../repository/folder-source.ts";
 import { claimPath } from "../../storage/claim-path.ts";
 import { toPlace } from "../../storage/remote-address.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
@@ -26,7 +26,8 @@ export function toModelSources(commandLine: ServeCommandLine): ModelSources | un
   }
   assertNoPipeline(commandLine, several);
   return {
-    models: [...settings.model.map(parseModelFlag), ...(foreign?.models ?? [])],
+    named: settings.model.map(parseModelFlag),
+    models: foreign?.models ?? [],
     files: configs.length === 0 ? [] : settings.config,
     ...(foreign?.keepsFiles && { keepsFiles: true }),
     settingNames: [...FILE_SETTINGS.keys()],
@@ -64,10 +65,9 @@ function assertOnePipeline({ origins }: ServeCommandLine): void {
   );
 }
 
-function parseModelFlag(text: string): ModelConfig {
+function parseModelFlag(text: string): Required<ListedPath> {
   const [, name, path] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-  if (name !== undefined && path !== undefined)
-    return modelConfig({ name: name.trim(), path: toPlace(claimPath(path.trim())) });
+  if (name !== undefined && path !== undefined) return { name: name.trim(), path: toPlace(claimPath(path.trim())) };
   throw invalidArgument(
     `--model is "${text}"; expected NAME=PATH, for example emotion=models/emotion. One model needs no name: --model-path PATH.`,
   );

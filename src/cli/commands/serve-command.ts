@@ -147,8 +147,8 @@ async function openFront(server: Server, settings: Settings<"serve">, log: Logge
 }
 
 /** Places of named models: paths, folders of models and configuration files. */
-function placesOf({ models = [], files = [], folders = [] }: ModelSources): { readonly path: string }[] {
-  return [...models.flatMap(({ path }) => path ?? []), ...folders, ...files].map((path) => ({ path }));
+function placesOf({ models = [], named = [], files = [], folders = [] }: ModelSources): { readonly path: string }[] {
+  return [...[...named, ...models].flatMap(({ path }) => path ?? []), ...folders, ...files].map((path) => ({ path }));
 }
 
 type ServedFacts = Pick<ReadyFacts, "name" | "stages" | "models">;

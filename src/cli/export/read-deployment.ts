@@ -2,7 +2,9 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { DeployedModel, Deployment } from "../../export/deployment.ts";
 import { pairModels } from "../../repository/command-line.ts";
-import type { ModelConfig } from "../../repository/config/model-config.ts";
+import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
+import type { ListedPath } from "../../repository/folder-source.ts";
+import { describeFolder } from "../../repository/folders/describe-folder.ts";
 import { listModels } from "../../repository/folders/list-models.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readVersion } from "../../version.ts";
@@ -75,10 +77,15 @@ async function modelsOf(commandLine: ServeCommandLine): Promise<readonly GivenMo
       path: path as string,
     }));
   }
-  const local = (sources.folders ?? []).filter((path) => !isRemoteAddress(path));
-  const listed = await Promise.all(local.map(listModels));
-  const configs = [...(sources.models ?? []), ...commandLine.configs.flatMap((config) => config.models)];
-  return [...configs, ...listed.flatMap(({ models }) => models)].flatMap(withStages);
+  const { models = [], named = [], folders = [] } = sources;
+  const described = await Promise.all(named.map(describeNamed));
+  const listed = await Promise.all(folders.filter((path) => !isRemoteAddress(path)).map(listModels));
+  const configs = [...models, ...described, ...commandLine.configs.flatMap((config) => config.models)];
+  return [...configs, ...listed.flatMap((list) => list.models)].flatMap(withStages);
+}
+
+async function describeNamed({ name, path }: Required<ListedPath>): Promise<ModelConfig> {
+  return isRemoteAddress(path) ? modelConfig({ name, path }) : (await describeFolder(path, { name })).config;
 }
 
 function withStages({ name, path = "", driver, stages }: ModelConfig): readonly GivenModel[] {

@@ -1,6 +1,5 @@
-import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
-import { basename, dirname, join, parse, resolve } from "node:path";
+import { basename, dirname, parse, resolve } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { parseVersion } from "../../repository/folders/parse-version.ts";
 import { addressName } from "../../storage/address-name.ts";
@@ -106,8 +105,8 @@ async function holdsSeveral(path: string): Promise<boolean> {
     () => false,
   );
   if (!isFolder) return false;
-  const { TRITON_CONFIG } = await import("../../repository/folders/read-triton-config.ts");
-  if (existsSync(join(claimPath(path), TRITON_CONFIG))) return true;
+  const { hasTritonConfig } = await import("../../repository/folders/read-triton-config.ts");
+  if (await hasTritonConfig(claimPath(path))) return true;
   const { findModel, isDetected } = await import("../../repository/folders/find-model.ts");
   const model = await findModel(path).catch(() => undefined);
   return model === undefined || !(await isDetected(model));

@@ -1,10 +1,11 @@
-import { basename, parse, resolve } from "node:path";
-import { failedPrecondition, publicText } from "../../errors.ts";
+import { parse, resolve } from "node:path";
+import { failedPrecondition } from "../../errors.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+import { describeFolder, refusedModel } from "./describe-folder.ts";
 import { isDetected } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
 import { parseVersion } from "./parse-version.ts";
-import { type DescribedModel, readTritonConfig, TRITON_CONFIG } from "./read-triton-config.ts";
+import { hasTritonConfig } from "./read-triton-config.ts";
 
 /** The models of a folder. */
 export interface ModelList {
@@ -21,7 +22,7 @@ export async function listModels(folder: string): Promise<ModelList> {
   const path = resolve(folder);
   const entries = await listFolder(path);
   if (await isOneModel(path, entries)) {
-    const { config, warnings } = await describeFolder(path, entries, true);
+    const { config, warnings } = await describeFolder(path, { isAlone: true });
     return { models: [config], warnings };
   }
   const models: ModelConfig[] = [];
@@ -42,7 +43,7 @@ export async function listModels(folder: string): Promise<ModelList> {
 
 async function isOneModel(path: string, entries: readonly FolderEntry[]): Promise<boolean> {
   const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
-  return entries.some(isVersion) || entries.some(isTritonConfig) || (await isDetected(path));
+  return entries.some(isVersion) || (await hasTritonConfig(path)) || (await isDetected(path));
 }
 
 async function describe({ name, path, kind }: FolderEntry) {
@@ -51,36 +52,15 @@ async function describe({ name, path, kind }: FolderEntry) {
     return { config: modelConfig({ name: parse(name).name, path }), warnings: [] };
   }
   if (kind === "other") return undefined;
-  const inside = await listFolder(path).catch((reason: unknown) => publicText(reason));
-  if (typeof inside === "string")
-    return { config: modelConfig({ name, path, refusal: withoutPoint(inside) }), warnings: [] };
-  return describeFolder(path, inside, false);
-}
-
-function isTritonConfig({ name, kind }: FolderEntry): boolean {
-  return name === TRITON_CONFIG && kind === "file";
-}
-
-/** The model of a folder with these entries; `isAlone` = it is in no folder of models. */
-async function describeFolder(
-  path: string,
-  entries: readonly FolderEntry[],
-  isAlone: boolean,
-): Promise<DescribedModel> {
-  const name = basename(path);
-  if (!entries.some(isTritonConfig)) return { config: modelConfig({ name, path }), warnings: [] };
-  return readTritonConfig(path, isAlone).catch((reason: unknown) => ({
-    config: modelConfig({ name, path, refusal: withoutPoint(publicText(reason)) }),
-    warnings: [],
-  }));
+  try {
+    await listFolder(path);
+  } catch (reason) {
+    return refusedModel({ name, path }, reason);
+  }
+  return describeFolder(path);
 }
 
 /** `emotion.onnx` next to a folder `emotion`. */
 function twice({ path }: FolderEntry, { name }: ModelConfig): string {
   return `${path} is left out, since there is another model called ${name}; give it another name.`;
-}
-
-/** A refusal becomes part of a sentence. */
-function withoutPoint(text: string): string {
-  return text.replace(/\.$/, "");
 }

@@ -5,8 +5,12 @@ import { addressBelow, shownAddress } from "../../storage/remote-address.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { listModels, type ModelList } from "./list-models.ts";
 
-/** Lists the models at an address as {@link listModels} lists those of a folder; throws the errors of the server too. */
-export async function listRemoteModels(address: string, storage: ModelStorage): Promise<ModelList> {
+/** Lists the models at an address as `list` does those at a path; throws the errors of the server too. */
+export async function listRemoteModels(
+  address: string,
+  storage: ModelStorage,
+  list: (path: string) => Promise<ModelList> = listModels,
+): Promise<ModelList> {
   const index = await storage.indexOf(address);
   const toShown = (text: string) => text.replaceAll(index, shownAddress(address));
   const own = basename(index);
@@ -17,7 +21,7 @@ export async function listRemoteModels(address: string, storage: ModelStorage): 
     ...(refusal !== undefined && { refusal: toShown(refusal) }),
   });
   try {
-    const { models, warnings } = await listModels(index);
+    const { models, warnings } = await list(index);
     return { models: models.map(toRemote), warnings: warnings.map(toShown) };
   } catch (reason) {
     const { code, message } = ServingError.from(reason);

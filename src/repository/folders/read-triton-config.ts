@@ -1,3 +1,4 @@
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
 import { Findings } from "../config/findings.ts";
@@ -9,8 +10,16 @@ import { StampedCache } from "./stamped-cache.ts";
 /** Name of the file that marks a folder as a model of Triton's. */
 export const TRITON_CONFIG = "config.pbtxt";
 
+/** Checks if a folder has such a file. */
+export function hasTritonConfig(folder: string): Promise<boolean> {
+  return stat(join(folder, TRITON_CONFIG)).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
 /** A model as its own folder describes it, and its settings that have no effect here. */
-export interface DescribedModel {
+export interface FolderModel {
   readonly config: ModelConfig;
   readonly warnings: readonly string[];
 }
@@ -19,18 +28,18 @@ export interface DescribedModel {
  * Reads the config.pbtxt of a model's folder; throws `invalid_argument` with all errors, `failed_precondition` for a
  * file that cannot be read. `isAlone` = the folder is in no repository, so that its name is not the model's.
  */
-export function readTritonConfig(folder: string, isAlone = false): Promise<DescribedModel> {
+export function readTritonConfig(folder: string, isAlone = false): Promise<FolderModel> {
   const file = join(folder, TRITON_CONFIG);
   return (isAlone ? READ_ALONE : READ).get(file, () => readAgain(file, { folder, isAlone }));
 }
 
-const READ = new StampedCache<DescribedModel>();
-const READ_ALONE = new StampedCache<DescribedModel>();
+const READ = new StampedCache<FolderModel>();
+const READ_ALONE = new StampedCache<FolderModel>();
 
 async function readAgain(
   file: string,
   place: { readonly folder: string; readonly isAlone: boolean },
-): Promise<DescribedModel> {
+): Promise<FolderModel> {
   const findings = new Findings();
   const config = readTriton(parseTextFormat(await readConfigText(file), file), { findings, ...place });
   findings.assertNone();

@@ -1,5 +1,4 @@
-import { existsSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { findDriver } from "../../drivers/registry.ts";
 import { ServingError } from "../../errors.ts";
@@ -8,7 +7,7 @@ import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { locateModel } from "../folders/find-model.ts";
 import { listModels, type ModelList } from "../folders/list-models.ts";
 import { listVersions } from "../folders/list-versions.ts";
-import { type DescribedModel, readTritonConfig, TRITON_CONFIG } from "../folders/read-triton-config.ts";
+import { type FolderModel, hasTritonConfig, readTritonConfig } from "../folders/read-triton-config.ts";
 
 /** The words of a KServe command line about the model in its folder. */
 export interface KserveWishes {
@@ -41,7 +40,7 @@ function ofWishes({ name, driver, hooks }: KserveWishes) {
 
 /** The one model of a folder; undefined where it is none, but may hold folders of some. */
 async function findOne(path: string, wishes: KserveWishes): Promise<ModelList | undefined> {
-  if (existsSync(join(path, TRITON_CONFIG))) return withName(await readTritonConfig(path, true), wishes);
+  if (await hasTritonConfig(path)) return withName(await readTritonConfig(path, true), wishes);
   try {
     await listVersions(path, wishes.driver);
     return { models: [modelConfig({ path, ...ofWishes(wishes) })], warnings: [] };
@@ -51,7 +50,7 @@ async function findOne(path: string, wishes: KserveWishes): Promise<ModelList | 
   }
 }
 
-function withName({ config, warnings }: DescribedModel, wishes: KserveWishes): ModelList {
+function withName({ config, warnings }: FolderModel, wishes: KserveWishes): ModelList {
   return { models: [{ ...config, ...ofWishes(wishes) }], warnings };
 }
 

@@ -3,7 +3,7 @@ import { parseYaml } from "../../codecs/config/parse-yaml.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
 import { Findings } from "../config/findings.ts";
 import type { ModelConfig } from "../config/model-config.ts";
-import type { DescribedModel } from "../folders/read-triton-config.ts";
+import type { FolderModel } from "../folders/read-triton-config.ts";
 import { readTriton } from "../formats/triton.ts";
 import { TRITON_FIELDS } from "../formats/triton-fields.ts";
 import { fromJsonForm } from "./from-json-form.ts";
@@ -14,7 +14,7 @@ const MAX_LENGTH = 256 * 1024;
 const CODE_OPTIONS = ["custom_op_paths", "extension"];
 
 /** The model that a client's configuration is for. */
-export interface OverriddenModel {
+interface ModelFolder {
   readonly name: string;
   /** The absolute path of its folder. */
   readonly folder: string;
@@ -24,7 +24,7 @@ export interface OverriddenModel {
  * Reads a client's configuration for a load: a ModelConfig in JSON. Throws `invalid_argument` for errors in it, and for
  * one that would make the server run code.
  */
-export function readConfigOverride(json: string, { name, folder }: OverriddenModel): DescribedModel {
+export function readConfigOverride(json: string, { name, folder }: ModelFolder): FolderModel {
   try {
     if (json.length > MAX_LENGTH)
       throw invalidArgument(`it has ${json.length} characters; expected ${MAX_LENGTH} at most`);

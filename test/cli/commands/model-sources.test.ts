@@ -28,7 +28,7 @@ describe("named models", () => {
       ...["-o", "max_batch_size=8"],
     );
     expect(sources).toMatchObject({
-      models: [
+      named: [
         { name: "emotion", path: resolve("models/e") },
         { name: "naïve 50%/x", path: "/a=b" },
       ],
