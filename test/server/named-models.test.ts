@@ -55,6 +55,8 @@ describe("models by name", () => {
     const metadata = (await (await fetch(`${httpUrl}/v2/models/default`)).json()) as { readonly name: string };
     expect(metadata.name).toBe("half");
     expect((await fetch(`${httpUrl}/v2/models/default/ready`)).status).toBe(200);
+    const statistics = (await (await fetch(`${httpUrl}/v2/models/default/stats`)).json()) as object;
+    expect(statistics).toMatchObject({ model_stats: [{ name: "half", inference_count: 1 }] });
     expect((await ask(httpUrl, "other"))[0]).toBe(404);
     await server.load("second", { path: HALF });
     expect((await ask(httpUrl, "default"))[0]).toBe(404);

@@ -32,7 +32,8 @@ const NOTHING: Duration = { count: 0, ns: 0 };
 
 /** The statistics of one model, of one version of it, or of all (an empty name). Throws `not_found` for an unknown one. */
 export async function modelStatistics(service: InferenceService, ref: ModelRef): Promise<ModelStatistics[]> {
-  const { model, version } = ref;
+  const { version } = ref;
+  const model = service.nameOf?.(ref.model) ?? ref.model;
   const all = await service.statistics();
   const isMeant = (one: NamedStatistics) =>
     (model === "" || one.model === model) && (version === undefined || one.version === version);
