@@ -10,7 +10,7 @@ import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost, ReconnectListener } from "./model-host.ts";
 import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
 import { createModelClient } from "./threads/model-client.ts";
-import type { ModelThread } from "./threads/model-thread-host.ts";
+import type { ModelThread } from "./threads/model-thread.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
 import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 

@@ -15,7 +15,8 @@ import { publicError } from "../serving/public-error.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
-import { type OverriddenModel, overrideConfig, overrideFiles } from "./overrides.ts";
+import { OverriddenModels } from "./overridden-models.ts";
+import { overrideConfig, overrideFiles } from "./overrides.ts";
 
 /** Settings of loading. */
 export interface ServedModelsOptions {
@@ -32,8 +33,7 @@ export class ServedModels {
   readonly #named: NamedModels;
   readonly #options: ServedModelsOptions;
   readonly #aspired = new Map<ModelSource, readonly AspiredModel[]>();
-  /** Models as clients have described them, in place of those of the sources. */
-  readonly #overrides = new Map<string, OverriddenModel>();
+  readonly #overrides = new OverriddenModels();
   #load: LoadOptions | undefined;
 
   /** Serves what the source says, and what is given to {@link load}. */
@@ -80,7 +80,6 @@ export class ServedModels {
     try {
       await this.manager.load(name, async () => {
         own ??= await overrideConfig(this.#describe(name), overrides.config, this.#load as LoadOptions);
-        this.#overrides.get(name)?.remove();
         this.#overrides.set(name, own);
         this.#update();
       });
@@ -94,7 +93,7 @@ export class ServedModels {
   /** Unloads a model for a client, and forgets how one has described it. */
   async unload(name: string, options?: UnloadOptions): Promise<void> {
     await this.manager.unload(name, options);
-    for (const each of [...this.#overrides.keys()]) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
+    for (const each of this.#overrides.names()) if (this.manager.catalog.get(each)?.isUnloaded) this.#drop(each);
   }
 
   /** Unloads a model of {@link load}, and is as if it had never been given. */
@@ -118,7 +117,7 @@ export class ServedModels {
       source.stop();
       this.#aspired.delete(source);
     }
-    for (const name of [...this.#overrides.keys()]) this.#forget(name);
+    this.#overrides.clear();
     await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
   }
 
@@ -134,7 +133,7 @@ export class ServedModels {
     for (const source of this.#sources) source.stop();
     await this.manager.close();
     await this.#load?.sharedThreads?.close();
-    for (const name of [...this.#overrides.keys()]) this.#forget(name);
+    this.#overrides.clear();
   }
 
   /** The description of a model by its source; throws `not_found`. */
@@ -153,14 +152,7 @@ export class ServedModels {
   }
 
   #drop(name: string): void {
-    if (!this.#overrides.has(name)) return;
-    this.#forget(name);
-    this.#update();
-  }
-
-  #forget(name: string): void {
-    this.#overrides.get(name)?.remove();
-    this.#overrides.delete(name);
+    if (this.#overrides.delete(name)) this.#update();
   }
 
   #checkNeeds(name: string, options: NamedModelOptions): void {
@@ -176,8 +168,8 @@ export class ServedModels {
   }
 
   #update(): void {
-    const described = this.#ofSources().filter(({ name }) => !this.#overrides.has(name));
-    this.manager.aspire([...described, ...Array.from(this.#overrides.values(), ({ model }) => model)]);
+    const described = this.#ofSources().filter(({ name }) => this.#overrides.get(name) === undefined);
+    this.manager.aspire([...described, ...this.#overrides.aspired]);
   }
 
   #ofSources(): AspiredModel[] {

@@ -11,7 +11,7 @@ import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError, parseWireError } from "../../threads/wire-error.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { LostThread } from "../threads/lost-thread.ts";
-import type { ModelThread } from "../threads/model-thread-host.ts";
+import type { ModelThread } from "../threads/model-thread.ts";
 import type { ModelThreadData } from "../threads/model-thread-messages.ts";
 import * as Control from "./control-protocol.ts";
 import { LinePort } from "./line-port.ts";

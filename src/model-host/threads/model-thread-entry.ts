@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { lowerPriority } from "./start-priority.ts";
 
 const onStarted = lowerPriority();
-const { runModelThread } = await import("./model-thread.ts");
+const { runModelThread } = await import("./run-model-thread.ts");
 await runModelThread(parentPort as MessagePort, workerData, onStarted);
 // Ends this thread only, whatever timers the driver left; nothing native runs any more.
 process.exit();

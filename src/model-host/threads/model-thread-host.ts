@@ -3,7 +3,7 @@ import { createDeferred } from "../../async/deferred.ts";
 import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
-import { type HostPort, toHostPort } from "../../threads/host-port.ts";
+import { toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
@@ -11,6 +11,7 @@ import { fromWireError } from "../../threads/wire-error.ts";
 import { AttachedLines } from "./attached-lines.ts";
 import { isModelThreadEvent } from "./is-model-thread-event.ts";
 import { type LostThread, toLostThread } from "./lost-thread.ts";
+import type { LoadedFacts, ModelThread } from "./model-thread.ts";
 import type {
   LoadCommand,
   ModelThreadCommand,
@@ -18,24 +19,6 @@ import type {
   ModelThreadEvent,
   ModelWorkerData,
 } from "./model-thread-messages.ts";
-
-type Loaded = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
-
-/** A loaded model in a thread, or in a process of its own. */
-export interface ModelThread extends Loaded {
-  /** The process's number; absent for a thread. */
-  readonly pid?: number;
-  /** Resolves once the thread is of no use any more: it ended by itself, or is unresponsive. */
-  readonly lost: Promise<LostThread>;
-  /** Resolves once the thread has ended. */
-  readonly ended: Promise<unknown>;
-  /** A new line to the model; `onMalformed` is called when the other end's thread sends a malformed message. */
-  connect(onMalformed?: MalformedListener): MessagePort;
-  /** A new line to the model for this thread. */
-  connectHere(): HostPort;
-  /** Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native code may run in it until then. */
-  close(): Promise<void>;
-}
 
 /** The thread of one model, or of several. */
 export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "stallMs"> & {
@@ -47,7 +30,7 @@ export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "s
 interface HostedModel {
   readonly id: number;
   readonly log: Logger;
-  readonly loaded: ReturnType<typeof createDeferred<Loaded>>;
+  readonly loaded: ReturnType<typeof createDeferred<LoadedFacts>>;
   /** Resolves also when the thread has ended. */
   readonly unloaded: ReturnType<typeof createDeferred<void>>;
   /** Each model has its own: what waits for a promise of the thread would stay as long as the thread. */
@@ -105,7 +88,11 @@ export class ModelThreadHost {
   /** Loads a model and resolves once it can predict; throws what loading threw. */
   async load(source: Omit<LoadCommand, "id">, log: Logger): Promise<ModelThread> {
     const id = ++this.#lastId;
-    const [loaded, unloaded, lost] = [createDeferred<Loaded>(), createDeferred<void>(), createDeferred<LostThread>()];
+    const [loaded, unloaded, lost] = [
+      createDeferred<LoadedFacts>(),
+      createDeferred<void>(),
+      createDeferred<LostThread>(),
+    ];
     const model: HostedModel = { id, log, loaded, unloaded, lost };
     this.#models.set(id, model);
     const { path, options, threads, copies, laneMark } = source;
@@ -129,7 +116,7 @@ export class ModelThreadHost {
     else await this.end();
   }
 
-  #toThread({ id, lost, unloaded }: HostedModel, loaded: Loaded): ModelThread {
+  #toThread({ id, lost, unloaded }: HostedModel, loaded: LoadedFacts): ModelThread {
     return {
       ...loaded,
       lost: lost.promise,

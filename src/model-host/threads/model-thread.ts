@@ -1,25 +1,24 @@
 import type { MessagePort } from "node:worker_threads";
-import { createDeferred } from "../../async/deferred.ts";
-import { toHostPort } from "../../threads/host-port.ts";
-import type { ModelThreadCommand, ModelWorkerData } from "./model-thread-messages.ts";
-import { ThreadModels } from "./thread-models.ts";
+import type { HostPort } from "../../threads/host-port.ts";
+import type { MalformedListener } from "../../threads/malformed-message.ts";
+import type { LostThread } from "./lost-thread.ts";
+import type { ModelThreadEvent } from "./model-thread-messages.ts";
 
-/**
- * Runs a model thread: loads models, answers on every line that is attached, frees models, and resolves after the command to close.
- * `onStarted` is called once the code of the driver is there, before native code may start threads of its own.
- */
-export async function runModelThread(
-  control: MessagePort,
-  data: ModelWorkerData,
-  onStarted: () => void = () => {},
-): Promise<void> {
-  const closing = createDeferred<void>();
-  const models = new ThreadModels(data, (event) => control.postMessage(event), onStarted);
-  control.on("message", (command: ModelThreadCommand) => {
-    if ("load" in command) void models.load(command.load);
-    else if ("attach" in command) models.attach(toHostPort(command.attach), command);
-    else if ("unload" in command) void models.unload(command.unload);
-    else closing.resolve();
-  });
-  await closing.promise;
+/** Facts about a loaded model, as its thread tells them. */
+export type LoadedFacts = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
+
+/** A loaded model in a thread, or in a process of its own. */
+export interface ModelThread extends LoadedFacts {
+  /** The process's number; absent for a thread. */
+  readonly pid?: number;
+  /** Resolves once the thread is of no use any more: it ended by itself, or is unresponsive. */
+  readonly lost: Promise<LostThread>;
+  /** Resolves once the thread has ended. */
+  readonly ended: Promise<unknown>;
+  /** A new line to the model; `onMalformed` is called when the other end's thread sends a malformed message. */
+  connect(onMalformed?: MalformedListener): MessagePort;
+  /** A new line to the model for this thread. */
+  connectHere(): HostPort;
+  /** Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native code may run in it until then. */
+  close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { processors } from "../../machine/processors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { type ModelThread, ModelThreadHost } from "./model-thread-host.ts";
+import type { ModelThread } from "./model-thread.ts";
+import { ModelThreadHost } from "./model-thread-host.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 
 /** Time in which a thread waits for another model after the last one, in milliseconds. */

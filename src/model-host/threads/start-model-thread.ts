@@ -1,5 +1,6 @@
 import type { Logger } from "../../observability/logger.ts";
-import { type ModelThread, ModelThreadHost } from "./model-thread-host.ts";
+import type { ModelThread } from "./model-thread.ts";
+import { ModelThreadHost } from "./model-thread-host.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 
 /** Starts a model where it is to run: in a thread of its own, or in one that it shares. */

@@ -6,7 +6,7 @@ import type { ThreadCounts } from "../../observability/thread-counts.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { LostThread } from "./lost-thread.ts";
-import type { ModelThread } from "./model-thread-host.ts";
+import type { ModelThread } from "./model-thread.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 import { type StartModelThread, startModelThread } from "./start-model-thread.ts";
 
