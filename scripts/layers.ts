@@ -110,7 +110,7 @@ export const LAYERS: readonly Layer[] = [
       "serving",
     ],
   },
-  { folder: "export", mayImport: ["codecs", "runtimes"] },
+  { folder: "export", mayImport: ["text", "codecs", "runtimes"] },
   { folder: "replay", mayImport: [...BASICS, "codecs", "protocols", "remote", "repository"] },
   {
     folder: "server",

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
 import { failedPrecondition } from "../errors.ts";
+import { shellQuoted } from "../text/shell-word.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
 import { endLines, programLines } from "./dockerfile.ts";
 import { assertNoConfig, hookTargets } from "./hook-targets.ts";
@@ -32,8 +33,8 @@ function packScript(deployment: Deployment): string {
     "folder=$(mktemp -d)",
     ...deployment.models.flatMap(packLines),
     ...hooks.flatMap(({ file, target }) => [
-      `mkdir -p "$folder/code/"${quoted(posix.dirname(target))}`,
-      `cp ${quoted(file)} "$folder/code/"${quoted(target)}`,
+      `mkdir -p "$folder/code/"${shellQuoted(posix.dirname(target))}`,
+      `cp ${shellQuoted(file)} "$folder/code/"${shellQuoted(target)}`,
     ]),
     `tar -czf model.tar.gz -C "$folder" .`,
     `rm -rf "$folder"`,
@@ -42,24 +43,19 @@ function packScript(deployment: Deployment): string {
 }
 
 function packLines({ name = "model", path }: DeployedModel): readonly string[] {
-  const target = `"$folder/"${quoted(name)}`;
+  const target = `"$folder/"${shellQuoted(name)}`;
   if (!path.endsWith("/")) return [`mkdir -p ${target}/1`, `cp ${stemPattern(path)} ${target}/1/`];
   return [
-    `if ls -d ${quoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -R ${quoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -R ${quoted(path)}. ${target}/1/; fi`,
+    `if ls -d ${shellQuoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -R ${shellQuoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -R ${shellQuoted(path)}. ${target}/1/; fi`,
   ];
 }
 
 /** A model's file with those next to it whose names begin alike, such as weights. */
 function stemPattern(path: string): string {
   const stem = path.replace(/\.[^./]+$/, "");
-  return `${quoted(stem)}*`;
+  return `${shellQuoted(stem)}*`;
 }
 
 function variableLines({ variables }: Deployment): readonly string[] {
   return Object.entries(variables).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
-}
-
-/** A word of a shell, whatever is in it. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -3,7 +3,7 @@ import { writeGoClient } from "./write-go-client.ts";
 import { writeModelTypes } from "./write-model-types.ts";
 import { writePythonClient } from "./write-python-client.ts";
 
-/** Writes what programs of a language call models with; `source` says where the models are. */
+/** Writes the code by which programs of one language call models; `source` says where the models are. */
 type WriteClient = (models: ReadonlyMap<string, DescribedModel>, source: string) => string;
 
 /** Writers by language: types for `kserving/client`, and clients that are complete. */

@@ -1,3 +1,4 @@
+import { shellQuoted } from "../../text/shell-word.ts";
 import type { Completion, FlagCompletion } from "./completions.ts";
 
 /** A script for zsh with its completion system (compinit). */
@@ -10,7 +11,7 @@ _${program}() {
   local command=serve previous=\${words[CURRENT-1]}
   local -a flags next commands
   commands=(
-${commands.map(({ words, help }) => `    ${quoted(`${words[0]}:${help}`)}`).join("\n")}
+${commands.map(({ words, help }) => `    ${shellQuoted(`${words[0]}:${help}`)}`).join("\n")}
   )
   if (( CURRENT > 2 )); then
     case \${words[2]} in
@@ -39,7 +40,7 @@ compdef _${program} ${program}
 }
 
 function commandCase({ words, flags, next }: Completion): string {
-  const texts = flags.flatMap(({ names, help }) => names.map((name) => quoted(`${name}:${help}`)));
+  const texts = flags.flatMap(({ names, help }) => names.map((name) => shellQuoted(`${name}:${help}`)));
   return `    ${words.join("/")}) flags=(${texts.join(" ")}); next=(${next.join(" ")}) ;;`;
 }
 
@@ -47,8 +48,4 @@ function valueCases({ words }: Completion, { names, takesValue, choices }: FlagC
   if (!takesValue && choices.length === 0) return [];
   const pattern = names.map((name) => `${words.join("/")}:${name}`).join("|");
   return [`    ${pattern}) ${choices.length === 0 ? "_files" : `compadd ${choices.join(" ")}`}; return ;;`];
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }
