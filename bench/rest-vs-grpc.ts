@@ -124,7 +124,9 @@ function print({ name, size, times, outputs, modelMs }: Published, without: Late
     "published",
     "",
   ];
-  console.log(`${tableLines([heading, ...rows]).join("\n")}\n`);
+  const [bare, whole] = [without, withModel].map((latencies) => latencies["REST b64 JPEG"] / latencies["gRPC JPEG"]);
+  console.log(tableLines([heading, ...rows]).join("\n"));
+  console.log(`The JPEG by REST b64 takes ${bare!.toFixed(2)} and ${whole!.toFixed(2)} × the time of gRPC.\n`);
 }
 
 function printParts({ parts, work }: Measured): void {

@@ -2,11 +2,11 @@ import { Agent, request } from "node:http";
 import { Client, credentials } from "@grpc/grpc-js";
 import sharp from "sharp";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
-import { createTensor } from "../../src/tensor/tensor.ts";
+import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
 import type { BenchServer } from "../engine/servers.ts";
 
-/** Ways to send an image and get all outputs. */
-export const WIRE_NAMES = ["REST JSON", "REST b64", "REST binary", "gRPC"] as const;
+/** Ways to send an image, as pixels or as a JPEG, and get all outputs. */
+export const WIRE_NAMES = ["REST JSON", "REST b64 JPEG", "REST binary", "gRPC", "gRPC JPEG"] as const;
 /** One of {@link WIRE_NAMES}. */
 export type WireName = (typeof WIRE_NAMES)[number];
 
@@ -66,18 +66,25 @@ export async function askWires({ httpPort, grpcPort }: BenchServer, asked: Asked
   const readJson: Wire["read"] = ({ bytes }) => JSON.parse(bytes.toString());
   const toJson = (image: unknown) => Buffer.from(JSON.stringify({ inputs: { image }, output_filter: outputs }));
   const { head, headers } = binaryHead(pixels.length, asked);
+  const sendGrpc: Wire["send"] = async (body) => ({ bytes: await call(grpc, body), headBytes: 0 });
+  const readGrpc: Wire["read"] = ({ bytes }) => decodePredictResponse(bytes, 2 ** 30);
   const wires: Record<WireName, Wire> = {
     "REST JSON": { compose: (rows) => toJson([rows]), send: sendJson, read: readJson },
-    "REST b64": { compose: () => toJson([{ b64: jpeg.toString("base64") }]), send: sendJson, read: readJson },
+    "REST b64 JPEG": { compose: () => toJson([{ b64: jpeg.toString("base64") }]), send: sendJson, read: readJson },
     "REST binary": {
       compose: () => Buffer.concat([head, pixels]),
       send: (body, isKept) => post({ ...target, path: "/v2/models/default/infer", body, headers, isKept }),
       read: readBinary,
     },
     gRPC: {
-      compose: () => toPredictRequest(pixels, asked),
-      send: async (body) => ({ bytes: await call(grpc, body), headBytes: 0 }),
-      read: ({ bytes }) => decodePredictResponse(bytes, 2 ** 30),
+      compose: () => toPredictRequest(createTensor("uint8", [1, size, size, 3], pixels), asked),
+      send: sendGrpc,
+      read: readGrpc,
+    },
+    "gRPC JPEG": {
+      compose: () => toPredictRequest(createTensor("bytes", [1], [jpeg]), asked),
+      send: sendGrpc,
+      read: readGrpc,
     },
   };
   const bodies = composeAll(wires, toRows(pixels, size));
@@ -109,7 +116,7 @@ async function measureWork({ compose, send, read }: Wire, rows: number[][][]): P
 }
 
 /** Smooth shapes with some noise. */
-function makePixels(size: number): Uint8Array {
+function makePixels(size: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length: size * size * 3 }, (_, index) => {
     const [x, y] = [Math.floor(index / 3) % size, Math.floor(index / 3 / size)];
     return 128 + 90 * Math.sin(x / 37 + (index % 3)) * Math.cos(y / 53) + ((index * 7919) % 17);
@@ -122,8 +129,7 @@ function toRows(pixels: Uint8Array, size: number): number[][][] {
   return Array.from({ length: size }, (_, y) => row(y));
 }
 
-function toPredictRequest(pixels: Uint8Array, { size, outputs = [] }: Asked): Buffer {
-  const image = createTensor("uint8", [1, size, size, 3], pixels as Uint8Array<ArrayBuffer>);
+function toPredictRequest(image: Tensor, { outputs = [] }: Asked): Buffer {
   const spec = { model: "default", signature: "", versionEncoding: "int64" } as const;
   return encodePredictRequest({ spec, inputs: { image }, outputFilter: outputs }, "content");
 }
