@@ -1,5 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import type { Signature, TensorSpec } from "../signature/signature.ts";
+import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
 
@@ -124,6 +124,8 @@ export interface Model {
    * dtypes.
    */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
+  /** Signatures of its file that cannot be run, by name. */
+  readonly unserved?: Readonly<Record<string, UnservedSignature>>;
   /** Memory that it takes, in bytes, for `--model-memory`; absent = not known: the size of its files counts. */
   readonly memoryBytes?: number;
   /** True where it returns its inputs unchanged. Plain JSON values are then not converted. Default false. */

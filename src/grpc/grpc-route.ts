@@ -1,6 +1,7 @@
 import type { CallKind } from "../access/caller.ts";
 import type { CancelSource } from "../async/cancel-source.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
@@ -74,12 +75,16 @@ export interface GrpcProtocolOptions {
   readonly tensorContent: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. */
   readonly requireModelSpec: boolean;
+  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. */
+  readonly checkMethodNames: boolean;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Counts the messages of streams. */
   readonly observer: RequestObserver;
   /** Records traces; absent = there are none. */
   readonly tracer?: RequestTracer | undefined;
+  /** Counts of all calls; absent = they are not counted. */
+  readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
 }
 

@@ -55,6 +55,8 @@ export interface GrpcServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
   readonly requireModelSpec?: boolean;
+  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  readonly checkMethodNames?: boolean;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Time for a client to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
@@ -104,7 +106,7 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const { host, log, tensorContent = false, requireModelSpec = false } = options;
+  const { host, log, tensorContent = false, requireModelSpec = false, checkMethodNames = false } = options;
   const rules = readChannelArguments(options.channelArguments ?? [], log);
   const context = toCallContext(options, rules);
   const { maxMessageBytes, observer } = context;
@@ -118,9 +120,9 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
   const listener =
     options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
-  const { sharedMemory, tracer } = options;
-  const answers = { maxMessageBytes, tensorContent, requireModelSpec, sharedMemory };
-  const protocolOptions = { ...answers, observer, tracer, log };
+  const { sharedMemory, tracer, metrics } = options;
+  const answers = { maxMessageBytes, tensorContent, requireModelSpec, checkMethodNames, sharedMemory };
+  const protocolOptions = { ...answers, observer, tracer, metrics, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );

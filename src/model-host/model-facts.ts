@@ -1,4 +1,4 @@
-import type { Signature, TensorSpec } from "../signature/signature.ts";
+import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 
 /** Facts about a loaded model, as plain data that crosses threads. */
 export interface ModelFacts {
@@ -22,6 +22,8 @@ export interface ModelFacts {
   readonly runsGraph?: boolean;
   /** Inputs on which the model probably runs, where the signatures do not say. */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
+  /** Signatures of its file that cannot be run, by name. */
+  readonly unserved?: Readonly<Record<string, UnservedSignature>>;
   /** Memory that it takes, in bytes; absent = not known. */
   readonly memoryBytes?: number;
   /** True where other models may share its thread. */

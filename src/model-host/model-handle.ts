@@ -44,7 +44,7 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, memoryBytes } = handle;
+  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, unserved, memoryBytes } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
@@ -53,6 +53,7 @@ export function factsOf(handle: ModelHandle): ModelFacts {
     ...(isSteady !== undefined && { isSteady }),
     ...(runsGraph !== undefined && { runsGraph }),
     ...(likelyInputs !== undefined && { likelyInputs }),
+    ...(unserved !== undefined && { unserved }),
     ...(memoryBytes !== undefined && { memoryBytes }),
   };
 }

@@ -81,6 +81,8 @@ export interface HttpServerOptions {
   readonly tensorflowMetricsPath?: string;
   /** Answers `/health` and `/v1/models/NAME` as Simple TensorFlow Serving does. Default false. */
   readonly simpleTensorflowServing?: boolean;
+  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  readonly checkMethodNames?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
   readonly kserveRoutes?: boolean;
   readonly log: Logger;
@@ -147,10 +149,10 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
   const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
-  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath } = options;
+  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
   const sources = { grpcPort, platform, sharedMemory, page };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, ...sources };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, checkMethodNames, ...sources };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 

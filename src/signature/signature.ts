@@ -25,6 +25,21 @@ export interface Signature {
   readonly outputs?: readonly TensorSpec[];
   /** The API of TensorFlow Serving that the exporter meant it for; absent = predict. */
   readonly method?: "predict" | "classify" | "regress";
+  /** The method name in the model's file, where it means none of these APIs; may be empty. */
+  readonly methodName?: string;
+}
+
+/** A signature in a model's file that requests cannot run, for clients that ask what the file has. */
+export interface UnservedSignature {
+  readonly inputs: readonly UnservedTensor[];
+  readonly outputs: readonly UnservedTensor[];
+  readonly methodName: string;
+}
+
+/** An input or output of such a signature. */
+export interface UnservedTensor extends Pick<TensorSpec, "name" | "shape" | "nativeName"> {
+  /** TensorFlow's number of its type, which may have no dtype. */
+  readonly dataType: number;
 }
 
 /** One input or output. */

@@ -163,7 +163,11 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   "a deadline that passes": {
     options: { hooks: hooksOf(forever), requestTimeoutMs: 30 },
     code: "deadline_exceeded",
-    texts: { all: "The request's deadline passed." },
+    texts: {
+      all: "The request's deadline passed.",
+      "TensorFlow Serving HTTP": "Timed out waiting for notification. The request's deadline passed.",
+      "Regress HTTP": "Timed out waiting for notification. The request's deadline passed.",
+    },
   },
   "a queue that is full": {
     options: { maxQueue: 1 },

@@ -35,7 +35,7 @@ const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoute
 };
 
 /** Options that add no routes. */
-type NoRoutes = "clients" | "grpcPort" | "sharedMemory" | "tracer";
+type NoRoutes = "checkMethodNames" | "clients" | "grpcPort" | "sharedMemory" | "tracer";
 
 /** Starts a server with everything that adds routes; its routes are those that its protocols made for it, and that its hooks declare. */
 export async function startWithRoutes(options: ServerOptions): Promise<RoutedServer> {

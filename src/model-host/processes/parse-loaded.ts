@@ -1,3 +1,4 @@
+import type { UnservedSignature, UnservedTensor } from "../../signature/signature.ts";
 import { isDType } from "../../tensor/dtype.ts";
 import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { isTensor } from "../../tensor/tensor.ts";
@@ -50,14 +51,29 @@ const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
   suggestedInputs: isAbsentOr(isLooseSpecs),
   outputs: isAbsentOr(isSpecs),
   method: isAbsentOr((value) => value === "predict" || value === "classify" || value === "regress"),
+  methodName: isAbsentOr(isText),
 };
-const isSignatures: Check = (value) =>
-  isRecord(value) && Object.values(value).every((signature) => hasMembers(signature, SIGNATURE));
+const UNSERVED_TENSOR: Checks<UnservedTensor> = {
+  name: SPEC.name,
+  shape: SPEC.shape,
+  nativeName: SPEC.nativeName,
+  dataType: isAmount,
+};
+const isUnservedTensors = isListOf((value) => hasMembers(value, UNSERVED_TENSOR));
+const UNSERVED: Checks<UnservedSignature> = {
+  inputs: isUnservedTensors,
+  outputs: isUnservedTensors,
+  methodName: isText,
+};
+const isRecordOf =
+  (checks: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    isRecord(value) && Object.values(value).every((each) => hasMembers(each, checks));
 
 const FACTS: Checks<ModelFacts> = {
   driver: isText,
   path: isText,
-  signatures: isSignatures,
+  signatures: isRecordOf(SIGNATURE),
   defaultSignature: isText,
   echoes: isFlag,
   maxBatchSize: isAbsentOr(isAmount),
@@ -66,6 +82,7 @@ const FACTS: Checks<ModelFacts> = {
   isSteady: isAbsentOr(isFlag),
   runsGraph: isAbsentOr(isFlag),
   likelyInputs: isAbsentOr(isListOf(isSpecs)),
+  unserved: isAbsentOr(isRecordOf(UNSERVED)),
   memoryBytes: isAbsentOr(isAmount),
   sharesThread: isAbsentOr(isFlag),
   isolated: isAbsentOr(isFlag),

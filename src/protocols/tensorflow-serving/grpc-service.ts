@@ -36,7 +36,7 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
       method: metadataMethod(service, options),
       maxBytes: SMALL_REQUEST_BYTES,
     },
-    ...modelServiceRoutes(service),
+    ...modelServiceRoutes(service, options),
     ...sessionServiceRoutes(service, options),
   },
 });
@@ -51,7 +51,7 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
     const { spec } = request;
     if (options.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
-    const answer = await infer(await service.acquire(spec, call), request, call);
+    const answer = await infer(await service.acquire(spec, call), request, { call, ...options });
     const { model, version, signature, metadata } = answer;
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
     const response = { spec: resolved, outputs: answeredTensors(answer) };
@@ -62,10 +62,18 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
   };
 }
 
-async function infer(lease: Lease, request: PredictRequest, call: CallInfo): Promise<InferResponse> {
+interface Calling extends Pick<GrpcProtocolOptions, "checkMethodNames"> {
+  readonly call: CallInfo;
+}
+
+async function infer(
+  lease: Lease,
+  request: PredictRequest,
+  { call, checkMethodNames }: Calling,
+): Promise<InferResponse> {
   try {
     const { inputs, outputFilter } = request;
-    const signature = checkSignature(request, lease.description);
+    const signature = checkSignature(request, lease.description, checkMethodNames);
     const outputs = outputFilter.length > 0 ? outputFilter : undefined;
     return await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
   } finally {

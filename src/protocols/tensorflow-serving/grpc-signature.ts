@@ -3,16 +3,22 @@ import type { ServableDescription } from "../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";
+import { assertMethodName } from "./method-names.ts";
 
 /**
  * Chooses a request's signature and checks its input names and output filter as TensorFlow Serving does, with the texts that its clients
- * assert on. What a servable does not tell is not checked, and neither are dtypes and shapes.
+ * assert on; where it is asked for, its method name too. What a servable does not tell is not checked, and neither are dtypes and shapes.
  */
-export function checkSignature(request: PredictRequest, servable: ServableDescription): ChosenSignature {
+export function checkSignature(
+  request: PredictRequest,
+  servable: ServableDescription,
+  checkMethodNames = false,
+): ChosenSignature {
   const { signature: name } = request.spec;
   const chosen = chooseSignature(name, servable.signatures);
   if (chosen === undefined) throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
   const { spec } = chosen;
+  if (checkMethodNames) assertMethodName("predict", spec);
   if (spec?.inputs !== undefined) checkInputNames(Object.keys(request.inputs), spec.inputs);
   if (spec !== undefined) checkOutputFilter(request.outputFilter, spec.outputs);
   return chosen;

@@ -28,18 +28,21 @@ import {
 } from "./http-request.ts";
 import { hasFewLists, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { versionHeaders } from "./http-version.ts";
+import { assertMethodName } from "./method-names.ts";
 
 /** A predict request of the REST API. */
 export interface PredictRequest {
   readonly ref: ModelRef;
   /** Its JSON. */
   readonly body: Buffer;
+  /** Compares the method with the signature's method name. Default false. */
+  readonly checkMethodNames?: boolean;
 }
 
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body }: PredictRequest,
+  { ref, body, checkMethodNames = false }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -48,7 +51,8 @@ export async function answerPredict(
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
-  return toPredictions(await infer(await service.acquire(ref, call), { body, parsed, call }, exchange), exchange);
+  const received = { body, parsed, checkMethodNames, call };
+  return toPredictions(await infer(await service.acquire(ref, call), received, exchange), exchange);
 }
 
 /** The answer of a model, and the form in which the API gives it. */
@@ -80,10 +84,12 @@ interface ReceivedPredict {
   readonly body: Uint8Array;
   /** Undefined for a large body. */
   readonly parsed: PredictBody | undefined;
+  readonly checkMethodNames: boolean;
   readonly call: CallOptions;
 }
 
-async function infer(lease: Lease, { body, parsed, call }: ReceivedPredict, exchange: HttpExchange) {
+async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExchange) {
+  const { body, parsed, checkMethodNames, call } = received;
   try {
     const { description } = lease;
     const large = parsed === undefined ? await decodeLarge(body, description.signatures, exchange) : undefined;
@@ -91,6 +97,7 @@ async function infer(lease: Lease, { body, parsed, call }: ReceivedPredict, exch
     const { outputFilter } = large ?? (parsed as PredictBody);
     if (signature.spec !== undefined) checkOutputFilter(outputFilter, signature.spec.outputs);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
+    if (checkMethodNames) assertMethodName("predict", signature.spec);
     const outputs = outputFilter.length > 0 ? outputFilter : undefined;
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
     return { signature, format, answer };

@@ -13,14 +13,20 @@ const PREFIX = /^\/v1\//i;
 const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))?:(?:classify|regress|predict)$/i;
 
 /** TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is refused with that server's text. */
-export const createTensorflowHttp: CreateHttpProtocol = ({ service, simpleTensorflowServing = false }) => ({
+export const createTensorflowHttp: CreateHttpProtocol = ({
+  service,
+  simpleTensorflowServing = false,
+  checkMethodNames = false,
+}) => ({
   inference: [
-    inferenceRoute("predict", (request, exchange) => answerPredict(service, request, exchange)),
+    inferenceRoute("predict", (request, exchange) =>
+      answerPredict(service, { ...request, checkMethodNames }, exchange),
+    ),
     inferenceRoute("classify", (request, exchange) =>
-      answerExamples(service, { ...request, method: "classify" }, exchange),
+      answerExamples(service, { ...request, checkMethodNames, method: "classify" }, exchange),
     ),
     inferenceRoute("regress", (request, exchange) =>
-      answerExamples(service, { ...request, method: "regress" }, exchange),
+      answerExamples(service, { ...request, checkMethodNames, method: "regress" }, exchange),
     ),
   ],
   routes: [...modelRoutes(service, { hasDetails: simpleTensorflowServing }), ...configRoutes(service)],
@@ -43,10 +49,19 @@ function inferenceRoute(
       return async (exchange) => {
         const ref = toModelRef(match);
         exchange.record.model = ref.model;
-        return answer({ ref, body: await exchange.readBody() }, exchange);
+        const request = { ref, body: await exchange.readBody() };
+        return answer(request, exchange).catch((reason) => {
+          throw withTimeoutText(reason);
+        });
       };
     },
   };
+}
+
+/** Begins the error of a request that takes too long with the original's text. */
+function withTimeoutText(reason: unknown): unknown {
+  if (!(reason instanceof ServingError) || reason.code !== "deadline_exceeded") return reason;
+  return new ServingError(reason.code, `Timed out waiting for notification. ${reason.message}`, { cause: reason });
 }
 
 async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {

@@ -1,22 +1,33 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
-import type { InferenceService, ModelRef, ServableDescription } from "../../serving/inference-service.ts";
-import type { Dimension, LooseSpec, Signature, TensorSpec } from "../../signature/signature.ts";
+import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import type {
+  Dimension,
+  LooseSpec,
+  Signature,
+  TensorSpec,
+  UnservedSignature,
+  UnservedTensor,
+} from "../../signature/signature.ts";
+import { methodNameOf } from "./method-names.ts";
 import { typeOfDType } from "./tensor-proto.ts";
 import { tensorProtoParts } from "./tensor-proto-writer.ts";
 
 /** The only field of a model's metadata that there is, and its message. */
 export const SIGNATURE_DEF = "signature_def";
 const SIGNATURE_MAP = "tensorflow.serving.SignatureDefMap";
+/** The number of DT_INVALID. */
+const INVALID_TYPE = 0;
 
 /**
  * The metadata of a model in protobuf's JSON form: a tensorflow.serving.GetModelMetadataResponse whose SignatureDefMap stands
  * where gRPC has it in an Any, as the original's REST API gives it. Throws as {@link InferenceService.acquire} does.
  */
 export async function modelMetadata(service: InferenceService, ref: ModelRef): Promise<JsonObject> {
-  const { model, version, signatures } = await describe(service, ref);
+  const { model, version, signatures, unserved } = await describe(service, ref);
   const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
-  const map = { signature_def: mapValues(signatures, (signature) => toSignatureDef(signature, decodeMessage)) };
+  const served = mapValues(signatures, (signature) => toSignatureDef(signature, decodeMessage));
+  const map = { signature_def: { ...mapValues(unserved, toUnservedDef), ...served } };
   return {
     model_spec: { name: model, signature_name: "", version: String(version) },
     // Through its bytes, so that all fields are there.
@@ -32,10 +43,14 @@ export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer>
   return encodeAs("tensorflow.serving.GetModelMetadataResponse", { ...metadata, metadata: anys });
 }
 
-async function describe(service: InferenceService, ref: ModelRef): Promise<ServableDescription> {
+/** A version with the signatures of its file that cannot be run, where clients see the model itself. */
+async function describe(service: InferenceService, ref: ModelRef) {
   const lease = await service.acquire(ref);
   lease.release();
-  return lease.description;
+  const { description } = lease;
+  const { models: [only, second] = [], hookPlaces = [] } = description;
+  const isModelItself = second === undefined && hookPlaces.length === 0;
+  return { ...description, unserved: (isModelItself && only?.unserved) || {} };
 }
 
 type Decode = (type: string, bytes: Uint8Array) => JsonObject;
@@ -47,9 +62,13 @@ function toSignatureDef({ inputs, outputs, ...signature }: Signature, decode: De
   return {
     inputs: toTensorInfos(inputs ?? suggested(signature)),
     outputs: toTensorInfos(outputs ?? []),
-    method_name: `tensorflow/serving/${signature.method ?? "predict"}`,
+    method_name: methodNameOf(signature),
     defaults: mapValues(Object.fromEntries(defaults), toProto),
   };
+}
+
+function toUnservedDef({ inputs, outputs, methodName }: UnservedSignature): JsonObject {
+  return { inputs: toTensorInfos(inputs), outputs: toTensorInfos(outputs), method_name: methodName };
 }
 
 /** Inputs whose dtypes may not be known. */
@@ -57,7 +76,7 @@ function suggested({ suggestedInputs, inputNames = [] }: Signature): readonly Lo
   return suggestedInputs ?? inputNames.map((name) => ({ name }));
 }
 
-type Info = LooseSpec & Pick<TensorSpec, "nativeName" | "declaredDType">;
+type Info = LooseSpec & Pick<TensorSpec, "nativeName" | "declaredDType"> & Partial<Pick<UnservedTensor, "dataType">>;
 
 function toTensorInfos(specs: readonly Info[]): JsonObject {
   return Object.fromEntries(specs.map((spec) => [spec.name, toTensorInfo(spec)]));
@@ -67,13 +86,14 @@ function toTensorInfo({
   name,
   dtype: taken,
   declaredDType: dtype = taken,
+  dataType = dtype === undefined ? INVALID_TYPE : typeOfDType(dtype).number,
   shape,
   nativeName = name,
 }: Info): JsonObject {
   const dim = shape?.map((dimension) => ({ size: toSize(dimension) }));
   return {
     name: nativeName,
-    dtype: dtype === undefined ? "DT_INVALID" : typeOfDType(dtype).name,
+    dtype: dataType,
     tensor_shape: dim === undefined ? { unknown_rank: true } : { dim },
   };
 }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
+import type { Tensors } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { connectService } from "./connect-service.ts";
 
@@ -12,6 +13,12 @@ beforeAll(async () => {
   const models = {
     half: { path: `${FIXTURES}/models/half-plus-two.onnx` },
     graph: { path: `${FIXTURES}/tensorflow/defaults`, options: { engine: "portable" } },
+    saved: { path: `${FIXTURES}/tensorflow/shapes`, options: { engine: "portable" } },
+    hooked: {
+      path: `${FIXTURES}/tensorflow/shapes`,
+      options: { engine: "portable" },
+      hooks: { preprocess: (inputs: Tensors) => inputs },
+    },
     any: { driver: "null" },
   };
   server = await createServer({ models, http: {} });
@@ -60,6 +67,26 @@ describe("the metadata of a model", () => {
     expect(Object.values(inputs).map(({ name }) => name)).toContainEqual(expect.stringMatching(/:0$/));
     expect(Object.keys(defaults).length).toBeGreaterThan(0);
     for (const [name, value] of Object.entries(defaults)) expect(value.dtype).toBe(inputs[name]?.dtype);
+  });
+
+  it("has the signature of a SavedModel that initialises it, which no request runs", async () => {
+    const { __saved_model_init_op } = await signaturesOf("saved");
+    const nothing = { name: "NoOp", dtype: "DT_INVALID", tensor_shape: { dim: [], unknown_rank: true } };
+    expect(__saved_model_init_op).toEqual({
+      inputs: {},
+      outputs: { __saved_model_init_op: nothing },
+      method_name: "",
+      defaults: {},
+    });
+    const call = connectService(server, "PredictionService");
+    const model_spec = { name: "saved", signature_name: "__saved_model_init_op" };
+    await expect(call("Predict", { model_spec })).rejects.toThrow(
+      'Serving signature key "__saved_model_init_op" not found.',
+    );
+  });
+
+  it("is that of the pipeline where hooks stand before a SavedModel", async () => {
+    expect(Object.keys(await signaturesOf("hooked"))).toEqual(["serving_default"]);
   });
 
   it("has a signature without names where any are taken", async () => {

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
@@ -119,13 +119,28 @@ describe("a configuration that a client sends", () => {
     const base_path = folderOf(1, 2, 3);
     const model_version_policy = { specific: { versions: [1, 2] } };
     const config = { name: "m", base_path, model_platform: "tensorflow", model_version_policy };
-    expect(await reload({ ...config, version_labels: { stable: 1 } })).toEqual({ status: OK });
+    expect(await reload({ ...config, version_labels: { stable: 1 } })).toEqual({ status: OK, metric: [] });
     expect(served().filter((one) => one.endsWith("AVAILABLE"))).toEqual(["m 2 AVAILABLE", "m 1 AVAILABLE"]);
     expect(server.models().find(({ version }) => version === 1n)?.labels).toEqual(["stable"]);
     await reload({ name: "m", base_path });
     await expect.poll(served).toContain("m 3 AVAILABLE");
     await reload();
     await expect.poll(served).toEqual([]);
+  });
+
+  it("is answered with the increase of the counters that it names, each once", async () => {
+    const { call, server } = await startOne();
+    const base_path = folderOf(1);
+    const count = `await (await fetch("${server.httpUrl}/v1/models/none")).text();`;
+    writeFileSync(join(base_path, "1/hooks.ts"), `${HOOKS} export const init_hook = async () => { ${count} };`);
+    const config = { model_config_list: { config: [{ name: "m", base_path }] } };
+    const [requests, latency] = ["/tensorflow/serving/request_count", "/tensorflow/serving/request_latency"];
+    const metric_names = [requests, latency, "/none", requests];
+    expect((await call("HandleReloadConfigRequest", { config, metric_names })).metric).toEqual([
+      { name: requests, int64_value_increase: "1" },
+      { name: latency, int64_value_increase: "0" },
+      { name: "/none", int64_value_increase: "0" },
+    ]);
   });
 
   it("is refused in TensorFlow Serving's words, and then changes nothing or as far as it can", async () => {

@@ -38,7 +38,7 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
   const limit = maxAsyncCalls();
   const onStuck = () => void giveUp(session, source, host);
   const settings = { config: encodeSessionConfig(config), limit, onStuck, options, log };
-  const { session, signatures } = await openModel(api, source, settings);
+  const { session, signatures, unserved } = await openModel(api, source, settings);
   try {
     return createNativeModel(session, signatures, {
       shown: signatures[DEFAULT_SIGNATURE],
@@ -46,6 +46,7 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
       isPure: !writes(source),
       runner: createGraphRunner(api, { session, signatures }, source),
       runtime: `TensorFlow ${api.TF_Version()}`,
+      unserved,
     });
   } catch (reason) {
     await session.close();

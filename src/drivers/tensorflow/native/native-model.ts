@@ -32,13 +32,14 @@ interface NativeModelFacts {
   readonly runner: GraphRunner;
   /** Its name and version. */
   readonly runtime: string;
+  readonly unserved: Model["unserved"];
 }
 
 /** A model that runs in a session. */
 export function createNativeModel(
   session: TensorflowSession,
   signatures: Readonly<Record<string, ModelSignature>>,
-  { shown, concurrency, isPure, runner, runtime }: NativeModelFacts,
+  { shown, concurrency, isPure, runner, runtime, unserved }: NativeModelFacts,
 ): Model {
   const bound = new Map(Object.entries(signatures).map(([name, signature]) => [name, bind(session, signature)]));
   return {
@@ -46,6 +47,7 @@ export function createNativeModel(
     concurrency,
     isPure,
     runtime,
+    ...(unserved !== undefined && { unserved }),
     checksShapes: true,
     hookArgs: {
       driver: "tensorflow",

@@ -6,7 +6,7 @@ import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { ModelSource } from "../model-source.ts";
 import { type TypeOfTensor, withGraphTypes } from "../saved-model/graph-types.ts";
 import { parseTags } from "../saved-model/load-saved-model.ts";
-import { type ModelSignature, toModelSignatures } from "../saved-model/model-signatures.ts";
+import { type ModelSignature, type ModelSignatures, toModelSignatures } from "../saved-model/model-signatures.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
 import type { TensorflowOptions } from "../tensorflow-options.ts";
 import type { TensorflowApi } from "./c-api.ts";
@@ -26,6 +26,8 @@ export interface OpenSettings extends SessionSettings {
 export interface OpenedModel {
   readonly session: TensorflowSession;
   readonly signatures: Readonly<Record<string, ModelSignature>>;
+  /** Absent for a frozen graph. */
+  readonly unserved?: ModelSignatures["unserved"];
 }
 
 /** Loads a SavedModel or a frozen graph; throws `failed_precondition` with the reason. */
@@ -45,9 +47,9 @@ async function openSavedModel(api: TensorflowApi, folder: string, settings: Open
   return closingOnFailure(session, () => {
     checkVariables(session, folder);
     const meta = parseMessage("MetaGraphDef", withoutGraph(metaGraph));
-    const { served, refused } = toModelSignatures(meta, options.model_signature);
+    const { served, refused, unserved } = toModelSignatures(meta, options.model_signature);
     for (const [signature, reason] of refused) log.warn("a signature cannot be served", { signature, reason });
-    return { session, signatures: withGraphTypes(served, graphTypes(session)) };
+    return { session, signatures: withGraphTypes(served, graphTypes(session)), unserved };
   });
 }
 

@@ -43,12 +43,13 @@ function firstRefusal(model: PortableModel): ReadonlySet<string> | undefined {
 
 function readSavedModel(folder: string, options: TensorflowOptions): () => PortableSource {
   const meta = loadSavedModel(folder, parseTags(options.tags));
-  const { served } = toModelSignatures(meta, options.model_signature);
+  const { served, unserved } = toModelSignatures(meta, options.model_signature);
   const graph = meta.graphDef ?? { node: [] };
   const signatures = withGraphTypes(served, placeholderTypes(graph));
   return () => {
     try {
-      return { graph, signatures, resources: loadModelResources(meta, createFunctionLibrary(graph), folder) };
+      const resources = loadModelResources(meta, createFunctionLibrary(graph), folder);
+      return { graph, signatures, unserved, resources };
     } catch (reason) {
       // A table may hold numbers that cannot be carried.
       const isBeyond = reason instanceof ServingError && reason.code === "invalid_argument";

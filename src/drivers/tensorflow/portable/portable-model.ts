@@ -5,7 +5,7 @@ import type { DType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../../driver.ts";
 import type { GraphDef } from "../saved-model/graph-def.ts";
-import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
+import type { BoundTensor, ModelSignature, ModelSignatures } from "../saved-model/model-signatures.ts";
 import { fromValue, toValue } from "./convert-values.ts";
 import { type Edge, parseEdge } from "./graph.ts";
 import { GraphPrograms, RefusedGraph } from "./graph-programs.ts";
@@ -18,6 +18,7 @@ import type { Value } from "./values.ts";
 export interface PortableSource {
   readonly graph: GraphDef;
   readonly signatures: Readonly<Record<string, ModelSignature>>;
+  readonly unserved?: ModelSignatures["unserved"];
   /** Absent for frozen graphs, which have no variables. */
   readonly resources: ModelResources | undefined;
 }
@@ -35,6 +36,7 @@ export class PortableModel implements Model {
   /** By signature: the operations that keep it from being served. */
   readonly refused: ReadonlyMap<string, ReadonlySet<string>>;
   readonly hookArgs: Readonly<Record<string, unknown>>;
+  readonly unserved: ModelSignatures["unserved"];
   readonly checksShapes = true;
   /** Models that write are refused. */
   readonly isPure = true;
@@ -42,7 +44,8 @@ export class PortableModel implements Model {
   #deadline = Number.POSITIVE_INFINITY;
 
   /** Compiles every signature. */
-  constructor({ graph, signatures, resources }: PortableSource) {
+  constructor({ graph, signatures, unserved = {}, resources }: PortableSource) {
+    this.unserved = unserved;
     this.#programs = new GraphPrograms(graph, resources, () => this.#check());
     const served: Record<string, ModelSignature> = Object.create(null);
     const refused = new Map<string, ReadonlySet<string>>();

@@ -1,5 +1,11 @@
 import { failedPrecondition } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../../signature/signature.ts";
+import {
+  DEFAULT_SIGNATURE,
+  type Signature,
+  type TensorSpec,
+  type UnservedSignature,
+  type UnservedTensor,
+} from "../../../signature/signature.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import { dataTypeName, toDType } from "./data-type.ts";
 import type { TensorProto } from "./graph-def.ts";
@@ -26,6 +32,8 @@ export interface ModelSignatures {
   readonly served: Readonly<Record<string, ModelSignature>>;
   /** By name: why one cannot be served. */
   readonly refused: ReadonlyMap<string, string>;
+  /** By name: these, and those that only loading needs. */
+  readonly unserved: Readonly<Record<string, UnservedSignature>>;
 }
 
 const METHODS: Readonly<Record<string, ModelSignature["method"]>> = {
@@ -34,9 +42,10 @@ const METHODS: Readonly<Record<string, ModelSignature["method"]>> = {
   "tensorflow/serving/regress": "regress",
 };
 
-/** The API that a SignatureDef's method name means; undefined for another. */
-export function methodOf(methodName: string): ModelSignature["method"] {
-  return Object.hasOwn(METHODS, methodName) ? METHODS[methodName] : undefined;
+/** The API that a SignatureDef's method name means, else the name itself. */
+export function methodOf(methodName: string): Pick<Signature, "method" | "methodName"> {
+  const method = Object.hasOwn(METHODS, methodName) ? METHODS[methodName] : undefined;
+  return method === undefined ? { methodName } : { method };
 }
 
 /** Signatures that loading needs, and that clients do not call. */
@@ -48,16 +57,18 @@ const INTERNAL = /^__saved_model_(init|train)_op$/;
  */
 export function toModelSignatures(meta: MetaGraphDef, defaultName: string): ModelSignatures {
   const served: Record<string, ModelSignature> = Object.create(null);
+  const unserved: Record<string, UnservedSignature> = Object.create(null);
   const refusals = new Map<string, string>();
   for (const [name, definition] of Object.entries(meta.signatureDef)) {
-    if (INTERNAL.test(name)) continue;
-    const problem = findProblem(definition);
-    if (problem === undefined) served[name] = toModelSignature(definition);
-    else refusals.set(name, problem);
+    const isInternal = INTERNAL.test(name);
+    const problem = isInternal ? undefined : findProblem(definition);
+    if (isInternal || problem !== undefined) unserved[name] = toUnserved(definition);
+    else served[name] = toModelSignature(definition);
+    if (problem !== undefined) refusals.set(name, problem);
   }
   const chosen = chooseDefault(served, refusals, defaultName);
   if (chosen !== undefined) served[DEFAULT_SIGNATURE] = chosen;
-  return { served, refused: refusals };
+  return { served, refused: refusals, unserved };
 }
 
 /** The usual name may be missing: the only signature stands in for it, and of several, requests name theirs. A name that was asked for must exist. */
@@ -87,12 +98,22 @@ function findProblem({ inputs, outputs }: SignatureDef): string | undefined {
 }
 
 function toModelSignature({ inputs, outputs, methodName, defaults }: SignatureDef): ModelSignature {
-  const method = methodOf(methodName);
   return {
     inputs: toBoundTensors(inputs, defaults),
     outputs: toBoundTensors(outputs, {}),
-    ...(method && { method }),
+    ...methodOf(methodName),
   };
+}
+
+function toUnserved({ inputs, outputs, methodName }: SignatureDef): UnservedSignature {
+  const toTensors = (infos: SignatureDef["inputs"]) =>
+    Object.entries(infos).map(([name, info]) => toUnservedTensor(name, info));
+  return { inputs: toTensors(inputs), outputs: toTensors(outputs), methodName };
+}
+
+function toUnservedTensor(name: string, { dtype: dataType, tensorShape, encoding }: TensorInfo): UnservedTensor {
+  const shape = tensorShape && fromTensorShape(tensorShape);
+  return { name, dataType, nativeName: encoding.case === "name" ? encoding.value : "", ...(shape && { shape }) };
 }
 
 function toBoundTensors(

@@ -11,7 +11,7 @@ import type { FullSignature } from "./litert-model.ts";
 export const SIGNATURE_DEFS = "signature_defs_metadata";
 
 /** A signature that has other names for some of a model's tensors. */
-export interface AliasSignature extends FullSignature, Pick<Signature, "method"> {
+export interface AliasSignature extends FullSignature, Pick<Signature, "method" | "methodName"> {
   readonly inputs: readonly Alias[];
   readonly outputs: readonly Alias[];
 }
@@ -42,8 +42,7 @@ function toAliases({ inputs, outputs, methodName }: SignatureDef, model: FullSig
   const given = toAlias(inputs, model.inputs);
   const absent = model.inputs.find(({ name }) => !given.some(({ modelName }) => modelName === name));
   if (absent !== undefined) throw new RangeError(`they leave out the input "${absent.name}"`);
-  const method = methodOf(methodName);
-  return { inputs: given, outputs: toAlias(outputs, model.outputs), ...(method && { method }) };
+  return { inputs: given, outputs: toAlias(outputs, model.outputs), ...methodOf(methodName) };
 }
 
 function toAlias(infos: Readonly<Record<string, TensorInfo>>, specs: readonly TensorSpec[]): Alias[] {

@@ -6,6 +6,7 @@ import { type ChosenSignature, chooseSignature } from "../../../signature/choose
 import { toPlainSignature } from "../../../signature/plain-signatures.ts";
 import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { answeredTensors } from "../../answered-tensors.ts";
+import { assertMethodName } from "../method-names.ts";
 import { featureInputs, featureInputsJob, serializedInput } from "./example-inputs.ts";
 import { type ExampleMethod, type ExampleResult, namedOutputs, toResult } from "./results.ts";
 
@@ -23,6 +24,8 @@ export interface ExampleRun extends ExampleInputs {
   readonly method: ExampleMethod;
   /** Empty = the default one. */
   readonly signature: string;
+  /** Compares the method with the signature's method name. Default false. */
+  readonly checkMethodNames?: boolean;
   readonly call: CallOptions;
 }
 
@@ -41,6 +44,7 @@ export async function runExamples(lease: Lease, run: ExampleRun): Promise<Exampl
   if (call.record !== undefined) call.record.examples = count;
   const signature = findSignature(lease.description, run.signature);
   const spec = signature.spec ?? {};
+  if (run.checkMethodNames) assertMethodName(method, spec);
   const inputs = await toInputs(signature, run);
   const answer = await lease.infer({
     signature,

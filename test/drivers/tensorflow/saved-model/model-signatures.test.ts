@@ -42,12 +42,19 @@ describe("toModelSignatures", () => {
   });
 
   it("keeps apart what cannot be served", () => {
-    const { served, refused } = toModelSignatures(
-      metaGraph({ serving_default: signature(1), odd: signature(21) }),
-      "serving_default",
-    );
+    const signatures = {
+      serving_default: signature(1),
+      odd: signature(21, "odd"),
+      __saved_model_init_op: signature(0),
+    };
+    const { served, refused, unserved } = toModelSignatures(metaGraph(signatures), "serving_default");
     expect(Object.keys(served)).toEqual(["serving_default"]);
-    expect(refused.get("odd")).toBe('output "y" is of type DT_VARIANT');
+    expect([...refused]).toEqual([["odd", 'output "y" is of type DT_VARIANT']]);
+    const y = (dataType: number) => ({ name: "y", nativeName: "y:0", dataType });
+    expect(unserved).toEqual({
+      odd: { inputs: [], outputs: [y(21)], methodName: "odd" },
+      __saved_model_init_op: { inputs: [], outputs: [y(0)], methodName: "" },
+    });
   });
 
   it("has no default where several signatures have none of the usual name", () => {
