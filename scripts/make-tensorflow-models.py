@@ -806,7 +806,10 @@ def message(**fields):
 
 @model
 def counter_with_requests(folder, random):
-    """Brings the requests along that a server runs before others: two of Predict, and one of SessionRun in between."""
+    """
+    Brings the requests along that a server runs before others: two of Predict, and an empty one in between. Beside them
+    are the same recorded with one of SessionRun, which no server runs before others.
+    """
     cases = counter(folder, random)
 
     def prediction_log(value):
@@ -815,9 +818,10 @@ def counter_with_requests(folder, random):
 
     extra = folder / "assets.extra"
     extra.mkdir()
-    with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
-        for record in (prediction_log(10), message(_5=b""), prediction_log(20)):
-            writer.write(record)
+    for name, middle in (("assets.extra/tf_serving_warmup_requests", b""), ("recorded_requests", message(_5=b""))):
+        with tf.io.TFRecordWriter(str(folder / name)) as writer:
+            for record in (prediction_log(10), middle, prediction_log(20)):
+                writer.write(record)
     return cases
 
 

@@ -5,6 +5,7 @@ export const SERVER_DEFAULTS = {
   name: "default",
   tensorContent: false,
   requireModelSpec: false,
+  checkMethodNames: false,
   allowClientShm: false,
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
@@ -30,6 +31,8 @@ export const SERVER_DEFAULTS = {
   hookMemoryMb: 2048,
   inspectHooks: false,
   modelStallMs: 60_000,
+  savedModelWarmup: 1,
+  versionBatching: false,
   shareThreads: true,
   /** Above the time in which a large model is compiled for its device. */
   loadTimeoutMs: 600_000,

@@ -8,6 +8,8 @@ import type { Batching } from "./queue/batch-policy.ts";
 interface HostModelOptions extends RawImageOptions {
   max_batch_size: number;
   batch_timeout_us: number;
+  max_request_rows: number;
+  max_enqueued_batches: number;
   allowed_batch_sizes?: string;
   pad_variable_length_inputs: boolean;
   flexible_batch_size: boolean;
@@ -29,6 +31,18 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     min: 0,
     default: 0,
     help: "How long a batch that is not full waits for more, in microseconds; 0 = whatever waits goes together.",
+  },
+  max_request_rows: {
+    type: "integer",
+    min: 0,
+    default: 0,
+    help: "Rows of one request at most where max_batch_size is set; 0 = any number, which runs of max_batch_size rows answer together.",
+  },
+  max_enqueued_batches: {
+    type: "integer",
+    min: 0,
+    default: 0,
+    help: "Full batches that may wait for each copy at most; further requests fail with `unavailable`; 0 = as many as the server admits.",
   },
   allowed_batch_sizes: {
     type: "string",
@@ -90,7 +104,9 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
   if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;
-  const batching = { maxRows, lingerMs, allowedRows, padVariableLength: options.pad_variable_length_inputs };
+  const { max_request_rows: maxRequestRows, max_enqueued_batches: maxWaiting } = options;
+  const limits = { maxRequestRows, maxWaiting, padVariableLength: options.pad_variable_length_inputs };
+  const batching = { maxRows, lingerMs, allowedRows, ...limits };
   return { batching, ...choices };
 }
 

@@ -16,9 +16,11 @@ import { withImageLayouts } from "./images/image-layout.ts";
 import { labelByOption } from "./label-by-option.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
-import { assertBatchable, BatchPolicy, rowsOf } from "./queue/batch-policy.ts";
+import { assertBatchable, BatchPolicy } from "./queue/batch-policy.ts";
+import { assertRequestRows } from "./queue/batch-rows.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
-import { oneAtATime, RunQueue } from "./queue/run-queue.ts";
+import { oneAtATime } from "./queue/one-at-a-time.ts";
+import { RunQueue } from "./queue/run-queue.ts";
 import { countedRun, type RunnableModel, runGraph } from "./run-model.ts";
 
 /** A model and its driver, in the thread where it is to run. */
@@ -109,7 +111,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
-    if (batching !== undefined) rowsOf(checked);
+    if (batching !== undefined) assertRequestRows(checked, batching.maxRequestRows);
     return queue.push(checked, call);
   };
   /** Predicts whose images are being decoded; they are not in the queue yet. */
@@ -155,7 +157,8 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
 }
 
 /** The facts that a driver may leave out. */
-function knownFacts({ runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs }: Model): Partial<ModelFacts> {
+function knownFacts(model: Model): Partial<ModelFacts> {
+  const { runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs, unserved } = model;
   return {
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
@@ -163,6 +166,7 @@ function knownFacts({ runtime, isPure, isSteady, runGraph, memoryBytes, likelyIn
     ...(runGraph !== undefined && { runsGraph: true }),
     ...(memoryBytes !== undefined && { memoryBytes }),
     ...(likelyInputs !== undefined && { likelyInputs }),
+    ...(unserved !== undefined && { unserved }),
   };
 }
 

@@ -16,9 +16,9 @@ import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-re
 import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
 
 /** Recorded requests of this server's protocols; `maxBytes` limits the memory of a decoded one. */
-export function recordedRequests(maxBytes: number): RecordedRequests {
+export function recordedRequests(maxBytes: number, checkMethodNames = false): RecordedRequests {
   return {
-    readLog: (bytes, target) => readPredictionLog(bytes, target, maxBytes),
+    readLog: (bytes, target) => readPredictionLog(bytes, target, { maxBytes, checkMethodNames }),
     readJson: (body, target) => readJson(body, target, maxBytes),
   };
 }

@@ -88,9 +88,9 @@ export class HostedModels implements ModelProvider {
 
   /** A model that fails its own warm-up requests is freed, like one that does not load. */
   async #warmUp(host: ModelHost): Promise<void> {
-    const { instances, recorded, log } = this.#options;
+    const { instances, recorded, savedModelWarmup, log } = this.#options;
     const { path } = host.facts;
-    const parts = { name: path, version: 1n, entries: [], workers: 0, recorded, log };
+    const parts = { name: path, version: 1n, entries: [], workers: 0, recorded, savedModelWarmup, log };
     const warmUp = new WarmUp({ ...parts, instances });
     host.warmUpThreads?.((copy) => new WarmUp({ ...parts, instances: 1 }).copy(copy, 0, false));
     try {
@@ -107,6 +107,8 @@ export class HostedModels implements ModelProvider {
 export interface HostedModelsOptions extends StartModelOptions {
   /** Reads the requests of warm-up files; absent = no file is run. */
   readonly recorded?: RecordedRequests;
+  /** Runs of each warm-up request in a SavedModel. Default 1. */
+  readonly savedModelWarmup?: number;
   /** The service by which hooks and pipelines call the server's other models; absent = there is none. */
   readonly own?: InferenceService;
 }

@@ -58,6 +58,8 @@ export type LoadOptions = HostedModelsOptions &
     readonly signal?: AbortSignal;
     /** The `-o` keys that were given for all models of the server. */
     readonly keysForAll?: readonly string[];
+    /** Batches a version as the file in its folder says. Default false. */
+    readonly versionBatching?: boolean;
     /** Keeps two models from declaring one HTTP route. */
     readonly routes?: RouteClaims;
   };
@@ -185,9 +187,9 @@ function warmUpLater(
 
 /** Hook sets run in this thread only. */
 function createWarmUp({ name, version, hooks, warmUp: entries = [] }: ServableSource, options: LoadOptions): WarmUp {
-  const { instances, workers, recorded, signal, log } = options;
+  const { instances, workers, recorded, savedModelWarmup, signal, log } = options;
   return new WarmUp({
-    ...{ name, version, entries, instances, recorded, signal, log },
+    ...{ name, version, entries, instances, recorded, savedModelWarmup, signal, log },
     workers: typeof hooks === "string" ? workers : 1,
   });
 }

@@ -11,6 +11,7 @@ import { findHooks } from "./folders/find-hooks.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
 import { readOutputLabels } from "./read-output-labels.ts";
+import { readVersionBatching } from "./read-version-batching.ts";
 import { reshapeHooks } from "./reshape-hooks.ts";
 import type { StageOptions } from "./stage.ts";
 
@@ -38,14 +39,16 @@ export async function loadVersion({ config, found, signal }: WantedVersion, opti
   }
 }
 
-async function load(config: ModelConfig, { version, path: place }: FoundVersion, options: LoadOptions) {
+async function load(config: ModelConfig, { version, path: place }: FoundVersion, settings: LoadOptions) {
+  const { versionBatching = false, log } = settings;
   const cleanup = new CleanupStack();
-  const path = await fetchPath(place, options, cleanup);
+  const path = await fetchPath(place, settings, cleanup);
   const hooks = await hooksOf(config, path);
   const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize } = config;
+  const options = { ...own, ...(versionBatching && (await readVersionBatching(path, log))) };
   const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }) };
-  const source = { name, version, stages: stagesOf(config, path), options: own, warmUp, tensorFacts, maxBatchSize };
-  return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, options, cleanup);
+  const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts, maxBatchSize };
+  return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, settings, cleanup);
 }
 
 /** The hooks of the version's folder, else those of its model. */

@@ -67,6 +67,7 @@ const OPTIONS = {
   workers: integerCheck(0),
   instances: integerCheck(1),
   threads: integerCheck(1),
+  savedModelWarmup: integerCheck(0),
   hookMemoryMb: integerCheck(16, undefined, ", in megabytes"),
   loadRetries: integerCheck(0),
   loadThreads: integerCheck(1),

@@ -21,6 +21,7 @@ export function toLoadOptions(
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
   const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs, keysForAll } = choices;
+  const { savedModelWarmup, versionBatching } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = {
     hookTimeoutMs,
@@ -30,12 +31,14 @@ export function toLoadOptions(
     remoteTls: choices.remoteTls,
     remoteAuthFile: choices.remoteAuthFile,
   };
-  const recorded = lazyRecordedRequests(choices.maxMessageBytes);
+  const recorded = lazyRecordedRequests(choices);
   return {
     workers,
     instances,
     isolate,
     modelStallMs,
+    savedModelWarmup,
+    versionBatching,
     ...(threads !== undefined && { threads }),
     ...(keysForAll !== undefined && { keysForAll }),
     ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),
@@ -47,8 +50,9 @@ export function toLoadOptions(
 }
 
 /** Readers of recorded requests, imported with the first of them. */
-function lazyRecordedRequests(maxBytes: number): RecordedRequests {
-  const load = async () => (await import("../protocols/recorded-requests.ts")).recordedRequests(maxBytes);
+function lazyRecordedRequests({ maxMessageBytes, checkMethodNames }: ServerChoices): RecordedRequests {
+  const load = async () =>
+    (await import("../protocols/recorded-requests.ts")).recordedRequests(maxMessageBytes, checkMethodNames);
   return {
     readLog: async (bytes, target) => (await load()).readLog(bytes, target),
     readJson: async (body, target) => (await load()).readJson(body, target),
@@ -77,15 +81,15 @@ export function toTransportOptions(
     page,
   }: { readonly authentication?: Authentication | undefined; readonly page?: PageSources | undefined },
 ): TransportOptions {
-  const { host, port, http, tensorContent, requireModelSpec, maxMessageBytes, sendTimeoutMs, log } = choices;
-  const { accessLog, serverTiming } = choices;
+  const { host, port, http, maxMessageBytes, sendTimeoutMs, log, accessLog, serverTiming } = choices;
+  const { tensorContent, requireModelSpec, checkMethodNames } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes } = choices;
   const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes };
-  const answers = { tensorContent, requireModelSpec, ...paths, maxMessageBytes, sendTimeoutMs };
+  const answers = { tensorContent, requireModelSpec, checkMethodNames, ...paths, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });

@@ -63,6 +63,8 @@ export interface ServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go to the only model. Default false. */
   readonly requireModelSpec?: boolean;
+  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  readonly checkMethodNames?: boolean;
   /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */
   readonly allowClientShm?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
@@ -113,6 +115,10 @@ export interface ServerOptions {
   readonly hookStallMs?: number;
   /** Time after which a model thread whose event loop hangs is replaced; 0 = never. Default 60 s. */
   readonly modelStallMs?: number;
+  /** Runs of each warm-up request in a SavedModel; 0 = none. Default 1. */
+  readonly savedModelWarmup?: number;
+  /** Batches a version of a named model as the `batching_params.pbtxt` in its folder says, before its own options. Default false. */
+  readonly versionBatching?: boolean;
   /** Lets small models share threads, as soon as there are more of them than cores. Default true. */
   readonly shareThreads?: boolean;
   /**

@@ -11,6 +11,13 @@ export interface RecordedRequest {
   readonly outputs?: readonly string[] | undefined;
 }
 
+/** A log of a kind whose requests are not run. */
+export interface UnusedLog {
+  readonly kind: string;
+  /** The number of its field. */
+  readonly field: number;
+}
+
 /** The model that a recorded request is for, as its protocol would resolve it. */
 export type RecordedFor = Pick<ServableDescription, "model" | "signatures"> & { readonly signal: CancelSignal };
 
@@ -20,10 +27,10 @@ export type RecordedFor = Pick<ServableDescription, "model" | "signatures"> & { 
  */
 export interface RecordedRequests {
   /**
-   * Reads the requests of a `tensorflow.serving.PredictionLog`. Returns the name of its kind for one that is not run
-   * here, and undefined for an empty one.
+   * Reads the requests of a `tensorflow.serving.PredictionLog`. Returns its kind for one that is not run here, and
+   * undefined for an empty one.
    */
-  readLog(bytes: Uint8Array, target: RecordedFor): Promise<readonly RecordedRequest[] | string | undefined>;
+  readLog(bytes: Uint8Array, target: RecordedFor): Promise<readonly RecordedRequest[] | UnusedLog | undefined>;
   /** Reads JSON of KServe V2 or of TensorFlow Serving's REST API, distinguished by its content. */
   readJson(body: Uint8Array, target: RecordedFor): Promise<RecordedRequest>;
 }

@@ -180,6 +180,15 @@ describe("a model in a thread", () => {
   });
 });
 
+test("a request of more rows than one may have is refused, where it is said how many that are", async () => {
+  const host = await start({}, { max_batch_size: "2", max_request_rows: "3" });
+  expect(await predict(host, { x: [1, 2, 3] })).toEqual([2, 3, 4]);
+  await expect(predict(host, { x: [1, 2, 3, 4] })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "Task size 4 is larger than maximum input batch size 3",
+  });
+});
+
 test("options that cannot work are refused while the model loads", async () => {
   await expect(start({}, { max_batch_size: "4", allowed_batch_sizes: "1,2" })).rejects.toThrow(
     "Last entry in allowed_batch_sizes must match max_batch_size; last entry was 2; expected 4",

@@ -16,7 +16,7 @@ import { logFiles } from "../request-log/recorded-files.ts";
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 const MODELS = { half: { path: HALF } };
 /** Real TensorFlow has written it: two requests of Predict for the model `counter`, and one of SessionRun. */
-const BY_TENSORFLOW = "test/fixtures/tensorflow/counter_with_requests/assets.extra/tf_serving_warmup_requests";
+const BY_TENSORFLOW = "test/fixtures/tensorflow/counter_with_requests/recorded_requests";
 
 /** A file of requests to `half` that a server has recorded, one of them of Regress. */
 async function recorded(values: readonly (readonly number[])[] = [[1], [2, 3], [4]]): Promise<string> {

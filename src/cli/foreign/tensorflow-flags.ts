@@ -65,7 +65,7 @@ export const TENSORFLOW_FLAGS = {
   enable_per_model_batching_parameters: {
     type: "boolean",
     default: "false",
-    unused: "all models have the values of batching_parameters_file",
+    own: "`--version-batching`, in place of the values of batching_parameters_file",
     help: "parameters of batching in each version's folder",
   },
   model_config_file: {
@@ -201,13 +201,13 @@ export const TENSORFLOW_FLAGS = {
   enable_model_warmup: {
     type: "boolean",
     default: "true",
-    unused: "the requests that a SavedModel brings along are always run",
+    own: "`--saved-model-warmup=0` where it is false",
     help: "run the requests that a SavedModel brings along",
   },
   num_request_iterations_for_warmup: {
     type: "integer",
     default: "0",
-    unused: "each such request is run once",
+    own: "`--saved-model-warmup`, where it is above 0",
     help: "number of times that they are run",
   },
   version: { type: "boolean", default: "false", own: "prints the version", help: "print the version" },
@@ -239,7 +239,7 @@ export const TENSORFLOW_FLAGS = {
   enable_signature_method_name_check: {
     type: "boolean",
     default: "false",
-    unused: "a signature's method_name is not compared",
+    setting: "checkMethodNames",
     help: "compare a signature's method_name with the method",
   },
   xla_cpu_compilation_enabled: {

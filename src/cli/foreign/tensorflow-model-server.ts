@@ -9,6 +9,7 @@ import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { readForeignFlags } from "./read-foreign-flags.ts";
 import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
+import { jointSettings } from "./tensorflow-joint-settings.ts";
 import { tensorflowListening } from "./tensorflow-listening.ts";
 import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
 import { createTensorflowReporter } from "./tensorflow-reporter.ts";
@@ -74,7 +75,8 @@ async function toCommandLine(
     const value = Object.entries(options).map(([key, text]) => `${key}=${text}`);
     settings.set("option", { value, origin: "the command line" });
   }
-  for (const [name, setting] of await tensorflowListening(values)) settings.set(name, setting);
+  for (const [name, setting] of [...jointSettings(values), ...(await tensorflowListening(values))])
+    settings.set(name, setting);
   return {
     settings,
     defaults: DEFAULTS,

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
+import { batchingOptions } from "../../repository/formats/batching-parameters.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
 type Values = ReadonlyMap<string, string>;
@@ -50,10 +51,11 @@ function parallelism(values: Values): RawOptions {
 
 async function readBatching(values: Values): Promise<FileOptions> {
   if (values.get("enable_batching") !== "true") return { options: {}, warnings: [] };
+  const isPerVersion = values.get("enable_per_model_batching_parameters") === "true";
   const path = values.get("batching_parameters_file") ?? "";
-  if (path === "") return { options: { max_batch_size: "1000", batch_timeout_us: "0" }, warnings: [] };
+  if (path === "") return { options: isPerVersion ? {} : batchingOptions({}), warnings: [] };
   const { batching: options, format, warnings } = await readConfigFile(path, []);
-  if (options !== undefined) return { options, warnings };
+  if (options !== undefined) return { options: isPerVersion ? {} : options, warnings };
   throw invalidArgument(
     `${path} is ${format}; expected a batching_parameters_file, such as max_batch_size { value: 32 }.`,
   );

@@ -30,7 +30,11 @@ const HINTS: Readonly<Record<string, string>> = {
   "per-process-gpu-memory-fraction": "write -o gpu_memory_fraction=SHARE",
   "saved-model-tags": "write -o tags=LIST",
   "use-tflite-model": "leave it out; a .tflite file is recognised by its name",
-  "enable-model-warmup": "leave it out; what a SavedModel brings for its warm-up is run",
+  "enable-model-warmup":
+    "write --saved-model-warmup 0 where it is false; what a SavedModel brings for its warm-up is run",
+  "num-request-iterations-for-warmup": "write --saved-model-warmup COUNT",
+  "enable-per-model-batching-parameters": "write --version-batching",
+  "enable-signature-method-name-check": "write --check-method-names",
   // OpenVINO Model Server: https://docs.openvino.ai/2026/model-server/ovms_docs_parameters.html
   "rest-port": "write --http-port PORT",
   "rest-bind-address": "write --host ADDRESS, for gRPC and HTTP alike",

@@ -62,6 +62,22 @@ export const MODEL_SETTINGS = {
       "`random`, a file with the JSON of a request (KServe V2 or TensorFlow Serving), or a file of --request-log. Models of --config have a key for it.",
     commands: SERVE,
   },
+  savedModelWarmup: {
+    type: "count",
+    min: 0,
+    placeholder: "COUNT",
+    default: SERVER_DEFAULTS.savedModelWarmup,
+    help: "runs of each warm-up request in a SavedModel; 0 = none",
+    details: "The requests are in its file assets.extra/tf_serving_warmup_requests.",
+    commands: SERVE,
+  },
+  versionBatching: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.versionBatching,
+    help: "batch a version by the batching_params.pbtxt in its folder",
+    details: "The file counts before `-o`. It is TensorFlow Serving's.",
+    commands: SERVE,
+  },
   shareThreads: {
     type: "boolean",
     default: SERVER_DEFAULTS.shareThreads,

@@ -124,6 +124,13 @@ export const NETWORK_SETTINGS = {
     details: "Without this flag they go to the only model.",
     commands: SERVE,
   },
+  checkMethodNames: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.checkMethodNames,
+    help: "refuse methods that a SavedModel's signature is not for",
+    details: "Over TensorFlow Serving's protocol: the signature's method_name decides.",
+    commands: SERVE,
+  },
   allowClientShm: {
     type: "boolean",
     default: SERVER_DEFAULTS.allowClientShm,

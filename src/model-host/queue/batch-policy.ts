@@ -1,10 +1,11 @@
 import { CancelSource } from "../../async/cancel-source.ts";
-import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import { BatchTimeline } from "../../observability/timeline.ts";
 import type { Signature } from "../../signature/signature.ts";
-import { concatRows, copyRows, padTo, rowCount, sliceRows } from "../../tensor/rows.ts";
+import { concatRows, copyRows, padTo, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
+import { checkedRows, rowsOf } from "./batch-rows.ts";
 import type { RunPolicy } from "./run-queue.ts";
 import type { QueuedRun } from "./waiting-run.ts";
 
@@ -16,6 +17,10 @@ export interface Batching {
   readonly lingerMs: number;
   /** Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller batches are padded with copies of a row. Empty = any. */
   readonly allowedRows: readonly number[];
+  /** Rows of a request at most; 0 = any number. */
+  readonly maxRequestRows: number;
+  /** Full batches that may wait at most; 0 = any number. */
+  readonly maxWaiting: number;
   /** Pads inputs that differ beyond the first dimension to the largest, each with its own first element. */
   readonly padVariableLength: boolean;
 }
@@ -49,6 +54,14 @@ export class BatchPolicy implements RunPolicy {
 
   rowsOf({ inputs }: QueuedRun): number {
     return rowsOf(inputs);
+  }
+
+  assertRoom(waitingRows: number, rows: number): void {
+    const { maxRows, maxWaiting } = this.#batching;
+    if (maxWaiting === 0 || waitingRows === 0 || waitingRows + rows <= maxWaiting * maxRows) return;
+    const batches = Math.ceil(waitingRows / maxRows);
+    const text = `The batch scheduling queue to which this task was submitted is full; currently ${batches} batches enqueued and max_enqueued_batches is ${maxWaiting}`;
+    throw new ServingError("unavailable", text);
   }
 
   take(waiting: QueuedRun[]): QueuedRun[] {
@@ -134,29 +147,6 @@ export class BatchPolicy implements RunPolicy {
     ]);
     return JSON.stringify([call.signature, call.outputs, shapes.sort()]);
   }
-}
-
-/** The rows that all inputs have; throws `invalid_argument` where they differ. */
-export function rowsOf(inputs: Tensors): number {
-  const entries = Object.entries(inputs);
-  const rows = entries.map(([, tensor]) => rowCount(tensor));
-  const wrong = rows.findIndex((count) => count === undefined || count !== rows[0]);
-  if (wrong < 0) return rows[0] ?? 1;
-  const name = entries[wrong]?.[0];
-  throw invalidArgument(
-    `Input "${name}" has ${rows[wrong] ?? "no"} rows, but "${entries[0]?.[0]}" has ${rows[0] ?? "no"}; a batched model takes equal ones.`,
-  );
-}
-
-function checkedRows(outputs: Tensors, rows: number): Tensors {
-  for (const [name, tensor] of Object.entries(outputs)) {
-    if (rowCount(tensor) === rows) continue;
-    throw new ServingError(
-      "internal",
-      `The model cannot be batched: output "${name}" has shape [${tensor.shape}] for ${rows} rows.`,
-    );
-  }
-  return outputs;
 }
 
 /** A cancellation must not end the other requests' run; the longest deadline of them all applies. */

@@ -15,6 +15,8 @@ export interface RunPolicy {
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a run counts for; 1 without batching. */
   rowsOf(run: QueuedRun): number;
+  /** Throws `unavailable` where so many rows do not fit behind those that wait; absent = there is no limit. */
+  assertRoom?(waitingRows: number, rows: number): void;
   /** Runs the taken requests, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
   /** Runs one predict that is not batched with others; absent where that makes no difference. */
@@ -32,6 +34,7 @@ export class RunQueue {
   readonly #counter = new RunCounter();
   readonly #idleListeners: (() => void)[] = [];
   #running = 0;
+  #waitingRows = 0;
   #turnedAt = 0;
   #lingering: NodeJS.Timeout | undefined;
   /** True from the end of the wait for more until the next batch is taken. */
@@ -43,7 +46,7 @@ export class RunQueue {
     this.#concurrency = concurrency;
   }
 
-  /** Runs a predict when its turn comes; rejects with the signal's reason when that aborts first. */
+  /** Runs a predict when its turn comes; rejects with the signal's reason when that aborts first, with `unavailable` in a full queue. */
   push(inputs: Tensors, call: ModelCall): Promise<Tensors> {
     const { signal, priority = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
@@ -54,6 +57,7 @@ export class RunQueue {
     }
     return new Promise((resolve, reject) => {
       const run = new WaitingRun({ inputs, call, priority, since }, { resolve, reject });
+      this.#add(run);
       run.leaveOn(queueTimeoutMs, (reason) => this.#leave(run, reason));
       insertByPriority(this.#waiting, run);
       this.#pumpSoon();
@@ -71,11 +75,19 @@ export class RunQueue {
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
+  /** Counts the rows of a run that is to wait; throws where there is no room for it. */
+  #add(run: QueuedRun): void {
+    const rows = this.#policy.rowsOf(run);
+    this.#policy.assertRoom?.(this.#waitingRows, rows);
+    this.#waitingRows += rows;
+  }
+
   /** Takes a run that is not running yet out of the queue. */
   #leave(run: QueuedRun, reason: unknown): void {
     const index = this.#waiting.indexOf(run);
     if (index < 0) return;
     this.#waiting.splice(index, 1);
+    this.#waitingRows -= this.#policy.rowsOf(run);
     run.reject(reason);
     if (this.#waiting.length === 0) this.#endLinger();
     this.#notifyIdle();
@@ -106,8 +118,14 @@ export class RunQueue {
         return;
       }
       this.#endLinger();
-      void this.#run(this.#policy.take(this.#waiting));
+      void this.#run(this.#take());
     }
+  }
+
+  #take(): QueuedRun[] {
+    const taken = this.#policy.take(this.#waiting);
+    for (const run of taken) this.#waitingRows -= this.#policy.rowsOf(run);
+    return taken;
   }
 
   #linger(ms: number): void {
@@ -182,22 +200,4 @@ export class RunQueue {
 
 function noteWait({ timeline }: ModelCall, since: number, started: number): void {
   timeline?.add("queue", toSteadyMs(since), toSteadyMs(started));
-}
-
-/** Runs each predict alone. */
-export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>): RunPolicy {
-  return {
-    take: (waiting) => waiting.splice(0, 1),
-    gathers: false,
-    lingerMs: () => 0,
-    rowsOf: () => 1,
-    runAlone: predict,
-    run: ([run]) => {
-      const { inputs, call } = run!;
-      return predict(inputs, call).then(
-        (outputs) => run!.resolve(outputs),
-        (reason) => run!.reject(reason),
-      );
-    },
-  };
 }

@@ -3,7 +3,7 @@ import { bytesField, encodeMessage, messageField } from "../../codecs/protobuf/w
 import { type LogMetadata, logMetadataParts, readLogMetadata } from "./log-metadata.ts";
 
 /** Logs of tensorflow.serving.PredictionLog by name: field number. Each has its request as field 1, its response as field 2. */
-const LOGS = {
+export const LOGS = {
   classify_log: 2,
   regress_log: 3,
   multi_inference_log: 4,

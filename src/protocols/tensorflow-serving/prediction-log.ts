@@ -1,5 +1,5 @@
 import { codecs } from "../../codec-host/codecs.ts";
-import type { RecordedFor, RecordedRequest } from "../../serving/recorded-request.ts";
+import type { RecordedFor, RecordedRequest, UnusedLog } from "../../serving/recorded-request.ts";
 import { methodOf } from "./examples/example-methods.ts";
 import {
   copyExamples,
@@ -13,25 +13,32 @@ import { type ExampleMethod, namedOutputs } from "./examples/results.ts";
 import { findSignature, toInputs } from "./examples/run-examples.ts";
 import { decodePredictRequestJob, decodePredictRequestQuickly } from "./grpc-codec.ts";
 import { checkSignature } from "./grpc-signature.ts";
-import { type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
+import { assertMethodName } from "./method-names.ts";
+import { LOGS, type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
 
-/** Limits on the memory of a log's values. */
-interface LogOptions {
-  readonly target: RecordedFor;
+/** Options of {@link readPredictionLog}. */
+interface ReadingOptions {
+  /** Limit on the memory of a log's values. */
   readonly maxBytes: number;
+  /** Compares the method with the signature's method name. */
+  readonly checkMethodNames: boolean;
+}
+
+interface LogOptions extends ReadingOptions {
+  readonly target: RecordedFor;
 }
 
 /**
  * Reads the requests of a PredictionLog as their APIs read them, with the same checks and texts; MultiInference has one
- * for each task. Returns the name of a log that is not run, undefined for an empty log.
+ * for each task. Returns the kind of a log that is not run, undefined for an empty log.
  */
 export async function readPredictionLog(
   bytes: Uint8Array,
   target: RecordedFor,
-  maxBytes: number,
-): Promise<readonly RecordedRequest[] | string | undefined> {
+  reading: ReadingOptions,
+): Promise<readonly RecordedRequest[] | UnusedLog | undefined> {
   const log = readPredictionLogMessage(bytes);
-  const options = { target, maxBytes };
+  const options = { target, ...reading };
   switch (log?.kind) {
     case "predict_log":
       return [await readPredict(log, options)];
@@ -42,17 +49,18 @@ export async function readPredictionLog(
     case "multi_inference_log":
       return readExamples(log, readMultiJob, options);
     default:
-      return log?.kind;
+      return log && { kind: log.kind, field: LOGS[log.kind] };
   }
 }
 
-async function readPredict({ request: message }: PredictionLog, { target, maxBytes }: LogOptions) {
+async function readPredict({ request: message }: PredictionLog, { target, maxBytes, checkMethodNames }: LogOptions) {
   const { signatures, signal, model } = target;
   const request =
     decodePredictRequestQuickly(message, maxBytes) ??
     (await codecs.run(decodePredictRequestJob, [message, maxBytes], { signal }));
   const { inputs, outputFilter } = request;
-  const signature = checkSignature(request, { model, version: 0n, drivers: [], signatures });
+  const servable = { model, version: 0n, drivers: [], signatures };
+  const signature = checkSignature(request, servable, checkMethodNames);
   return { signature, inputs, ...(outputFilter.length > 0 && { outputs: outputFilter }) };
 }
 
@@ -74,9 +82,10 @@ async function readExamples(
 async function toRequest(
   { spec, method: name }: ExampleTask,
   { examples }: ExampleRequest,
-  { target, maxBytes, method = methodOf(name) }: ExampleOptions,
+  { target, maxBytes, checkMethodNames, method = methodOf(name) }: ExampleOptions,
 ): Promise<RecordedRequest> {
   const signature = findSignature(target, spec.signature);
+  if (checkMethodNames) assertMethodName(method, signature.spec);
   const inputs = await toInputs(signature, { examples: copyExamples(examples), call: target, maxBytes });
   return { signature, inputs, outputs: namedOutputs(method, signature.spec ?? {}) };
 }

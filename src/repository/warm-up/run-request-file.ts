@@ -28,10 +28,10 @@ export async function runRequestFile(
     const body = await withRegularFile(path, title, ({ file }) => file.readFile());
     return named(title, () => run(() => recorded.readJson(body, target)));
   }
-  await runRecordedFile({ path, what: path, isLimited: false }, log, (record, place) =>
+  await runRecordedFile({ path, what: path, isStrict: false }, log, (record, place) =>
     named(place, async () => {
       const requests = await recorded.readLog(record, target);
-      if (typeof requests !== "object") return requests;
+      if (requests === undefined || "kind" in requests) return requests;
       for (const index of requests.keys())
         await run(async () => ((await recorded.readLog(record, target)) as typeof requests)[index]!);
       return undefined;

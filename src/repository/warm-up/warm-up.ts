@@ -24,6 +24,8 @@ export interface WarmUpParts {
   readonly workers: number;
   /** Reads requests from files; absent = none are run. */
   readonly recorded?: RecordedRequests | undefined;
+  /** Runs of each request in a SavedModel; absent = 1. */
+  readonly savedModelWarmup?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly log: Logger;
 }
@@ -105,14 +107,15 @@ export class WarmUp {
   }
 
   async #savedModel(handle: ModelHandle): Promise<void> {
-    const { recorded, log } = this.#parts;
-    if (recorded === undefined || handle.path === "") return;
+    const { recorded, savedModelWarmup: runs = 1, log } = this.#parts;
+    if (recorded === undefined || runs === 0 || handle.path === "") return;
     const target = this.#target(handle.signatures);
     await runSavedModelRequests(handle.path, log, (record, title) =>
       this.#named(title, async () => {
         const requests = await recorded.readLog(record, target);
-        if (typeof requests !== "object") return requests;
-        for (const request of requests) await this.#model(handle, toModelInputs(request));
+        if (requests === undefined || "kind" in requests) return requests;
+        for (let run = 0; run < runs; run++)
+          for (const request of requests) await this.#model(handle, toModelInputs(request));
         return undefined;
       }),
     );

@@ -66,6 +66,8 @@ describe("the flags of tensorflow_model_server", () => {
       inter_op_threads: "3",
       gpu_memory_fraction: "0.25",
       max_batch_size: "1000",
+      max_request_rows: "1000",
+      max_enqueued_batches: "10",
       batch_timeout_us: "0",
       session_config: "allow_soft_placement: true",
     });
@@ -97,6 +99,28 @@ describe("the flags of tensorflow_model_server", () => {
     const { sources, warnings } = await understood(argv);
     expect(sources.options).toMatchObject({ max_batch_size: "8" });
     expect(warnings).toEqual([expect.stringContaining('batching.txt:2:1: "num_batch_threads" changes nothing here')]);
+  });
+
+  it("have each version's own parameters of batching in place of the file's, where they say so", async () => {
+    const perVersion = "--enable_per_model_batching_parameters=true";
+    const { settings, sources, warnings } = await understood([...MODEL, "--enable_batching", perVersion]);
+    expect(settings.versionBatching).toBe(true);
+    expect([sources.options, warnings]).toEqual([{}, []]);
+    expect((await understood([...MODEL, perVersion])).settings.versionBatching).toBe(false);
+  });
+
+  it.each([
+    [["--enable_model_warmup=false", "--num_request_iterations_for_warmup=3"], 0],
+    [["--num_request_iterations_for_warmup=3", "--enable_model_warmup=true"], 3],
+    [["--num_request_iterations_for_warmup=0"], 1],
+  ])("say how often the requests of a SavedModel are run: %j", async (argv, runs) => {
+    const { settings, warnings } = await understood([...MODEL, ...argv]);
+    expect([settings.savedModelWarmup, warnings]).toEqual([runs, []]);
+  });
+
+  it("compare the method names of signatures where they say so", async () => {
+    const { settings, warnings } = await understood([...MODEL, "--enable_signature_method_name_check"]);
+    expect([settings.checkMethodNames, warnings]).toEqual([true, []]);
   });
 
   it("read the file of the models in place of name and path, once or again and again", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type CancelSignal, CancelSource } from "../../../src/async/cancel-source.ts";
 import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-policy.ts";
-import { oneAtATime, RunQueue } from "../../../src/model-host/queue/run-queue.ts";
+import { oneAtATime } from "../../../src/model-host/queue/one-at-a-time.ts";
+import { RunQueue } from "../../../src/model-host/queue/run-queue.ts";
 import { toNested } from "../../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
@@ -21,6 +22,15 @@ function heldModel() {
   const release = () => held.shift()?.();
   return { runs, predict, release };
 }
+
+const BATCHING: Batching = {
+  maxRows: 4,
+  lingerMs: 0,
+  allowedRows: [],
+  maxRequestRows: 0,
+  maxWaiting: 0,
+  padVariableLength: false,
+};
 
 /** Lets everything happen that needs no release: a turn of the event loop that the queue may take, and one more. */
 const settled = () => new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
@@ -106,7 +116,7 @@ describe("one at a time", () => {
   });
 
   test("idle is told when the last waiting run leaves by its signal", async () => {
-    const batching = { maxRows: 4, lingerMs: 60_000, allowedRows: [], padVariableLength: false };
+    const batching = { ...BATCHING, lingerMs: 60_000 };
     const queue = new RunQueue(new BatchPolicy(batching, async (inputs) => inputs), 1);
     const abort = new AbortController();
     const lingering = queue.push(toTensors({ x: [1] }), call(abort.signal));
@@ -139,8 +149,7 @@ describe("one at a time", () => {
 describe("batching", () => {
   const batched = (options: Partial<Batching> = {}) => {
     const model = heldModel();
-    const batching = { maxRows: 4, lingerMs: 0, allowedRows: [], padVariableLength: false, ...options };
-    return { ...model, queue: new RunQueue(new BatchPolicy(batching, model.predict), 1) };
+    return { ...model, queue: new RunQueue(new BatchPolicy({ ...BATCHING, ...options }, model.predict), 1) };
   };
 
   /** Pushes all at once. Returns the answers and the runs. */
@@ -227,8 +236,7 @@ describe("batching", () => {
       if (plain(inputs)?.toString().split(",").includes("13")) throw new Error("unlucky");
       return inputs;
     };
-    const batching = { maxRows: 8, lingerMs: 0, allowedRows: [], padVariableLength: false };
-    const queue = new RunQueue(new BatchPolicy(batching, predict), 1);
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows: 8 }, predict), 1);
     const outcomes = await Promise.allSettled([1, 2, 13, 4].map((x) => queue.push(toTensors({ x: [x] }), call())));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
   });
@@ -243,6 +251,36 @@ describe("batching", () => {
     expect(runs).toEqual([[1, 2, 3, 4]]);
     release();
     await Promise.all([...first, last]);
+  });
+
+  test("a full queue refuses further rows in TensorFlow Serving's words, until others have left it", async () => {
+    const { queue, release } = batched({ maxWaiting: 2 });
+    const push = (...x: number[]) => queue.push(toTensors({ x }), call());
+    const running = push(0);
+    await settled();
+    const abort = new AbortController();
+    const gone = queue.push(toTensors({ x: [1, 2] }), call(abort.signal));
+    const waiting = [push(3, 4, 5), push(6, 7, 8)];
+    await expect(push(9)).rejects.toMatchObject({
+      code: "unavailable",
+      message:
+        "The batch scheduling queue to which this task was submitted is full; currently 2 batches enqueued and max_enqueued_batches is 2",
+    });
+    abort.abort(new Error("gone"));
+    await expect(gone).rejects.toThrow("gone");
+    waiting.push(push(10, 11));
+    await expect(push(12)).rejects.toMatchObject({ code: "unavailable" });
+    for (let turn = 0; turn < 4; turn++) {
+      release();
+      await settled();
+    }
+    await Promise.all([running, ...waiting]);
+    const last = push(1, 2, 3, 4, 5, 6, 7, 8, 9);
+    for (let turn = 0; turn < 4; turn++) {
+      await settled();
+      release();
+    }
+    expect(plain(await last)).toHaveLength(9);
   });
 
   test("a batch that waits does not inherit the wait of one whose runs have all left", async () => {

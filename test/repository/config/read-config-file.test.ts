@@ -259,11 +259,25 @@ test("TensorFlow Serving's batching_parameters_file becomes options, and what ch
   );
   expect(batching).toEqual({
     max_batch_size: "8",
+    max_request_rows: "8",
+    max_enqueued_batches: "10",
     batch_timeout_us: "0",
     allowed_batch_sizes: "2,4,8",
     pad_variable_length_inputs: "true",
   });
   expect(warnings).toEqual([expect.stringContaining('config:3:1: "num_batch_threads" changes nothing here')]);
+});
+
+test.each([
+  ["max_execution_batch_size { value: 4 }", { max_batch_size: "4", max_request_rows: "8" }],
+  ["", { max_batch_size: "8", max_request_rows: "8" }],
+  [
+    "max_execution_batch_size { value: 3 } allowed_batch_sizes: [2, 4, 8] max_enqueued_batches { value: 5 }",
+    { max_batch_size: "4", max_request_rows: "8", allowed_batch_sizes: "2,4", max_enqueued_batches: "5" },
+  ],
+])("TensorFlow Serving's batching_parameters_file may split large requests: %s", async (text, options) => {
+  const splitting = "max_batch_size { value: 8 } enable_large_batch_splitting { value: true }";
+  expect(await read(`${splitting} ${text}`)).toMatchObject({ batching: options, warnings: [] });
 });
 
 describe("OpenVINO Model Server's config.json", () => {

@@ -19,13 +19,13 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const missing = await missingRuntime("Warm-up requests of SavedModels", tensorflowRuntime);
 
-/** Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and 20 beside it, and one of SessionRun. */
+/** Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and 20 beside it, and an empty one between them. */
 const COUNTER = "test/fixtures/tensorflow/counter_with_requests";
 const REQUESTS = "assets.extra/tf_serving_warmup_requests";
 const HALF = "test/fixtures/models/half-plus-two.onnx";
 const RECORDS = readFileSync(join(COUNTER, REQUESTS));
 /** Bytes of its records: 12 before and 4 after each content. */
-const [FIRST, SECOND] = [12 + 36 + 4, 12 + 2 + 4];
+const [FIRST, SECOND] = [12 + 36 + 4, 12 + 0 + 4];
 
 /** Loads as the server does, and keeps what is logged. */
 async function load(source: Partial<ServableSource>, settings: object = {}) {
@@ -54,14 +54,32 @@ async function totalAfter(servable: Servable, value: number): Promise<unknown> {
 const UNASKED = { requests: { succeeded: { count: 0 }, failed: { count: 0 } }, runs: { requests: 0, runs: [] } };
 
 describe.skipIf(missing !== undefined)("the requests that a SavedModel brings along", () => {
-  it("run on each copy, but for those of SessionRun, and count nowhere", async () => {
+  it("run on each copy, and count nowhere", async () => {
     const { servable, lines } = await load({ stages: [{ path: COUNTER }] }, { instances: 2 });
     expect(await servable.statistics()).toMatchObject(UNASKED);
     expect([await totalAfter(servable, 1), await totalAfter(servable, 1)]).toEqual([34, 34]);
-    expect(lines.filter(({ level }) => level === "warn").map(({ msg }) => msg)).toEqual([
-      `Requests of ${COUNTER}/${REQUESTS} are left out: session_run_log (1); those of Predict, Classify, Regress and MultiInference are run here.`,
-    ]);
+    expect(lines.filter(({ level }) => level === "warn")).toEqual([]);
     expect(lines).toContainEqual(expect.objectContaining({ msg: "model warmed up", requests: 2 }));
+  });
+
+  it("run as often as is said", async () => {
+    const three = await load({ stages: [{ path: COUNTER }] }, { savedModelWarmup: 3 });
+    expect(await totalAfter(three.servable, 1)).toBe(3 + 3 * 30 + 1);
+    const none = await load({ stages: [{ path: COUNTER }] }, { savedModelWarmup: 0 });
+    expect(await totalAfter(none.servable, 1)).toBe(3 + 1);
+  });
+
+  it.each([
+    ["session_run_log", 5],
+    ["predict_streamed_log", 7],
+  ] as const)("fail the load with a %s among them, as in TensorFlow Serving", async (kind, field) => {
+    const other = frameRecord(
+      encodePredictionLog({ kind, request: new Uint8Array() }, { spec: NO_MODEL_SPEC, rate: 1 }),
+    );
+    await expect(load(counterWith(Buffer.concat([RECORDS, other])))).rejects.toMatchObject({
+      code: "unimplemented",
+      message: `Unsupported log_type for warmup: ${field}. Record 4 of ${REQUESTS} is a ${kind}.`,
+    });
   });
 
   it("run on a stage's own model, whatever its hooks take", async () => {
@@ -95,8 +113,7 @@ describe.skipIf(missing !== undefined)("the requests that a SavedModel brings al
 
   it("are a thousand at most", async () => {
     const empty = RECORDS.subarray(FIRST, FIRST + SECOND);
-    const { lines } = await load(counterWith(Buffer.concat(new Array(1000).fill(empty))));
-    expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("session_run_log (1000)") }));
+    await load(counterWith(Buffer.concat(new Array(1000).fill(empty))));
     await expect(load(counterWith(Buffer.concat(new Array(1001).fill(empty))))).rejects.toThrow(
       "Number of warmup records exceeds the maximum (1000)",
     );
