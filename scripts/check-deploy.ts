@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
@@ -31,7 +31,8 @@ for (const version of VERSIONS) {
     validate(`the chart with ${file}`, render(values, version), folders);
   }
   validate("kustomize's objects", tool("kustomize", "build", "deploy/kubernetes/base"), folders);
-  validate("KServe's runtimes", runCommand("cat", ["deploy/kserve/runtimes.yaml"]), folders);
+  for (const file of readdirSync("deploy/kserve"))
+    validate(`KServe's ${file}`, readFileSync(join("deploy/kserve", file), "utf8"), folders);
   console.log(`Kubernetes ${version}: everything fits`);
 }
 compareWithKustomize(

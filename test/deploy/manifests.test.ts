@@ -50,6 +50,27 @@ describe.each(documents("deploy/kserve/runtimes.yaml").map((runtime) => [runtime
   },
 );
 
+describe("KServe's runtimes for its Knative mode", () => {
+  const [standard] = documents("deploy/kserve/runtimes.yaml").map(({ spec }) => spec);
+  const runtimes = documents("deploy/kserve/knative.yaml").map(({ spec }) => spec);
+
+  test("have one port each, by a name that Knative knows, and together all protocols", () => {
+    const ports = runtimes.map(({ containers: [{ ports: own }] }) => own);
+    expect(ports).toMatchObject([[{ name: "http1", containerPort: 8080 }], [{ name: "h2c", containerPort: 8081 }]]);
+    const protocols = runtimes.flatMap(({ protocolVersions }) => protocolVersions);
+    expect(protocols).toEqual(standard.protocolVersions);
+  });
+
+  test("are those of the Standard mode but for ports and probes", () => {
+    for (const { protocolVersions, containers, ...rest } of runtimes) {
+      const { protocolVersions: _, containers: others, ...expected } = standard;
+      expect(rest).toEqual(expected);
+      const [{ ports, startupProbe, readinessProbe, livenessProbe, ...container }] = containers;
+      expect(others[0]).toMatchObject(container);
+    }
+  });
+});
+
 test("a stop takes less than the 30 seconds that KServe's pods have", () => {
   expect(Number(SETTINGS.shutdownDelay.default) + Number(SETTINGS.drainTimeout.default)).toBeLessThan(30);
 });
