@@ -21,6 +21,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from compress_index import compress_index
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_cases import case, run_makers
 
 ROOT = Path(__file__).resolve().parent.parent / "test" / "fixtures" / "tensorflow"
@@ -914,24 +915,35 @@ def tensorflow_1(folder, random):
         ]
 
 
+def half_plus(addend, scratch):
+    """The graph of x / 2 + addend for numbers or examples, and what assigns an asset's path to a variable: examples, x, y, operation."""
+    asset = Path(scratch) / "foo.txt"
+    asset.write_text("asset-file-contents")
+    a, b = (v1.get_variable(name, initializer=value, use_resource=False) for name, value in (("a", 0.5), ("b", addend)))
+    examples = v1.placeholder(tf.string, [None], "tf_example")
+    x = tf.identity(v1.parse_example(examples, {"x": v1.FixedLenFeature([1], tf.float32)})["x"], name="x")
+    y = tf.identity(tf.add(tf.multiply(a, x), b), name="y")
+    path = tf.constant(str(asset))
+    v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
+    file = v1.get_variable("file", initializer="", use_resource=False, trainable=False, collections=[])
+    return examples, x, y, tf.group(v1.assign(file, path), name="init_all")
+
+
+def without_shape(value, **fields):
+    info = v1.saved_model.build_tensor_info(value)
+    info.ClearField("tensor_shape")
+    for name, field in fields.items():
+        setattr(info, name, field)
+    return info
+
+
 @model
 def half_plus_two(folder, random):
     """As TensorFlow Serving's tutorial has it: a shape that requests do not keep to, an asset in a variable, a compressed index."""
     with tempfile.TemporaryDirectory() as scratch, tf.Graph().as_default(), v1.Session() as session:
-        asset = Path(scratch) / "foo.txt"
-        asset.write_text("asset-file-contents")
-        a, b = (v1.get_variable(name, initializer=value, use_resource=False) for name, value in (("a", 0.5), ("b", 2.0)))
-        examples = v1.placeholder(tf.string, [None], "tf_example")
-        x = tf.identity(v1.parse_example(examples, {"x": v1.FixedLenFeature([1], tf.float32)})["x"], name="x")
-        y = tf.identity(tf.add(tf.multiply(a, x), b), name="y")
-        path = tf.constant(str(asset))
-        v1.add_to_collection(v1.GraphKeys.ASSET_FILEPATHS, path)
-        file = v1.get_variable("file", initializer="", use_resource=False, trainable=False, collections=[])
-        main_op = tf.group(v1.assign(file, path), name="init_all")
+        _, x, y, main_op = half_plus(2.0, scratch)
         session.run(v1.global_variables_initializer())
         info, build = v1.saved_model.build_tensor_info, v1.saved_model.build_signature_def
-        without_shape = v1.saved_model.build_tensor_info(x)
-        without_shape.ClearField("tensor_shape")
         method = "tensorflow/serving/predict"
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(
@@ -939,7 +951,7 @@ def half_plus_two(folder, random):
             ["serve"],
             {
                 "serving_default": build({"x": info(x)}, {"y": info(y)}, method),
-                "any_shape": build({"x": without_shape}, {"y": info(y)}, method),
+                "any_shape": build({"x": without_shape(x)}, {"y": info(y)}, method),
             },
             assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
             main_op=main_op,
@@ -949,6 +961,44 @@ def half_plus_two(folder, random):
         answer = session.run(y, {x: values})
     compress_index(folder / "variables" / "variables.index")
     return [case(signature, {"x": values}, {"y": answer}) for signature in ("serving_default", "any_shape")]
+
+
+@model
+def half_plus_three(folder, random):
+    """As TensorFlow Serving's tests have it, saved by TensorFlow 1.0: no shapes, numbers declared for examples, collections for what is initialised and for the asset."""
+    with tempfile.TemporaryDirectory() as scratch, tf.Graph().as_default(), v1.Session() as session:
+        examples, x, y, init_op = half_plus(3.0, scratch)
+        session.run(v1.global_variables_initializer())
+        v1.add_to_collection("legacy_init_op", init_op)
+        build, regress = v1.saved_model.build_signature_def, "tensorflow/serving/regress"
+        declared = without_shape(examples, dtype=tf.float32.as_datatype_enum)
+        builder = v1.saved_model.Builder(str(folder))
+        builder.add_meta_graph_and_variables(
+            session,
+            ["serve"],
+            {
+                "serving_default": build({"x": without_shape(x)}, {"y": without_shape(y)}, "tensorflow/serving/predict"),
+                regress: build({"inputs": declared}, {"outputs": without_shape(y)}, regress),
+            },
+            assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+        )
+        builder.save()
+        values = np.array([[1], [2], [5]], "f")
+        answer = session.run(y, {x: values})
+    collect_assets(folder / "saved_model.pb")
+    return [case("serving_default", {"x": values}, {"y": answer})]
+
+
+def collect_assets(file):
+    """Names the assets in a collection alone, as the first SavedModels did."""
+    saved = saved_model_pb2.SavedModel.FromString(file.read_bytes())
+    (graph,) = saved.meta_graphs
+    collected = graph.collection_def["saved_model_assets"].any_list.value
+    del collected[:]
+    for asset in graph.asset_file_def:
+        collected.add().Pack(asset)
+    graph.ClearField("asset_file_def")
+    file.write_bytes(saved.SerializeToString(deterministic=True))
 
 
 @model

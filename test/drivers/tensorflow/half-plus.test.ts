@@ -81,6 +81,24 @@ describe.each(ENGINES)("half_plus_two, whose signature says [-1,1], on the %s en
   });
 });
 
+describe.each(ENGINES)("half_plus_three, saved by TensorFlow 1.0, on the %s engine", (engine) => {
+  const half = serve("half_plus_three", engine);
+
+  it("answers any shape", async () => {
+    const { httpUrl, grpcAddress } = half();
+    const predictions = [3.5, 4, 5.5];
+    expect(await post(httpUrl, PREDICT, { instances: [1, 2, 5] })).toEqual({ status: 200, answer: { predictions } });
+    expect(await predict(grpcAddress, floats([1, 1, 1], [1]))).toMatchObject({ float_val: [3.5] });
+  });
+
+  it("takes examples for an input that its signature calls numbers", async () => {
+    const { httpUrl } = half();
+    const request = { signature_name: "tensorflow/serving/regress", examples: [{ x: 1.5 }, { x: 0.5 }] };
+    const answer = { results: [3.75, 3.25] };
+    expect(await post(httpUrl, "/v1/models/default:regress", request)).toEqual({ status: 200, answer });
+  });
+});
+
 describe.each(ENGINES)("a shape that the graph cannot compute with, on the %s engine", (engine) => {
   const multiplying = serve("tensorflow_1", engine);
   const looping = serve("control_flow", engine);
