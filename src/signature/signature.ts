@@ -62,10 +62,12 @@ export interface TensorSpec {
   readonly convertsNumbers?: true;
   /** Names of an output's classes, by index. */
   readonly labels?: readonly string[];
+  /** Names of the features in an input's rows, by column. */
+  readonly features?: readonly string[];
 }
 
 /** The known facts about an input or output. */
-export interface LooseSpec extends Pick<TensorSpec, "name" | "shape"> {
+export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features"> {
   readonly dtype?: DType;
 }
 

@@ -25,6 +25,7 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
 
   it("takes inputs by the names of the features, of which those that are not there have no values", async () => {
     const model = await loadModel("lightgbm", pathOf("named.lgb"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["a", "b", "c"] }]);
     const { a, b, c } = columnsOf(rows);
     expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.lgb"), 1e-7);
     expectTensors(await predict(model, { c: c!, a: a! }), answersOf("named.lgb without b"), 1e-7);
@@ -33,7 +34,9 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
 
   it("knows the number of features, and reports a wrong one with LightGBM's text", async () => {
     const model = await loadModel("lightgbm", pathOf("booster.lgb"), { options });
-    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);
+    expect(model.signatures.serving_default?.suggestedInputs).toEqual([
+      { name: "input", dtype: "float64", shape: [-1, 3] },
+    ]);
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",

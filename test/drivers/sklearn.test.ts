@@ -53,6 +53,7 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
 
   it("takes inputs by the names of the features, as the columns of a table", async () => {
     const model = await loadModel("sklearn", pathOf("columns.joblib"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["size", "kind"] }]);
     const kind = createTensor("bytes", [2, 1], [Buffer.from("no"), Buffer.from("yes")]);
     const size = createTensor("float32", [2], Float32Array.of(1, 2));
     expectTensors(await predict(model, { kind, size }), answersOf("columns.joblib"), 1e-6);

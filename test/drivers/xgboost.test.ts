@@ -34,6 +34,7 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
 
   it("takes inputs by the names of the features, all of them", async () => {
     const model = await loadModel("xgboost", pathOf("named.ubj"), { options });
+    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ features: ["a", "b", "c"] }]);
     const { a, b, c } = columnsOf(rows);
     expectTensors(await predict(model, { c: c!, a: a!, b: b! }), answersOf("named.ubj"), 1e-7);
     await expect(predict(model, { c: c!, a: a! })).rejects.toThrow('Input "b" is missing. The model takes a, b, c.');
@@ -41,7 +42,9 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
 
   it("knows the number of features, and reports a wrong one, which XGBoost would take for missing values", async () => {
     const model = await loadModel("xgboost", pathOf("booster.ubj"), { options });
-    expect(model.signatures.serving_default?.suggestedInputs).toMatchObject([{ name: "input", shape: [-1, 3] }]);
+    expect(model.signatures.serving_default?.suggestedInputs).toEqual([
+      { name: "input", dtype: "float32", shape: [-1, 3] },
+    ]);
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -35,9 +35,8 @@ class Framework(EstimatorFramework):
         # Without names they are numbered.
         return len(names), None if names == [str(index) for index in range(len(names))] else names
 
-    def suggested(self):
-        dtype = "bytes" if self._takes_texts() else self.number_type
-        return [{"name": "input", "dtype": dtype, "shape": [-1, len(self.model.feature_names_)]}]
+    def suggested_type(self):
+        return "bytes" if self._takes_texts() else self.number_type
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError, catboost.CatBoostError))

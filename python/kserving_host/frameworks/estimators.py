@@ -8,8 +8,10 @@ from ..framework import BaseFramework, one_input
 from .tables import is_table, to_table
 
 
-# Of features, that are told.
+# Of features, in the log.
 MOST_NAMES = 100
+# Of features, for clients, who get all or none.
+MOST_TOLD = 1000
 
 
 class EstimatorFramework(BaseFramework):
@@ -61,8 +63,14 @@ class EstimatorFramework(BaseFramework):
         return _features(self.model, "n_features_in_", "feature_names_in_")
 
     def suggested(self):
-        count, _ = self.features()
-        return None if count is None else [{"name": "input", "dtype": self.number_type, "shape": [-1, count]}]
+        count, names = self.features()
+        if count is None:
+            return None
+        told = {"features": names} if names is not None and len(names) == count <= MOST_TOLD else {}
+        return [{"name": "input", "dtype": self.suggested_type(), "shape": [-1, count], **told}]
+
+    def suggested_type(self):
+        return self.number_type
 
     def likely(self):
         return [[{"name": "input", "dtype": "bytes", "shape": [-1]}], [{"name": "input", "dtype": self.number_type, "shape": [-1, -1]}]]

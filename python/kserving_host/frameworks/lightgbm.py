@@ -25,7 +25,11 @@ class Framework(EstimatorFramework):
         return {"result": plain(self.model.predict(self.rows(inputs), num_threads=self.request.threads))}
 
     def features(self):
-        return (self.model.num_feature(), self.model.feature_name()) if self._is_booster else super().features()
+        if not self._is_booster:
+            return super().features()
+        count, names = self.model.num_feature(), self.model.feature_name()
+        # Without names they are numbered.
+        return count, None if names == [f"Column_{index}" for index in range(count)] else names
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError)) or "number of features" in str(error)

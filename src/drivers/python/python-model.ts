@@ -106,8 +106,13 @@ function suggest(specs: readonly LooseSpec[] | null): Signature {
   return specs === null ? {} : { suggestedInputs: specs.map(withoutNulls) };
 }
 
-function withoutNulls({ name, dtype, shape }: LooseSpec): LooseSpec {
-  return { name, ...(dtype != null && { dtype }), ...(shape != null && { shape }) };
+function withoutNulls({ name, dtype, shape, features }: LooseSpec): LooseSpec {
+  return {
+    name,
+    ...(dtype != null && { dtype }),
+    ...(shape != null && { shape }),
+    ...(features != null && { features }),
+  };
 }
 
 function toSpec({ name, dtype, shape }: TensorSpec): TensorSpec {

@@ -41,6 +41,7 @@ const SPEC: Checks<NonNullable<ModelFacts["signatures"][string]["inputs"]>[numbe
   refusesImages: isAbsentOr((value) => value === true),
   convertsNumbers: isAbsentOr((value) => value === true),
   labels: isAbsentOr(isListOf(isText)),
+  features: isAbsentOr(isListOf(isText)),
 };
 const isSpecs = isListOf((value) => hasMembers(value, SPEC));
 const isLooseSpecs = isListOf((value) => hasMembers(value, { ...SPEC, dtype: isAbsentOr(SPEC.dtype) }));

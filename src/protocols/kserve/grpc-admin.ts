@@ -12,7 +12,7 @@ import { REGION_CALLS, type RegionCall } from "./grpc-region-calls.ts";
 import { decodeGrpcLoad } from "./load-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
-import { modelMetadata } from "./model-metadata.ts";
+import { type ModelMetadata, modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
@@ -41,7 +41,7 @@ const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {
   ServerReady: async (_request, { service }) => ({ ready: service.isReady() }),
   ModelReady: async (request, { service }) => ({ ready: await isReady(toRef(request), service) }),
   ServerMetadata: async (_request, { sharedMemory }) => serverMetadata(sharedMemory !== undefined),
-  ModelMetadata: async (request, { service }) => modelMetadata(service, await find(request, service)),
+  ModelMetadata: async (request, { service }) => withTypedValues(modelMetadata(service, await find(request, service))),
   ModelConfig: async (request, { service }) => ({ config: modelConfig(await find(request, service)) }),
   ModelStatistics: async (request, { service }) => ({ model_stats: await modelStatistics(service, toRef(request)) }),
   RepositoryIndex: async ({ ready }, { service }) => ({ models: repositoryIndex(service, ready === true) }),
@@ -117,6 +117,15 @@ function find(request: JsonObject, service: InferenceService): Promise<ServableD
 
 function toRef({ name, version }: JsonObject): ModelRef {
   return toModelRef(String(name), String(version));
+}
+
+/** Parameters have each value in the field of its type. */
+function withTypedValues({ inputs, ...metadata }: ModelMetadata): object {
+  const typed = inputs.map(({ parameters = {}, ...tensor }) => ({
+    ...tensor,
+    parameters: mapValues(parameters, (text) => ({ string_param: text })),
+  }));
+  return { ...metadata, inputs: typed };
 }
 
 /** Each value is in the one field of its type. */

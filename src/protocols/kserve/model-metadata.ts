@@ -22,7 +22,14 @@ interface TensorMetadata {
   readonly name: string;
   readonly datatype: string;
   readonly shape: readonly number[];
+  readonly parameters?: { readonly [FEATURES]: string };
 }
+
+/**
+ * Parameter with the names of an input's features. The values of the protocol's parameters are no lists, so they are the
+ * text of a JSON list.
+ */
+const FEATURES = "feature_names";
 
 /** Platforms by driver, as clients of other servers know them; any other driver has its own name. */
 const PLATFORMS: Readonly<Record<string, string>> = {
@@ -79,6 +86,8 @@ function versionsOf(service: InferenceService, { model, version }: ServableDescr
   return known.map(String);
 }
 
-function toTensorMetadata({ name, dtype, shape = [-1] }: TensorSpec): TensorMetadata {
-  return { name, datatype: datatypeOf(dtype)?.name ?? dtype, shape: shape.map(toSize) };
+function toTensorMetadata({ name, dtype, shape = [-1], features }: TensorSpec): TensorMetadata {
+  const datatype = datatypeOf(dtype)?.name ?? dtype;
+  const parameters = features && { [FEATURES]: JSON.stringify(features) };
+  return { name, datatype, shape: shape.map(toSize), ...(parameters && { parameters }) };
 }

@@ -11,11 +11,16 @@ function object(properties: Readonly<Record<string, object>>): object {
 
 const TENSORS = {
   type: "array",
-  items: object({
-    name: TEXT,
-    datatype: TEXT,
-    shape: { type: "array", items: { type: "integer", minimum: -1 } },
-  }),
+  items: {
+    type: "object",
+    required: ["name", "datatype", "shape"],
+    properties: {
+      name: TEXT,
+      datatype: TEXT,
+      shape: { type: "array", items: { type: "integer", minimum: -1 } },
+      parameters: PARAMETERS,
+    },
+  },
 };
 
 const LOG_SETTINGS = {

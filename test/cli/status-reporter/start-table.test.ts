@@ -25,6 +25,16 @@ test("each stage is a line where the terminal is wide", () => {
   );
 });
 
+test("features of an input are named, the first of many", () => {
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `f${index}`);
+  const table = (count: number) => {
+    const input = { name: "input", dtype: "float64" as const, shape: [-1, count], features: names(count) };
+    return toStartTable([{ ...echo, inputs: [input] }], 160);
+  };
+  expect(table(2)).toContain("input float64[?,2] (f0, f1) → any");
+  expect(table(30)).toContain("input float64[?,30] (f0, f1, f2, f3, f4, f5, f6, f7, 22 more) → any");
+});
+
 test("long lists go on in further lines, broken between inputs, and no line is wider than the terminal", () => {
   const lines = toStartTable([face, echo], 76).split("\n");
   expect(lines.map((line) => line.trim())).toEqual([

@@ -40,7 +40,7 @@ describe("the KServe V2 service", () => {
 
   it("describes its model", async () => {
     const { call } = await connect();
-    const tensor = { datatype: "FP32", shape: ["-1"] };
+    const tensor = { datatype: "FP32", shape: ["-1"], parameters: {} };
     expect(await call("ModelMetadata", { name: "default" })).toEqual({
       name: "default",
       versions: ["1"],
