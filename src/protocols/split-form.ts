@@ -2,6 +2,9 @@ import busboy from "busboy";
 import { invalidArgument, publicText, ServingError } from "../errors.ts";
 import { MAX_INPUTS } from "../limits/decode-budget.ts";
 
+const ENCODED = /^\s*application\/x-www-form-urlencoded\b/i;
+const AMPERSAND = "&".charCodeAt(0);
+
 /** The parts of a form by their names, each in the order in which they came. */
 export interface Form {
   readonly texts: ReadonlyMap<string, readonly string[]>;
@@ -9,10 +12,28 @@ export interface Form {
 }
 
 /**
- * Splits a `multipart/form-data` body; `contentType` is the header, which has the boundary. Throws `invalid_argument` for a
- * body that is none, and for too many parts.
+ * Splits a `multipart/form-data` or `application/x-www-form-urlencoded` body; `contentType` is the header, which has the
+ * boundary. Throws `invalid_argument` for a body that is none, and for too many parts.
  */
-export function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
+export async function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  return ENCODED.test(contentType) ? splitPairs(bytes) : splitParts(bytes, contentType);
+}
+
+function splitPairs(body: Buffer): Form {
+  const texts = new Map<string, string[]>();
+  if (hasMore(body, AMPERSAND, MAX_INPUTS)) throw tooMany();
+  for (const [name, value] of new URLSearchParams(body.toString())) append(texts, name, value);
+  return { texts, files: new Map() };
+}
+
+function hasMore(body: Buffer, byte: number, most: number): boolean {
+  let count = 0;
+  for (let at = body.indexOf(byte); at !== -1 && count <= most; at = body.indexOf(byte, at + 1)) count++;
+  return count > most;
+}
+
+function splitParts(body: Buffer, contentType: string): Promise<Form> {
   const texts = new Map<string, string[]>();
   const files = new Map<string, Buffer[]>();
   return new Promise((resolve, reject) => {
@@ -30,16 +51,18 @@ export function splitForm(body: Uint8Array, contentType: string): Promise<Form> 
         stream.on("error", fail);
         stream.on("end", () => append(files, name ?? "", Buffer.concat(chunks)));
       });
-      parser.on("partsLimit", () =>
-        reject(invalidArgument(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`)),
-      );
+      parser.on("partsLimit", () => reject(tooMany()));
       parser.on("error", fail);
       parser.on("close", () => resolve({ texts, files }));
-      parser.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+      parser.end(body);
     } catch (reason) {
       fail(reason);
     }
   });
+}
+
+function tooMany(): ServingError {
+  return invalidArgument(`The form has more than ${MAX_INPUTS} fields and files; send fewer.`);
 }
 
 function append<Value>(fields: Map<string, Value[]>, name: string, value: Value): void {

@@ -57,8 +57,6 @@ export function bodyDecoders(): Decoder[] {
 
 function formDecoder(name: string, sample: Buffer, type: string): Decoder {
   const decode = (bytes: Buffer) => parseKibernetikaForm(bytes, type, MAX_BYTES);
-  // An encoded form over HTTP is read as JSON, which curl sends under its type.
-  if (!type.startsWith("multipart/")) return { name, samples: [sample], decode };
   return { name, samples: [sample], decode, route: { path: "/predict", headers: { "content-type": type } } };
 }
 

@@ -59,7 +59,6 @@ describe("a server with encrypted ports", () => {
       "a request's id",
       "PredictResponse",
       "PredictionLog",
-      "an encoded form",
       "a hook's image",
       "a model's image",
       "a JPEG's header",

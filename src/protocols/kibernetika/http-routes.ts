@@ -14,8 +14,10 @@ import { inferJson } from "./infer-json.ts";
 
 const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
 const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
-/** In addition to JSON's own type: the types of clients that do not set one for JSON, such as `curl -d`. */
-const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain", "application/x-www-form-urlencoded"]);
+/** In addition to JSON's own type: the types of clients that do not set one for JSON. */
+const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain"]);
+/** The type that `curl -d` sends, with JSON as well as with fields. */
+const ENCODED_FORM = "application/x-www-form-urlencoded";
 const INT64_MAX = 2n ** 63n - 1n;
 
 /** The original tool's proxy: `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
@@ -63,17 +65,27 @@ async function infer(service: InferenceService, { choice, request, call }: Kiber
 
 async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
   const { mediaType, maxMessageBytes, request } = exchange;
-  const isForm = mediaType === "multipart/form-data";
-  if (!isForm && !JSON_TYPES.has(mediaType) && !/[/+]json$/.test(mediaType)) throw unsupportedType(mediaType);
+  if (!isTaken(mediaType)) throw unsupportedType(mediaType);
   const body = await exchange.readBody();
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  if (!isForm) {
+  if (!isForm(mediaType, body)) {
     if (!isLarge) return parseKibernetikaJson(body, maxMessageBytes);
     return exchange.decode(parseKibernetikaJsonJob, [body, maxMessageBytes], body);
   }
   const type = request.headers["content-type"] ?? "";
   if (!isLarge) return parseKibernetikaForm(body, type, maxMessageBytes);
   return exchange.decode(parseKibernetikaFormJob, [body, type, maxMessageBytes], body);
+}
+
+function isTaken(mediaType: string): boolean {
+  const isJson = JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType);
+  return isJson || mediaType === ENCODED_FORM || mediaType === "multipart/form-data";
+}
+
+/** An encoded form begins with the letter of a field's name, and no JSON object does. */
+function isForm(mediaType: string, body: Uint8Array): boolean {
+  if (mediaType !== ENCODED_FORM) return mediaType === "multipart/form-data";
+  return /^[A-Za-z]/.test(String.fromCharCode(body[0] ?? 0));
 }
 
 function unsupportedType(mediaType: string): HttpError {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
+import { MAX_INPUTS } from "../../../src/limits/decode-budget.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
@@ -108,6 +109,27 @@ describe("POST /predict", () => {
     expect(await errorOf(post(`${httpUrl}/predict`, BODY, { "content-type": type }))).toEqual([
       415,
       `Content-Type "${type.split(";")[0]}" is not supported; send application/json or multipart/form-data.`,
+    ]);
+  });
+
+  test("takes an encoded form, as curl -d sends fields", async () => {
+    const { httpUrl } = await startServer(ECHO);
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    const send = async (body: string) => {
+      const response = await post(`${httpUrl}/predict`, body, type);
+      return [response.status, await response.json()];
+    };
+    const form = "float_x=1%2C2.5&float_x=3&strings_s=%C3%A9+a,b&raw_input=yes&out_filters=x,s";
+    expect(await send(form)).toEqual([200, { x: [1, 2.5, 3], s: ["é a", "b"] }]);
+    const large = `int8_x=${"7,".repeat(100_000)}7`;
+    expect((await send(large))[0]).toBe(200);
+    expect(await send("float_x=one")).toEqual([
+      400,
+      { error: 'Field "float_x" has the value "one"; expected float32.' },
+    ]);
+    expect(await send("float_x=1&".repeat(5000))).toEqual([
+      400,
+      { error: `The form has more than ${MAX_INPUTS} fields and files; send fewer.` },
     ]);
   });
 
