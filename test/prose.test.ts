@@ -6,6 +6,7 @@ const SOURCES = filesOf(".ts", "src", "test", "scripts", "bench", "examples");
 const DOCS = [
   ...readdirSync(".").filter((file) => file.endsWith(".md")),
   ...filesOf(".md", "docs", "proto", "examples"),
+  "test/README.md",
 ];
 /** A doc comment with its first word, if that begins a clause. */
 const CLAUSE = /\/\*\*[\s*]*(?:What|Whether|How|Where|When|Who|Whose|Which|Why)\b.*/g;
