@@ -1,8 +1,9 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import type { PageTensor } from "../protocols/page/page-data.ts";
 import { sizeText } from "../text/size-text.ts";
 import { CameraField } from "./camera-field.tsx";
 import { chooseFile, type InputState } from "./input-state.ts";
+import { usePaste } from "./use-paste.ts";
 
 interface FileFieldProps {
   readonly tensor: PageTensor;
@@ -19,11 +20,15 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
     const file = list?.[0];
     if (file !== undefined) onChange({ ...value, file: await chooseFile(file), isOmitted: false });
   };
+  const place = useRef<HTMLDivElement>(null);
+  usePaste(place, (files) => void take(files));
   const { file } = value;
+  const forImages = isForImages(tensor);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped or pasted here can also be chosen with the field in it
+    // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped here can also be chosen with the field in it
     <div
-      class={isOver ? "drop over" : "drop"}
+      ref={place}
+      class={`drop${forImages ? " images" : ""}${isOver ? " over" : ""}`}
       onDragOver={(event) => {
         event.preventDefault();
         setOver(true);
@@ -33,10 +38,6 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
         event.preventDefault();
         setOver(false);
         void take(event.dataTransfer?.files);
-      }}
-      onPaste={(event) => {
-        if (event.clipboardData?.files.length) event.preventDefault();
-        void take(event.clipboardData?.files);
       }}
     >
       {file?.imageUrl !== undefined && <img src={file.imageUrl} alt={`${name}: ${file.name}`} />}
@@ -53,7 +54,7 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
             ? "Drop a file here, paste one, or choose one."
             : `${file.name}, ${sizeText(file.bytes.length)}`}
         </p>
-        {isForImages(tensor) && <CameraField name={name} onTake={(picture) => void take([picture])} />}
+        {forImages && <CameraField name={name} onTake={(picture) => void take([picture])} />}
         {file !== undefined && (
           <button type="button" onClick={() => onChange({ ...value, file: undefined })}>
             Without the file

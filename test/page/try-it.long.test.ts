@@ -26,6 +26,16 @@ async function drop(page: Page, selector: string, bytes: Uint8Array): Promise<vo
   await page.dispatchEvent(selector, "drop", { dataTransfer: data });
 }
 
+/** Copies the picture, as a screenshot is copied, and presses the keys that paste. */
+async function paste(page: Page): Promise<void> {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.evaluate(`(async () => {
+    const picture = new Blob([Uint8Array.from(${JSON.stringify([...PHOTO])})], { type: "image/png" });
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+  })()`);
+  await page.keyboard.press("Control+V");
+}
+
 describe.skipIf(lacksChromium())("the form of a model", () => {
   test("begins with values that run, and says what is wrong with others", async () => {
     const model = { stages: [{ driver: "onnx", path: "test/fixtures/models/matmul-dynamic-batch.onnx" }] };
@@ -89,5 +99,35 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     await page.getByLabel("Inputs by name, as JSON").fill('{"greeting": "hello"}');
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByRole("cell", { name: "hello" }).waitFor();
+  });
+
+  test("takes a pasted image: the input where the keyboard is, else the first for images", async () => {
+    const hooks: Hooks = {
+      inputs: ["note", "photo", "image"].map((name) => ({ name, dtype: "bytes" })),
+      process: () => ({ done: true }),
+    };
+    const { httpUrl } = await startServer({ models: { albums: { stages, hooks } } });
+    const page = await openPage(httpUrl);
+    await page.getByLabel("File for photo").waitFor();
+    await paste(page);
+    await page.getByRole("img", { name: "photo: image.png" }).waitFor();
+    await page.getByLabel("File for image").focus();
+    await paste(page);
+    await page.getByRole("img", { name: "image: image.png" }).waitFor();
+    await page.getByLabel("File for note").focus();
+    await paste(page);
+    await page.getByRole("img", { name: "note: image.png" }).waitFor();
+  });
+
+  test("leaves pasted text to the field with the keyboard", async () => {
+    const hooks: Hooks = { inputs: [{ name: "photo", dtype: "bytes" }], process: () => ({ done: true }) };
+    const { httpUrl } = await startServer({ models: { texts: { stages, hooks } } });
+    const page = await openPage(httpUrl);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const field = page.getByRole("textbox", { name: "Text" });
+    await field.fill("");
+    await page.evaluate(`navigator.clipboard.writeText("copied")`);
+    await field.press("Control+V");
+    expect(await field.inputValue()).toBe("copied");
   });
 });
