@@ -1,4 +1,5 @@
 import type { ModelFacts } from "../model-host/model-facts.ts";
+import { knownInputs } from "../signature/known-inputs.ts";
 import type { LooseSpec, TensorSpec } from "../signature/signature.ts";
 
 /** One stage of a running server. */
@@ -22,14 +23,14 @@ export function summarizeStages(models: readonly ModelFacts[]): readonly StageSu
 
 function summarize(model: ModelFacts, index: number): StageSummary {
   const { driver, path, runtime, loadMs, signatures, defaultSignature } = model;
-  const { inputs, suggestedInputs, outputs } = signatures[defaultSignature] ?? {};
+  const signature = signatures[defaultSignature] ?? {};
   return {
     index: index + 1,
     driver,
     path,
     ...(runtime !== undefined && { runtime }),
-    inputs: inputs ?? suggestedInputs,
-    outputs,
+    inputs: knownInputs(signature),
+    outputs: signature.outputs,
     loadMs,
   };
 }

@@ -1,5 +1,6 @@
 import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
 import { defaultSignatureName } from "../../signature/signature.ts";
 import type { ModelSummary } from "./model-table.ts";
 
@@ -26,8 +27,8 @@ async function summarize(service: InferenceService, status: ServableState, probl
     const lease = await service.acquire({ model: name, version });
     lease.release();
     const { drivers, signatures } = lease.description;
-    const { inputs, suggestedInputs, outputs } = signatures[defaultSignatureName(signatures)] ?? {};
-    return { ...known, drivers, inputs: inputs ?? suggestedInputs, outputs };
+    const signature = signatures[defaultSignatureName(signatures)] ?? {};
+    return { ...known, drivers, inputs: knownInputs(signature), outputs: signature.outputs };
   } catch {
     // It has gone meanwhile.
     return nothing;

@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import type { InferenceService, ServableDescription, ServableState } from "../../serving/inference-service.ts";
-import { defaultSignatureName, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { type KnownInput, knownInputs } from "../../signature/known-inputs.ts";
+import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
 import { readVersion } from "../../version.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
@@ -58,13 +59,11 @@ function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts
   return { driver, file: basename(path), runtime, loadMs, memoryBytes };
 }
 
-function toSignature(name: string, { inputs, suggestedInputs, inputNames, outputs }: Signature): PageSignature {
-  const known: readonly (LooseSpec & Partial<TensorSpec>)[] | undefined =
-    inputs ?? suggestedInputs ?? inputNames?.map((each) => ({ name: each }));
-  return { name, inputs: known?.map(toTensor), outputs: outputs?.map(toTensor) };
+function toSignature(name: string, signature: Signature): PageSignature {
+  return { name, inputs: knownInputs(signature)?.map(toTensor), outputs: signature.outputs?.map(toTensor) };
 }
 
-function toTensor(spec: LooseSpec & Partial<TensorSpec>): PageTensor {
+function toTensor(spec: KnownInput): PageTensor {
   const { name, dtype, shape, labels, default: value } = spec;
   return {
     name,

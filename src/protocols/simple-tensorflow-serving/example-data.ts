@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
-import type { Dimension, LooseSpec, Signature } from "../../signature/signature.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
+import type { Dimension, Signature } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainJsonText } from "./plain-json-text.ts";
 
@@ -12,8 +13,8 @@ const MAX_VALUES = 1_000_000;
  * JSON of an object with a value for each input of a signature: ones, true, or empty texts, in every open dimension two of
  * them. Its characters are those of {@link plainJsonText}. Throws `failed_precondition` for inputs that are not known or too large.
  */
-export function exampleData({ inputs, suggestedInputs, inputNames }: Signature): string {
-  const specs: readonly LooseSpec[] | undefined = inputs ?? suggestedInputs ?? inputNames?.map((name) => ({ name }));
+export function exampleData(signature: Signature): string {
+  const specs = knownInputs(signature);
   if (specs === undefined) {
     throw new ServingError(
       "failed_precondition",

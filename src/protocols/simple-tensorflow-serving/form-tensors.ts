@@ -1,6 +1,7 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { decodeImages } from "./decode-images.ts";
@@ -26,11 +27,11 @@ function nameOf(target: TensorSpec | string): string {
 }
 
 /** The input's description, or its name alone. */
-function targetOf({ inputs, inputNames, suggestedInputs }: Signature): TensorSpec | string {
-  const names = inputs?.map(({ name }) => name) ?? inputNames ?? suggestedInputs?.map(({ name }) => name);
+function targetOf(signature: Signature): TensorSpec | string {
+  const names = knownInputs(signature)?.map(({ name }) => name);
   const only = names?.length === 1 ? names[0] : undefined;
   const name = INPUTS.find((each) => names?.includes(each)) ?? only ?? (names === undefined ? INPUTS[0] : undefined);
-  if (name !== undefined) return inputs?.find((spec) => spec.name === name) ?? name;
+  if (name !== undefined) return signature.inputs?.find((spec) => spec.name === name) ?? name;
   const known = names?.map((each) => `'${each}'`).join(", ");
   throw invalidArgument(
     `Input op name 'images' does not exist in the model, which has ${known}; a form is for a model with one input, or one that is called images.`,

@@ -1,6 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Dimension, LooseSpec } from "../../signature/signature.ts";
 import { typeOfDType } from "../tensorflow-serving/tensor-proto.ts";
 
@@ -61,9 +62,9 @@ async function describeModel(service: InferenceService, model: string): Promise<
 }
 
 function signatureDetail({ signatures }: ServableDescription): ModelDetail["model_signature"] {
-  const { inputs, suggestedInputs, inputNames = [], outputs = [] } = chooseSignature("", signatures)?.spec ?? {};
-  const known: readonly LooseSpec[] = inputs ?? suggestedInputs ?? inputNames.map((name) => ({ name }));
-  return { inputs: known.map(tensorDetail), outputs: outputs.map(tensorDetail) };
+  const signature = chooseSignature("", signatures)?.spec ?? {};
+  const { outputs = [] } = signature;
+  return { inputs: (knownInputs(signature) ?? []).map(tensorDetail), outputs: outputs.map(tensorDetail) };
 }
 
 function tensorDetail({ name, dtype, shape = [] }: LooseSpec): TensorDetail {

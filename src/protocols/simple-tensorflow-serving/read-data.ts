@@ -4,6 +4,7 @@ import { type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tenso
 import { isJsonObject, type JsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { createKibernetikaRules } from "../kibernetika/json-tensor-rules.ts";
@@ -67,12 +68,8 @@ function isNamed(data: JsonValue): data is JsonObject {
   return isJsonObject(data) && !isBase64Object(data);
 }
 
-function inferSpecs(
-  data: JsonValue,
-  { inputNames, suggestedInputs }: Signature,
-  budget: DecodeBudget,
-): readonly Spec[] {
-  const names = inputNames ?? suggestedInputs?.map(({ name }) => name) ?? [];
+function inferSpecs(data: JsonValue, signature: Signature, budget: DecodeBudget): readonly Spec[] {
+  const names = knownInputs(signature)?.map(({ name }) => name) ?? [];
   const only = names.length === 1 ? names[0] : undefined;
   if (!isNamed(data)) return [{ name: only ?? UNNAMED_INPUT, dtype: inferDType([data]) }];
   const given = Object.keys(data);

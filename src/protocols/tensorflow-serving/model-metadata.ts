@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { knownInputs } from "../../signature/known-inputs.ts";
 import type {
   Dimension,
   LooseSpec,
@@ -55,13 +56,14 @@ async function describe(service: InferenceService, ref: ModelRef) {
 
 type Decode = (type: string, bytes: Uint8Array) => JsonObject;
 
-function toSignatureDef({ inputs, outputs, ...signature }: Signature, decode: Decode): JsonObject {
-  const defaults = (inputs ?? []).flatMap(({ name, default: value }) => (value ? [[name, value] as const] : []));
+function toSignatureDef(signature: Signature, decode: Decode): JsonObject {
+  const { inputs = [], outputs = [] } = signature;
+  const defaults = inputs.flatMap(({ name, default: value }) => (value ? [[name, value] as const] : []));
   const toProto = (tensor: NonNullable<TensorSpec["default"]>) =>
     decode("tensorflow.TensorProto", encodeMessage(tensorProtoParts(tensor, "typed")));
   return {
-    inputs: toTensorInfos(inputs ?? suggested(signature)),
-    outputs: toTensorInfos(outputs ?? []),
+    inputs: toTensorInfos(knownInputs(signature) ?? []),
+    outputs: toTensorInfos(outputs),
     method_name: methodNameOf(signature),
     defaults: mapValues(Object.fromEntries(defaults), toProto),
   };
@@ -69,11 +71,6 @@ function toSignatureDef({ inputs, outputs, ...signature }: Signature, decode: De
 
 function toUnservedDef({ inputs, outputs, methodName }: UnservedSignature): JsonObject {
   return { inputs: toTensorInfos(inputs), outputs: toTensorInfos(outputs), method_name: methodName };
-}
-
-/** Inputs whose dtypes may not be known. */
-function suggested({ suggestedInputs, inputNames = [] }: Signature): readonly LooseSpec[] {
-  return suggestedInputs ?? inputNames.map((name) => ({ name }));
 }
 
 type Info = LooseSpec & Pick<TensorSpec, "nativeName" | "declaredDType"> & Partial<Pick<UnservedTensor, "dataType">>;

@@ -1,4 +1,5 @@
 import type { FileFacts, WeightCount } from "../../../inspection/file-facts.ts";
+import { knownInputs } from "../../../signature/known-inputs.ts";
 import type { Signature } from "../../../signature/signature.ts";
 import { toColumns } from "../../../text/columns.ts";
 import { sizeText } from "../../../text/size-text.ts";
@@ -38,7 +39,10 @@ function titled(title: string, rows: readonly (readonly string[])[]): string[] {
 }
 
 function signatureRows(signatures: Readonly<Record<string, Signature>>): string[][] {
-  return Object.entries(signatures).map(([name, { inputs, outputs }]) => [name, flowText({ inputs, outputs })]);
+  return Object.entries(signatures).map(([name, signature]) => {
+    const flow = { inputs: knownInputs(signature), outputs: signature.outputs };
+    return [name, flowText(flow)];
+  });
 }
 
 function operatorLines({ operators }: FileFacts): string[] {
