@@ -58,9 +58,9 @@ function pathParameters(path: string): object[] {
   return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } }));
 }
 
-/** A body of JSON, in OpenAPI. */
-export function jsonContent(schema: object): object {
-  return { "application/json": { schema } };
+/** A body of JSON, in OpenAPI, with a value that is one. */
+export function jsonContent(schema: object, example?: object): object {
+  return { "application/json": { schema, ...(example !== undefined && { example }) } };
 }
 
 /** Statuses of errors of any endpoint. */

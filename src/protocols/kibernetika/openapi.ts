@@ -1,6 +1,8 @@
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { takesImages } from "../../signature/takes-images.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
-import { type Paths, refusals } from "../endpoint-paths.ts";
+import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
+import { exampleValues } from "../example-values.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 
 type Named = readonly [name: string, signature: Signature];
@@ -16,7 +18,8 @@ export function kibernetikaPaths(models: readonly Named[]): Paths {
   return paths;
 }
 
-function predict(name: string, { inputs, outputs }: Signature): object {
+function predict(name: string, signature: Signature): object {
+  const { inputs, outputs } = signature;
   const body = {
     type: "object",
     required: ["inputs"],
@@ -29,15 +32,22 @@ function predict(name: string, { inputs, outputs }: Signature): object {
   return {
     summary: `Run the model ${name}, by the original proxy's JSON`,
     description: "The same path takes forms, with fields such as byte_image and float_threshold.",
-    requestBody: { required: true, content: { "application/json": { schema: body } } },
+    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
     responses: {
       200: {
         description: "A value for each output.",
-        content: { "application/json": { schema: outputs === undefined ? OBJECT : namedSchema(outputs) } },
+        content: jsonContent(outputs === undefined ? OBJECT : namedSchema(outputs)),
       },
       ...refusals(),
     },
   };
+}
+
+function exampleBody(signature: Signature): object | undefined {
+  const values = exampleValues(signature);
+  const needed = signature.inputs?.filter(isRequired);
+  if (values === undefined || needed === undefined || needed.some(takesImages)) return undefined;
+  return { inputs: Object.fromEntries(needed.map(({ name, dtype }) => [name, { dtype, data: values[name] }])) };
 }
 
 function predictJson(): object {
@@ -45,9 +55,9 @@ function predictJson(): object {
     operationId: "proxy_json",
     tags: ["PredictJSON"],
     summary: "Give the hooks of the default model plain JSON",
-    requestBody: { required: true, content: { "application/json": { schema: OBJECT } } },
+    requestBody: { required: true, content: jsonContent(OBJECT) },
     responses: {
-      200: { description: "What the hooks return.", content: { "application/json": { schema: OBJECT } } },
+      200: { description: "What the hooks return.", content: jsonContent(OBJECT) },
       ...refusals(),
     },
   };

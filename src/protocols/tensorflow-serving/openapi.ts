@@ -1,5 +1,7 @@
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { type Endpoint, endpointPaths, type Paths, refusals } from "../endpoint-paths.ts";
+import { takesImages } from "../../signature/takes-images.ts";
+import { type Endpoint, endpointPaths, jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
+import { exampleValues } from "../example-values.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 import { examplePaths } from "./examples/openapi.ts";
 
@@ -28,7 +30,9 @@ export function tensorflowPaths(models: readonly Named[]): Paths {
   return paths;
 }
 
-function predictOperation(name: string, { inputs, outputs }: Signature): object {
+function predictOperation(name: string, signature: Signature): object {
+  const { inputs, outputs } = signature;
+  const values = exampleValues(signature);
   const body = {
     type: "object",
     required: ["inputs"],
@@ -38,22 +42,28 @@ function predictOperation(name: string, { inputs, outputs }: Signature): object 
   return {
     summary: `Run the model ${name}, by TensorFlow Serving's REST`,
     description: 'Bytes that are not text are {"b64": "…"}. Instead of inputs there may be instances, a list of rows.',
-    requestBody: { required: true, content: { "application/json": { schema: body } } },
+    requestBody: { required: true, content: jsonContent(body, values && { inputs: values }) },
     responses: {
-      200: { description: "The outputs.", content: { "application/json": { schema: answer } } },
+      200: { description: "The outputs.", content: jsonContent(answer) },
       ...refusals(),
     },
   };
 }
 
 const TEXT = { type: "string" };
+const IMAGES = { type: "array", items: { type: "object", required: ["b64"], properties: { b64: TEXT } } };
 
 /** A single input may stand without its name. */
 function inputsSchema(specs: readonly TensorSpec[] | undefined): object {
   if (specs === undefined) return {};
-  const named = namedSchema(specs, { isRequired: ({ default: value }) => value === undefined });
+  const named = namedSchema(specs, { isRequired: ({ default: value }) => value === undefined, schemaOf: inputSchema });
   const [only] = specs;
-  return only !== undefined && specs.length === 1 ? { anyOf: [named, valueSchema(only)] } : named;
+  return only !== undefined && specs.length === 1 ? { anyOf: [named, inputSchema(only)] } : named;
+}
+
+/** Images may be encoded. */
+function inputSchema(spec: TensorSpec): object {
+  return takesImages(spec) ? { anyOf: [valueSchema(spec), IMAGES] } : valueSchema(spec);
 }
 
 /** A single output stands without its name. */

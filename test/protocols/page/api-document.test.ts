@@ -122,18 +122,25 @@ test("a call that needs no model answers in the type that the document says", as
 
 test("an example of the document is a request that the model answers, an image among it", async () => {
   const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
-  const { httpUrl } = await startServer({ models: { pixels: { driver } } });
+  const half = { path: "test/fixtures/models/half-plus-two.onnx" };
+  const { httpUrl } = await startServer({ models: { pixels: { driver }, half } });
   const { paths } = (await (await fetch(`${httpUrl}/docs/openapi.json`)).json()) as { paths: Json };
-  const { example } = paths["/v2/models/pixels/infer"].post.requestBody.content["application/json"];
-  const response = await fetch(`${httpUrl}/v2/models/pixels/infer`, { method: "POST", body: JSON.stringify(example) });
-  const answer = (await response.json()) as { outputs?: { shape: number[] }[]; error?: string };
-  expect([answer.error, answer.outputs?.map(({ shape }) => shape)]).toEqual([
-    undefined,
-    [
-      [1, 1, 1, 3],
-      [1, 1],
-    ],
-  ]);
+  const answers: Record<string, Json> = {};
+  for (const [path, { post }] of Object.entries<Json>(paths)) {
+    const example = post?.requestBody?.content["application/json"]?.example;
+    const request = { method: "POST", body: JSON.stringify(example) };
+    if (example !== undefined) answers[path] = await (await fetch(httpUrl + path, request)).json();
+  }
+  expect(answers).toEqual({
+    "/v1/models/pixels:predict": { outputs: { photo: [[[[128, 128, 128]]]], note: [["a"]] } },
+    "/v2/models/pixels/infer": expect.objectContaining({
+      outputs: [expect.objectContaining({ shape: [1, 1, 1, 3] }), expect.objectContaining({ shape: [1, 1] })],
+    }),
+    "/v1/models/half:predict": { outputs: [2.5] },
+    "/v1/models/half:regress": { results: [2.5] },
+    "/predict/half": { y: [2.5] },
+    "/v2/models/half/infer": expect.objectContaining({ outputs: [expect.objectContaining({ data: [2.5] })] }),
+  });
 });
 
 test("/docs is the page, with its headers, and not there without the page", async () => {

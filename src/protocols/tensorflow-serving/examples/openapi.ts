@@ -1,5 +1,7 @@
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
+import { takesImages } from "../../../signature/takes-images.ts";
 import { jsonContent, operationIdOf, type Paths, refusals } from "../../endpoint-paths.ts";
+import { exampleValues } from "../../example-values.ts";
 import { flatSchema, namedSchema, nestedSchema } from "../../value-schema.ts";
 import { serializedInput } from "./example-inputs.ts";
 import { type ExampleMethod, namedOutputs } from "./results.ts";
@@ -42,9 +44,18 @@ function operation(name: string, method: ExampleMethod, signature: Signature): o
   return {
     summary: `Run the model ${name} on examples, by TensorFlow Serving's REST: ${method}`,
     description: "An example has a value, or a list of them, for each feature; context has features of all examples.",
-    requestBody: { required: true, content: jsonContent(body) },
+    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
     responses: { 200: { description: MEANINGS[method], content: jsonContent(answer) }, ...refusals() },
   };
+}
+
+/** One example, with the first row of each feature. */
+function exampleBody(signature: Signature): object | undefined {
+  if (serializedInput(signature) !== undefined || signature.inputs?.some(takesImages)) return undefined;
+  const values = exampleValues(signature);
+  if (values === undefined) return undefined;
+  const firstRow = (value: unknown) => [Array.isArray(value) ? value[0] : value].flat(Number.POSITIVE_INFINITY);
+  return { examples: [Object.fromEntries(Object.entries(values).map(([name, value]) => [name, firstRow(value)]))] };
 }
 
 /** A model that takes serialised examples does not say which features they have. */

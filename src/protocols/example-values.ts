@@ -1,0 +1,32 @@
+import { guessExamples } from "../signature/guess-examples.ts";
+import { type KnownInput, knownInputs } from "../signature/known-inputs.ts";
+import type { Signature } from "../signature/signature.ts";
+import { takesImages } from "../signature/takes-images.ts";
+import { elementCount } from "../tensor/tensor.ts";
+import { exampleImage } from "./example-image.ts";
+
+/** More elements are not read by people. */
+const MAX_ELEMENTS = 100;
+
+/**
+ * A value for each input that a request needs: an image, or nested lists of ones, true or texts; undefined where an input is
+ * not known, has no form in JSON, or would be too long to be read.
+ */
+export function exampleValues(signature: Signature): Readonly<Record<string, unknown>> | undefined {
+  const needed = knownInputs(signature)?.filter((input) => input.default === undefined) ?? [];
+  const values = needed.map((input) => [input.name, exampleValue(input)] as const);
+  const isComplete = values.length > 0 && values.every(([, value]) => value !== undefined);
+  return isComplete ? Object.fromEntries(values) : undefined;
+}
+
+/** An input of any rank gets a list. */
+function exampleValue(input: KnownInput): unknown {
+  const { name, dtype, shape } = input;
+  if (dtype === undefined && shape === undefined) return undefined;
+  if (dtype !== undefined && takesImages({ ...input, dtype })) return [{ b64: exampleImage(input) }];
+  if (dtype?.startsWith("complex")) return undefined;
+  const [{ shape: sizes } = { shape: [] }] = guessExamples([{ name, dtype: dtype ?? "float32", shape: shape ?? [1] }]);
+  if (elementCount(sizes) > MAX_ELEMENTS) return undefined;
+  const element = dtype === "bytes" ? "a" : dtype === "bool" ? true : 1;
+  return sizes.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), element);
+}
