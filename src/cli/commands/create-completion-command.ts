@@ -11,6 +11,7 @@ Examples:
   kserving completion bash > ~/.local/share/bash-completion/completions/kserving
   kserving completion zsh > ~/.zfunc/_kserving
   kserving completion fish > ~/.config/fish/completions/kserving.fish
+  kserving completion --json
 `;
 
 /** The parser of `kserving completion`. */
@@ -18,5 +19,7 @@ export function createCompletionCommand(): Command {
   return createParser("completion", {
     description: "Prints a script by which a shell completes commands, flags, drivers and paths.",
     epilogue: EPILOGUE,
-  }).addArgument(new Argument("<shell>", "the shell").choices(SHELLS));
+  })
+    .addArgument(new Argument("[shell]", "the shell").choices(SHELLS))
+    .option("--json", "print commands and flags as JSON, for other shells and editors");
 }

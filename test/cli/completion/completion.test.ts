@@ -77,6 +77,18 @@ test("every command is completed with the flags of its parser", async () => {
     );
 });
 
+test("--json prints the same as data", async () => {
+  const { stdout } = await runCommand(["completion", "--json"]);
+  const completions = JSON.parse(stdout);
+  expect(completions).toEqual(toCompletions(await allParsers()));
+  expect(completions).toContainEqual(expect.objectContaining({ words: ["completion"], next: ["bash", "zsh", "fish"] }));
+});
+
+test.each([[[]], [["bash", "--json"]]])("completion %j is refused: it is a shell or --json", async (args) => {
+  const { code, stderr } = await runCommand(["completion", ...args]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("Expected one of bash, zsh, fish or --json")]);
+});
+
 test("a shell that is not known is refused", async () => {
   const { code, stderr } = await runCommand(["completion", "csh"]);
   expect([code, stderr]).toEqual([2, expect.stringContaining("Expected one of bash, zsh, fish")]);
