@@ -25,10 +25,11 @@ import { ProxyTargets } from "./proxy-targets.ts";
 import { toClientOptions } from "./server-options.ts";
 import { toProxyTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
+import { watchTarget } from "./watch-target.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
-  const { host, httpPort, maxMessageBytes, grpcAddress, accessLog, serverTiming } = settings;
+  const { host, httpPort, maxMessageBytes, grpcAddress, accessLog, serverTiming, allowControl } = settings;
   tuneHeap();
   const programLog = openProgramLog(settings);
   const { log } = programLog;
@@ -43,8 +44,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
-  const { allowControl, corsOrigin: corsOrigins } = settings;
-  const policy = new AccessPolicy({ allowControl, corsOrigins, authentication });
+  const policy = new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication });
   const limits = { maxMessageBytes, sendTimeoutMs: settings.sendTimeout * 1000 };
   const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
   const options = {
@@ -63,8 +63,9 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   };
   const server = await openProxyPort(service, options, toTlsPaths(settings));
   const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
+  const stops = [watchTarget(targets.toService(), grpcAddress, log), ...fresh];
   const close = async () => {
-    for (const stop of fresh) stop();
+    for (const stop of stops) stop();
     await server.close(settings.drainTimeout * 1000);
     await targets.close();
     await tracer?.close();
@@ -76,7 +77,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   const running = { inFlight: () => targets.inFlight(), retire, close };
   const stopped = runUntilSignal(running, reporter, { delayMs: settings.shutdownDelay * 1000 });
   releaseSignals();
-  const notice = auth === undefined ? openAccessNotice(host, settings.allowControl) : undefined;
+  const notice = auth === undefined ? openAccessNotice(host, allowControl) : undefined;
   if (notice !== undefined) log.info(notice);
   reporter.ready({ grpcAddress, httpUrl: toReachableAddress(server.url), stages: [] });
   prepareRoutes();
