@@ -1,4 +1,3 @@
-import type { WriteStream } from "node:tty";
 import { ServingError } from "../errors.ts";
 import { type LogFile, openLogFile } from "../observability/log-file.ts";
 import { LogFilter } from "../observability/log-filter.ts";
@@ -6,6 +5,7 @@ import type { LogLevel } from "../observability/log-level.ts";
 import { createOutputLogger, type Logger } from "../observability/logger.ts";
 import { surviveOutputErrors } from "../observability/output-errors.ts";
 import { createTextOutput } from "../observability/text-output.ts";
+import { LiveLine } from "./live-line.ts";
 
 /** Settings of the program's log. */
 export interface ProgramLogOptions {
@@ -25,7 +25,7 @@ export interface ProgramLog {
   /** Opens the file again, on SIGUSR2, as log rotation asks. Without a file it says that there is none. */
   readonly reopen: () => void;
   /** A terminal that a person watches; absent where standard output is not a terminal, or is to be JSON. */
-  readonly terminal?: WriteStream;
+  readonly terminal?: LiveLine;
 }
 
 /** Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition` for a file that cannot be opened, `invalid_argument` for a level that would leave the access log out. */
@@ -33,10 +33,11 @@ export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: Prog
   surviveOutputErrors();
   const filter = new LogFilter(logLevel);
   if (accessLog && !filter.writes("info")) throw accessLogLeftOut(logLevel);
-  const terminal = process.stdout.isTTY && logFormat !== "json" ? { terminal: process.stdout } : {};
+  const screen = process.stdout.isTTY && logFormat !== "json" ? new LiveLine(process.stdout) : undefined;
+  const terminal = screen && { terminal: screen };
   const isText = logFormat === "text" || (logFormat === "auto" && process.stdout.isTTY);
   const isVerbose = () => filter.writes("debug");
-  const console = isText ? createTextOutput(process.stdout, { isVerbose }) : process.stdout;
+  const console = isText ? createTextOutput(screen ?? process.stdout, { isVerbose }) : process.stdout;
   if (logPath === undefined) {
     const log = createOutputLogger([console], filter);
     return { log, reopen: () => log.info("there is no log file to open again; --log-path names one"), ...terminal };

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { failedPrecondition, ServingError } from "../errors.ts";
-import { megabytes } from "./reporter.ts";
+import { megabytes } from "../text/megabytes.ts";
 
 /** Throws `resource_exhausted` when the disk of a folder has too little room. */
 export async function checkSpace(folder: string, bytes: number): Promise<void> {

@@ -3,9 +3,10 @@ import { createWriteStream } from "node:fs";
 import { dirname } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { ServingError } from "../errors.ts";
+import { megabytes } from "../text/megabytes.ts";
 import { checkSpace } from "./disk.ts";
 import { openUrl } from "./open-url.ts";
-import { megabytes, type Reporter } from "./reporter.ts";
+import type { Reporter } from "./reporter.ts";
 
 /** One download. */
 export interface Download {

@@ -1,6 +1,7 @@
 import { stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
+import { megabytes } from "../text/megabytes.ts";
 import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
 import { checkSpace } from "./disk.ts";
 import { type DownloadSize, findDownloadSize } from "./download-size.ts";
@@ -14,7 +15,7 @@ import {
   updatePip,
 } from "./python-environment.ts";
 import { pytorch } from "./pytorch.ts";
-import { megabytes, type Reporter } from "./reporter.ts";
+import type { Reporter } from "./reporter.ts";
 import { runProgram } from "./run-program.ts";
 import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
 import { type Installation, stageRuntime } from "./stage-runtime.ts";

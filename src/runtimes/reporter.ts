@@ -1,3 +1,5 @@
+import { progressBar } from "../text/progress-bar.ts";
+
 /** Reports the progress of a long command. */
 export interface Reporter {
   /** A step has begun; one line. */
@@ -8,7 +10,6 @@ export interface Reporter {
   done(): void;
 }
 
-const BAR_COLUMNS = 30;
 /** Redrawing at every chunk would cost more than the download. */
 const REDRAW_MS = 100;
 
@@ -41,22 +42,8 @@ function createBar(stream: ReportStream): Reporter {
       if (hasBar && now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
       hasBar = true;
-      stream.write(`\r${toBar(doneBytes, totalBytes).slice(0, (stream.columns || 80) - 1)}\x1b[K`);
+      stream.write(`\r${progressBar(doneBytes, totalBytes).slice(0, (stream.columns || 80) - 1)}\x1b[K`);
     },
     done: clear,
   };
-}
-
-function toBar(doneBytes: number, totalBytes: number | undefined): string {
-  if (totalBytes === undefined || totalBytes === 0) return `  ${megabytes(doneBytes)}`;
-  const share = Math.min(1, doneBytes / totalBytes);
-  const filled = Math.round(share * BAR_COLUMNS);
-  const bar = "█".repeat(filled) + "░".repeat(BAR_COLUMNS - filled);
-  return `  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${megabytes(doneBytes)} of ${megabytes(totalBytes)}`;
-}
-
-/** `12.3 MB`, in powers of ten, as usual for downloads. */
-export function megabytes(bytes: number): string {
-  const value = bytes / 1e6;
-  return `${value >= 100 ? Math.round(value) : value.toFixed(1)} MB`;
 }

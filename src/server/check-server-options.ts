@@ -76,6 +76,7 @@ const OPTIONS = {
   modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   modelCache: TEXT_CHECK,
   modelCacheBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
+  onDownload: { expected: "a function", accepts: (value) => typeof value === "function" },
   log: { expected: 'a logger, such as createLogger({ level: "info" })', accepts: isLogger },
 } satisfies Readonly<Record<string, OptionCheck>>;
 

@@ -53,11 +53,12 @@ async function openStorage({
   modelCacheBytes: maxBytes,
   storagePollMs: pollMs,
   log,
+  onDownload,
 }: ServerChoices): Promise<RemoteStorage> {
   const [{ RemoteStorage }, { isDescription: describes }, { cacheFolder }] = await Promise.all([
     import("../storage/remote-storage.ts"),
     import("../repository/folders/is-description.ts"),
     import("../storage/cache/cache-folder.ts"),
   ]);
-  return new RemoteStorage({ folder: modelCache ?? cacheFolder(), maxBytes, pollMs, describes, log });
+  return new RemoteStorage({ folder: modelCache ?? cacheFolder(), maxBytes, pollMs, describes, log, onDownload });
 }

@@ -9,6 +9,7 @@ import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
+import type { DownloadState } from "../storage/download-progress.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
 
@@ -150,6 +151,8 @@ export interface ServerOptions {
   readonly modelCacheBytes?: number;
   /** Milliseconds between two looks at the same address of another server; 0 = only on request. Default 30 s. */
   readonly storagePollMs?: number;
+  /** Called while models are downloaded: at the beginning of each download, ten times a second at most, and at its end. Default: it is logged alone. */
+  readonly onDownload?: (state: DownloadState) => void;
   /** Says that it is ready only when every version that should be served is available. Default false. */
   readonly strictReadiness?: boolean;
   /** Lets a label point to a version that is not available. Default false. */

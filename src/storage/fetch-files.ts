@@ -5,7 +5,7 @@ import { failedPrecondition } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { CachedFolder, ModelCache } from "./cache/model-cache.ts";
 import { downloadFile } from "./download-file.ts";
-import { DownloadProgress } from "./download-progress.ts";
+import { DownloadProgress, type DownloadState } from "./download-progress.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import { localName } from "./local-name.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
@@ -27,6 +27,7 @@ export interface FetchOptions {
   readonly maxBytes: number;
   readonly signal: AbortSignal;
   readonly log: Logger;
+  readonly onDownload?: ((state: DownloadState) => void) | undefined;
 }
 
 /** Has the files in the cache, and returns the path there that stands for the address. */
@@ -62,18 +63,25 @@ function isArchive({ address, found }: FetchOptions): boolean {
 }
 
 async function fill(folder: string, options: FetchOptions): Promise<number> {
-  const { address, found, log } = options;
-  const progress = new DownloadProgress(address.title, found.files, log);
+  const { address, found } = options;
+  const progress = new DownloadProgress({ ...options, files: found.files });
   const wanted = isArchive(options) ? found.files.filter(({ key }) => key === address.key) : found.files;
-  const rest = [...wanted];
+  try {
+    await fetchAll(wanted, { folder, progress }, options);
+    const bytes = await unpackAll(wanted, folder, options);
+    progress.end();
+    return bytes;
+  } finally {
+    progress.stop();
+  }
+}
+
+async function fetchAll(files: readonly RemoteFile[], target: Target, options: FetchOptions): Promise<void> {
+  const rest = [...files];
   const next = async (): Promise<void> => {
-    for (let file = rest.shift(); file !== undefined; file = rest.shift())
-      await fetchOne(file, { folder, progress }, options);
+    for (let file = rest.shift(); file !== undefined; file = rest.shift()) await fetchOne(file, target, options);
   };
   await allOrFirstError(Array.from({ length: CONCURRENCY }, next));
-  const bytes = await unpackAll(wanted, folder, options);
-  progress.end();
-  return bytes;
 }
 
 /** Waits for all, so that none writes into the folder later. */

@@ -2,6 +2,7 @@ import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { CachedNames } from "./cache/cached-names.ts";
 import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
+import type { DownloadState } from "./download-progress.ts";
 import { fetchFiles } from "./fetch-files.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import { IndexFolders } from "./index-folders.ts";
@@ -18,6 +19,8 @@ export interface RemoteStorageOptions extends ModelCacheOptions {
   /** Checks by its name below an address if a file describes models, and is read before they are chosen. */
   readonly describes: (name: string) => boolean;
   readonly log: Logger;
+  /** Called at the beginning of each download, ten times a second at most while bytes come, and at its end. */
+  readonly onDownload?: ((state: DownloadState) => void) | undefined;
 }
 
 /** Storage whose lists are kept for a time, and whose files are downloaded into a cache. */
@@ -67,11 +70,11 @@ export class RemoteStorage implements ModelStorage {
   fetch(text: string, signal: AbortSignal): Promise<CachedFolder> {
     return named(text, async () => {
       const found = await this.#find(text);
-      const { cache, log, maxBytes } = { cache: this.#cache, ...this.#options };
+      const { log, maxBytes, onDownload } = this.#options;
       const ends = AbortSignal.any([signal, this.#abort.signal]);
       try {
         const address = openAddress(text);
-        const copy = await fetchFiles({ address, found, cache, maxBytes, signal: ends, log });
+        const copy = await fetchFiles({ address, found, cache: this.#cache, maxBytes, signal: ends, log, onDownload });
         this.#names.add(copy.path, address.title);
         return copy;
       } catch (reason) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createReporter, megabytes } from "../../src/runtimes/reporter.ts";
+import { createReporter } from "../../src/runtimes/reporter.ts";
 
 function recordingStream(isTTY: boolean, columns = 60) {
   const texts: string[] = [];
@@ -35,12 +35,4 @@ test("an unknown size is reported without a bar", () => {
   const stream = recordingStream(true);
   createReporter(stream).progress(1_500_000, undefined);
   expect(stream.texts).toEqual(["\r  1.5 MB\x1b[K"]);
-});
-
-test.each([
-  [0, "0.0 MB"],
-  [12_345_678, "12.3 MB"],
-  [853_000_000, "853 MB"],
-])("%d bytes are %s", (bytes, text) => {
-  expect(megabytes(bytes)).toBe(text);
 });

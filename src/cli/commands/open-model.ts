@@ -1,7 +1,9 @@
 import { basename, parse, resolve } from "node:path";
 import { createSilentLogger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
+import { LiveLine } from "../live-line.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
+import { drawDownloads } from "../status-reporter/draw-downloads.ts";
 import type { ModelFlags } from "./model-flags.ts";
 
 /** A model that a command has loaded, without any port. */
@@ -19,6 +21,7 @@ export async function openModel(path: string, { driver, hooks, option }: ModelFl
   const server = await createServer({
     models: { [name]: model },
     ...{ listen: false, failFast: true, loadRetries: 0, drainTimeoutMs: 1000 },
+    onDownload: drawDownloads(new LiveLine()),
     log: createSilentLogger(),
   });
   return { name, server };

@@ -24,6 +24,7 @@ import { type Environment, misspeltVariables } from "../settings/environment.ts"
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
+import { drawDownloads } from "../status-reporter/draw-downloads.ts";
 import { exampleHeading } from "../status-reporter/example-heading.ts";
 import { exampleRequest } from "../status-reporter/example-request.ts";
 import { joinReporters } from "../status-reporter/join-reporters.ts";
@@ -53,13 +54,13 @@ export async function serve(
     ...(foreign?.password !== undefined && { auth: { ...wanted.auth, password: foreign.password } }),
   };
   const programLog = openProgramLog(settings);
-  const { log } = programLog;
+  const { log, terminal } = programLog;
   reopenOnDemand(programLog);
   for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
   if (foreign !== undefined) log.info(foreign.notice);
   const systemd = await openSystemdReporter(process.env, log);
   const sockets = takeInheritedSockets(process.env, log);
-  const options = withSockets(adopted, sockets);
+  const options = { ...withSockets(adopted, sockets), ...(terminal && { onDownload: drawDownloads(terminal) }) };
   const reporter = chooseReporter(programLog, joinReporters([systemd ?? {}, further]));
   const releaseSignals = endOnSignal();
   await probePorts(settings, sockets);

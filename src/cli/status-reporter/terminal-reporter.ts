@@ -1,12 +1,12 @@
-import type { WriteStream } from "node:tty";
 import type { InFlight } from "../../serving/admission.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
+import type { LiveLine } from "../live-line.ts";
 import { toModelTable } from "./model-table.ts";
 import { toStartTable } from "./start-table.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
 /** Reports to a person at a terminal. */
-export function createTerminalReporter(terminal: WriteStream): StatusReporter {
+export function createTerminalReporter(terminal: LiveLine): StatusReporter {
   const print = (text: string) => terminal.write(`${maskSecrets(text)}\n`);
   let isStopping = false;
   return {
