@@ -34,6 +34,7 @@ export const C_API = {
   AddSessionConfigEntry: [130, "void *", "void *", "str", "str"],
 
   CreateSession: [7, "void *", "void *", "void *", "void *", "void *"],
+  CreateSessionFromArray: [8, "void *", "void *", "void *", "size_t", "void *", "void *"],
   ReleaseSession: [95, "void", "void *"],
   SessionGetInputCount: [30, "void *", "void *", "void *"],
   SessionGetOutputCount: [31, "void *", "void *", "void *"],

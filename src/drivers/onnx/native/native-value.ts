@@ -4,6 +4,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import { fromMapTensors, toMapTensors } from "../map-tensors.ts";
 import type { OnnxType } from "../onnx-type.ts";
 import type { OnnxMap, OnnxValue } from "../onnx-value.ts";
+import { createEmptySequence } from "./empty-sequence.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { takeInt, takePointer, takeSize } from "./status.ts";
@@ -23,7 +24,7 @@ export function toNativeValue(context: NativeContext, { name, value, type }: Typ
   if (type.kind === "optional" && value !== null) return toNativeValue(context, { name, value, type: type.of });
   if (type.kind === "sequence") {
     const elements = value as readonly OnnxValue[];
-    if (elements.length === 0) throw cannotPass(name, "an empty sequence");
+    if (elements.length === 0) return emptySequence(context, name, type.of);
     const parts = elements.map((element) => () => toNativeValue(context, { name, value: element, type: type.of }));
     return compose(context, KIND.sequence, parts);
   }
@@ -34,6 +35,11 @@ export function toNativeValue(context: NativeContext, { name, value, type }: Typ
   }
   if (value === null) throw cannotPass(name, "an optional without a value");
   return toNativeTensor(context, name, value as Tensor);
+}
+
+function emptySequence(context: NativeContext, name: string, of: OnnxType): Pointer {
+  if (of.kind !== "tensor" || of.dtype === undefined) throw cannotPass(name, `an empty sequence of ${of.kind}s`);
+  return createEmptySequence(context, of.dtype);
 }
 
 /** A copy of an OrtValue; throws `failed_precondition` for what we do not carry. */

@@ -1,0 +1,49 @@
+import { areTensors, type OnnxValues } from "../../../src/drivers/onnx/onnx-value.ts";
+import type { NamedModelOptions } from "../../../src/server/named-model.ts";
+import type { Tensors } from "../../../src/tensor/tensor.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import type { OperatorCase } from "./operator-case.ts";
+import { type CaseValues, caseOutcome, isExcused, NOT_CARRIED, PASSED, readCase } from "./operator-outcome.ts";
+import { type OperatorWire, openWires } from "./operator-wires.ts";
+
+/** Outcomes of cases over every wire. */
+interface WireOutcomes {
+  /** Number of cases that passed, by wire. */
+  readonly passed: Readonly<Record<string, number>>;
+  /** Number of cases with values that the wire has no form for, by wire. */
+  readonly notCarried: Readonly<Record<string, number>>;
+  /** Cases that neither passed nor are excused, with what came. */
+  readonly failures: readonly string[];
+}
+
+/** Serves the models of all cases at once, and asks each of them over every wire. */
+export async function wireOutcomes(cases: readonly OperatorCase[]): Promise<WireOutcomes> {
+  const models = cases.map(({ name, modelPath }): [string, NamedModelOptions] => [name, { path: modelPath }]);
+  const server = await startServer({ models: Object.fromEntries(models), loadRetries: 0, ui: false });
+  const loadErrors = new Map(server.models().map(({ name, error }) => [name, error?.message]));
+  const wires = Object.entries<OperatorWire>(openWires(server));
+  const passed = Object.fromEntries(wires.map(([wire]) => [wire, 0]));
+  const notCarried = { ...passed };
+  const failures: string[] = [];
+  for (const one of cases) {
+    const values = readCase(one);
+    for (const [name, wire] of wires) {
+      const outcome = loadErrors.get(one.name) ?? (await outcomeOver(wire, one.name, values));
+      if (outcome === PASSED) passed[name]!++;
+      else if (outcome === NOT_CARRIED) notCarried[name]!++;
+      else if (!isExcused(one.name, outcome)) failures.push(`${one.name} over ${name}: ${outcome}`);
+    }
+  }
+  return { passed, notCarried, failures };
+}
+
+function outcomeOver(wire: OperatorWire, model: string, values: CaseValues): Promise<string> {
+  return caseOutcome(values, async ({ inputs, expected }) => {
+    const isCarried = carriesAll(wire, inputs) && carriesAll(wire, expected);
+    return isCarried ? wire.ask({ model, inputs, expected }) : undefined;
+  });
+}
+
+function carriesAll(wire: OperatorWire, values: OnnxValues): values is Tensors {
+  return areTensors(values) && Object.values(values).every((tensor) => wire.carries(tensor));
+}
