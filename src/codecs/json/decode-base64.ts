@@ -3,9 +3,18 @@
  * may be left out, but is right where it is there.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
-  const packed = /\s/.test(text) ? text.replace(/[ \t\r\n\f\v]+/g, "") : text;
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(packed)) return undefined;
-  const digits = packed.endsWith("=") ? packed.indexOf("=") : packed.length;
-  if (digits % 4 === 1 || (digits < packed.length && packed.length % 4 !== 0)) return undefined;
-  return Buffer.from(packed, "base64");
+  return decodePacked(text) ?? (/\s/.test(text) ? decodePacked(text.replace(/[ \t\r\n\f\v]+/g, "")) : undefined);
+}
+
+/**
+ * Node takes the URL's alphabet too, and the low bytes of other characters; whatever else it passes over makes the result
+ * shorter. To look at each character would take ten times as long as the decoding.
+ */
+function decodePacked(text: string): Uint8Array | undefined {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  const digits = text.length - padding;
+  if (digits % 4 === 1 || (padding > 0 && text.length % 4 !== 0)) return undefined;
+  if (text.includes("-") || text.includes("_") || Buffer.byteLength(text) !== text.length) return undefined;
+  const bytes = Buffer.from(text, "base64");
+  return bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
 }

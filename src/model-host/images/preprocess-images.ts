@@ -2,10 +2,11 @@ import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
 import { resample } from "../../media/resample.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { type DType, type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { toFloat16 } from "../../tensor/float16.ts";
 import { integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { copyPixels, type PixelTarget } from "./copy-pixels.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 
@@ -22,28 +23,65 @@ export interface ImagePreprocessing {
 /** Dtypes that images can become. Integers saturate; floats hold any value of an image. */
 const IMAGE_DTYPES: readonly DType[] = ["uint8", "int8", "uint16", "int16", "int32", "float16", "float32", "float64"];
 
+/** Dtypes that hold the values of 8 bits as they are. */
+const EXACT_DTYPES: readonly DType[] = ["uint8", "uint16", "int16", "int32", "float32", "float64"];
+
 /**
  * The tensor of one input that images become. Throws `invalid_argument` for a dtype that they do not become, and for
  * images whose channels are not the input's.
  */
-export function preprocessImages({ spec, layout, size, images, choices }: ImagePreprocessing): Tensor {
+export function preprocessImages({ images, ...preprocessing }: ImagePreprocessing): Tensor {
+  const { spec, layout, size, choices } = preprocessing;
   checkDType(spec);
   const colours = images.map((image) => toColours(image, spec, { layout, choices }));
   const channels = colours[0]?.channels ?? 0;
-  const { width, height } = size;
-  const pixels = width * height;
+  const sizes = layout.order === "NHWC" ? [size.height, size.width, channels] : [channels, size.height, size.width];
+  const isExact = colours.every((image) => keepsValues(image, preprocessing));
+  const data = (isExact ? copyAll : computeAll)({ images: colours, ...preprocessing });
+  return createTensor(spec.dtype, [images.length, ...sizes], data as never);
+}
+
+/** Checks if the values of an image are those of the input, in whatever order. */
+function keepsValues({ data, width, height }: Pixels, { spec, size, choices }: Omit<ImagePreprocessing, "images">) {
+  const isSameSize = width === size.width && height === size.height;
+  const isChanged = choices.mean.length > 0 || choices.scale.length > 0;
+  return data instanceof Uint8Array && isSameSize && !isChanged && EXACT_DTYPES.includes(spec.dtype);
+}
+
+function copyAll(preprocessing: ImagePreprocessing): NumericData {
+  const { spec, images } = preprocessing;
+  const length = images.reduce((sum, { data }) => sum + data.length, 0);
+  const data = new (numericLayout(spec.dtype as NumericDType).array)(length) as PixelTarget["data"];
+  for (const [index, image] of images.entries())
+    copyPixels(image, { data, ...placesOf(index, image.channels, preprocessing) });
+  return data;
+}
+
+function computeAll(preprocessing: ImagePreprocessing): NumericData {
+  const { spec, layout, size, images, choices } = preprocessing;
+  const pixels = size.width * size.height;
+  const channels = images[0]?.channels ?? 0;
   const values = new (spec.dtype === "float64" ? Float64Array : Float32Array)(images.length * pixels * channels);
-  const isLast = layout.order === "NHWC";
-  const order = channelOrder(channels, choices);
-  for (const [index, image] of colours.entries()) {
-    const start = index * pixels * channels;
-    const starts = order.map((to) => start + to * (isLast ? 1 : pixels));
-    const target = { width, height, fit: choices.fit, data: values, pixelStride: isLast ? channels : 1, starts };
+  for (const [index, image] of images.entries()) {
+    const target = { ...size, fit: choices.fit, data: values, ...placesOf(index, channels, preprocessing) };
     resample({ ...image, data: saturate(image.data, spec.dtype) }, target);
   }
+  const isLast = layout.order === "NHWC";
   normalise(values, choices, (index) => (isLast ? index % channels : Math.floor(index / pixels) % channels));
-  const shape = isLast ? [images.length, height, width, channels] : [images.length, channels, height, width];
-  return createTensor(spec.dtype, shape, toElements(values, spec.dtype as NumericDType) as never);
+  return toElements(values, spec.dtype as NumericDType);
+}
+
+/** The index of each channel's first value of an image in the tensor, and the places from one pixel to the next. */
+function placesOf(
+  index: number,
+  channels: number,
+  { layout, size, choices }: Pick<ImagePreprocessing, "layout" | "size" | "choices">,
+) {
+  const pixels = size.width * size.height;
+  const isLast = layout.order === "NHWC";
+  const start = index * pixels * channels;
+  const starts = channelOrder(channels, choices).map((to) => start + to * (isLast ? 1 : pixels));
+  return { pixelStride: isLast ? channels : 1, starts };
 }
 
 function checkDType(spec: TensorSpec): void {

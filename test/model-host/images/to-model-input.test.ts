@@ -25,6 +25,22 @@ describe("toModelInput", () => {
     expect(numbers(toModelInput(image, { colorFormat: "GRAY" }))).toEqual([18, 118]);
   });
 
+  test("keeps the values of images that have the size and 8 bits, in every order and dtype", () => {
+    const other = createTensor("uint8", [1, 2, 3], Uint8Array.of(0, 1, 2, 253, 254, 255));
+    const options = { layout: "NHWC", colorFormat: "BGR", dtype: "uint8" } as const;
+    const last = [30, 20, 10, 130, 120, 110, 2, 1, 0, 255, 254, 253];
+    expect(toModelInput([image, other], options)).toMatchObject({ dtype: "uint8", data: Uint8Array.from(last) });
+    const first = [30, 130, 20, 120, 10, 110, 2, 255, 1, 254, 0, 253];
+    for (const dtype of ["uint8", "uint16", "int16", "int32", "float32", "float64"] as const)
+      expect(numbers(toModelInput([image, other], { colorFormat: "BGR", dtype }))).toEqual(first);
+    expect(numbers(toModelInput(other, { dtype: "int8" }))).toEqual([0, 127, 1, 127, 2, 127]);
+    const grey = toModelInput(other, { colorFormat: "GRAY", dtype: "uint8" });
+    expect([grey.shape, numbers(grey)]).toEqual([
+      [1, 1, 1, 2],
+      [1, 254],
+    ]);
+  });
+
   test("stacks several images, and gives those of different sizes one size", () => {
     const tall = createTensor("uint8", [2, 1, 3], Uint8Array.of(1, 1, 1, 2, 2, 2));
     expect(toModelInput([image, image]).shape).toEqual([2, 3, 1, 2]);
