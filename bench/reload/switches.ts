@@ -17,8 +17,8 @@ type Phase = "rest" | "first switch" | "later switch" | "other process";
 
 /**
  * Prints how long the answers of 8 clients take that never pause: at rest, from the moment in which a new version appears until the old one
- * is gone, and, to compare, while another process takes as much of the machine as a first switch does. The first switch of a server starts
- * a thread; later ones take that of the version before.
+ * is gone, and, to compare, while another process takes as much of the machine as a first switch does. The first switch of a server takes
+ * the thread that was started ahead; later ones take that of the version before.
  */
 export async function measureSwitches(): Promise<void> {
   const costMs = await cpuOfSwitch();
@@ -35,7 +35,7 @@ export async function measureSwitches(): Promise<void> {
   for (const line of tableLines(rows)) console.log(line);
 }
 
-/** Milliseconds of a core that a switch takes whose thread is started, while no request comes. */
+/** Milliseconds of a core that a first switch takes while no request comes. */
 async function cpuOfSwitch(): Promise<number> {
   let costMs = 0;
   for (let round = 0; round < 5; round++) {
@@ -120,7 +120,7 @@ function withServer(
 ): Promise<void> {
   return withFolder(async (folder) => {
     addVersion(folder, 1);
-    const args = ["--model", `half=${folder}`, "--poll-interval", "0", "--allow-control", "local"];
+    const args = ["--model", `half=${folder}`, "--poll-interval", "60", "--allow-control", "local"];
     const server = await startKserving(args);
     let onEnd = (_: string) => {};
     server.onLog((event) => {

@@ -37,6 +37,7 @@ export class ModelRepository {
   #models: ReadonlyMap<string, AspiredModel> = new Map();
   #known: ReadonlyMap<string, KnownVersions> = new Map();
   #configs: readonly ModelConfig[] = [];
+  #hasVersionFolders = false;
   #isFirst = true;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -51,6 +52,11 @@ export class ModelRepository {
   get folders(): ReadonlySet<string> {
     const paths = [...this.#sources.folders, ...this.#configs.flatMap(({ path }) => path ?? [])];
     return new Set(paths.filter((path) => !isRemoteAddress(path)));
+  }
+
+  /** True once a model had versions in folders of their own. */
+  get hasVersionFolders(): boolean {
+    return this.#hasVersionFolders;
   }
 
   /** The reason why a configuration file was not read by the last check; undefined = all were. */
@@ -91,7 +97,7 @@ export class ModelRepository {
     const before = this.#models.get(config.name);
     const known = this.#known.get(config.name) as KnownVersions;
     try {
-      const { model, available, isPending, warnings, disk } = await scanModel(
+      const { model, available, isPending, warnings, hasFolders, disk } = await scanModel(
         config,
         this.#load,
         (version, changedMs) => {
@@ -100,6 +106,7 @@ export class ModelRepository {
         },
       );
       known.saw(available, disk);
+      this.#hasVersionFolders ||= hasFolders;
       for (const warning of warnings) this.#scan.log.warn(warning);
       // For example after a version's folder was renamed: the old one answers until the new one counts as written.
       const isGap = isPending && model.versions.length === 0;

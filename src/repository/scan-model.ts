@@ -24,6 +24,8 @@ export interface ModelScan {
   /** True where a present version will be chosen once its files count as written. */
   readonly isPending: boolean;
   readonly warnings: readonly string[];
+  /** True where the present versions have folders of their own. */
+  readonly hasFolders: boolean;
   /** The number of the disk that its folder is on; undefined where it has none here. */
   readonly disk: number | undefined;
 }
@@ -51,8 +53,14 @@ export async function scanModel(config: ModelConfig, options: LoadOptions, settl
     const chosen = chooseVersions(config.versions, usable);
     const fresh = chosen.filter((found) => !settled.has(found));
     if (fresh.length === 0) {
-      const isPending = [...settled.values()].includes(undefined);
-      return { model: toModel(config, chosen, settled), available: numbersOf(available), isPending, warnings, disk };
+      return {
+        model: toModel(config, chosen, settled),
+        available: numbersOf(available),
+        isPending: [...settled.values()].includes(undefined),
+        warnings,
+        hasFolders: available.some(({ path }) => path !== (config.path ?? "")),
+        disk,
+      };
     }
     for (const found of fresh) {
       const { changedMs, ...prints } = await printsOf(found.path, config, { shared, storage });

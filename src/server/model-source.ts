@@ -10,6 +10,8 @@ export interface ModelSource {
   refresh(name: string): Promise<void>;
   /** Scans all its models; does nothing where they cannot change. */
   rescan(): Promise<void>;
+  /** True where it looks for versions that are added; default false. */
+  readonly findsVersions?: boolean;
   /** The reason why descriptions were not read by the last scan, and stay as they were; undefined = all were read. */
   readonly failure?: unknown;
   /** The description of a model; undefined for one that it does not know, or describes in another way. */

@@ -68,6 +68,10 @@ export class RepositorySource implements ModelSource {
     this.#update();
   }
 
+  get findsVersions(): boolean {
+    return this.#options.pollMs > 0 && this.#repository?.hasVersionFolders === true;
+  }
+
   get failure(): unknown {
     return this.#repository?.failure;
   }

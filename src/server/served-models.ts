@@ -61,6 +61,11 @@ export class ServedModels {
     if (isAlone) this.manager.onState(logState(log));
   }
 
+  /** Has a thread ready for the next version of a small model, where versions are added while it runs. */
+  prepare(): void {
+    if (this.#sources.some(({ findsVersions }) => findsVersions)) void this.#load?.sharedThreads?.prepare();
+  }
+
   /** Loads a model's files as they are now; with options as they say, be it new or there already. */
   async load(name: string, options?: NamedModelOptions): Promise<void> {
     if (options !== undefined) {

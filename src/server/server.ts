@@ -91,6 +91,7 @@ export async function openServer(
       ? await openTransports(asked, { ...transports, platform, memory: service.memory })
       : NO_TRANSPORTS;
     page?.history.start(service);
+    served.prepare();
     return toServer({ transports: opened, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();

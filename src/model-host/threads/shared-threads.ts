@@ -1,5 +1,5 @@
 import { processors } from "../../machine/processors.ts";
-import type { Logger } from "../../observability/logger.ts";
+import { createSilentLogger, type Logger } from "../../observability/logger.ts";
 import type { ModelThread } from "./model-thread.ts";
 import { ModelThreadHost } from "./model-thread-host.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
@@ -7,13 +7,22 @@ import type { ModelThreadData } from "./model-thread-messages.ts";
 /** Time in which a thread waits for another model after the last one, in milliseconds. */
 const SPARE_MS = 60_000;
 
+/** The threads for the models of one driver. */
+interface DriverThreads {
+  /** The first of the models. */
+  readonly model: ModelThreadData;
+  readonly start: () => ModelThreadHost;
+  hosts: ModelThreadHost[];
+  /** Ends the thread that waits for another model. */
+  end?: NodeJS.Timeout;
+}
+
 /** Threads for small models, which they share as soon as there are more of them than cores. */
 export class SharedThreads {
   readonly #size: number;
   readonly #spareMs: number;
-  /** Those of one driver, by its place. */
-  readonly #hosts = new Map<string, ModelThreadHost[]>();
-  readonly #ends = new Map<string, NodeJS.Timeout>();
+  readonly #drivers = new Map<string, DriverThreads>();
+  #isClosed = false;
 
   /** `size` is the number of threads for each driver, at most. */
   constructor(size: number = processors(), spareMs = SPARE_MS) {
@@ -23,36 +32,69 @@ export class SharedThreads {
 
   /** Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone there, but for those that were asked for. */
   start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
-    const host = this.#choose(data, log);
+    const driver = this.#threadsOf(data, log);
+    clearTimeout(driver.end);
+    this.#addSpare(driver);
+    const host = driver.hosts.reduce((best, each) => (each.size < best.size ? each : best));
     const threads = host.size === 0 || data.hasThreads ? data.threads : 1;
     return host.load({ ...data, threads }, log);
   }
 
-  /** Ends the threads that have no model; resolves once they have ended. */
-  async close(): Promise<void> {
-    for (const end of this.#ends.values()) clearTimeout(end);
-    await Promise.all([...this.#hosts.values()].flat().map((host) => host.end()));
+  /** Has a thread ready for the next model of each driver, where that would start one: it has loaded a model before, and freed it again. */
+  async prepare(): Promise<void> {
+    await Promise.all(Array.from(this.#drivers.values(), (driver) => this.#prepare(driver)));
   }
 
-  #choose(data: ModelThreadData, log: Logger): ModelThreadHost {
+  /** Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const drivers = [...this.#drivers.values()];
+    for (const { end } of drivers) clearTimeout(end);
+    await Promise.all(drivers.flatMap(({ hosts }) => hosts).map((host) => host.end()));
+  }
+
+  async #prepare(driver: DriverThreads): Promise<void> {
+    const isUsed = driver.hosts.some(({ isOpen }) => isOpen);
+    const spare = isUsed ? this.#addSpare(driver) : undefined;
+    const model = { ...driver.model, threads: 1, laneMark: undefined };
+    try {
+      await (await spare?.load(model, createSilentLogger()))?.close();
+    } catch {
+      // The next model says what is wrong, where that is wrong with it too.
+    }
+  }
+
+  #threadsOf(data: ModelThreadData, log: Logger): DriverThreads {
     const key = JSON.stringify([data.driver, data.stallMs]);
-    const open = (this.#hosts.get(key) ?? []).filter(({ isOpen }) => isOpen);
-    // One that a version has left is taken before a new one is started, which costs a tenth of a second of a core.
-    const hasSpare = open.some(({ size }) => size === 0);
-    const onEmpty = () => this.#tidy(key);
-    clearTimeout(this.#ends.get(key));
-    if (open.length < this.#size && !hasSpare)
-      open.push(new ModelThreadHost({ ...data, isShared: true, onEmpty }, log));
-    this.#hosts.set(key, open);
-    return open.reduce((best, each) => (each.size < best.size ? each : best));
+    const known = this.#drivers.get(key);
+    if (known !== undefined) return known;
+    const onEmpty = () => this.#tidy(driver);
+    const driver: DriverThreads = {
+      model: data,
+      start: () => new ModelThreadHost({ ...data, isShared: true, onEmpty }, log),
+      hosts: [],
+    };
+    this.#drivers.set(key, driver);
+    return driver;
+  }
+
+  /** Starts a thread unless there are enough, or a version has left one: its start takes a tenth of a second of a core. */
+  #addSpare(driver: DriverThreads): ModelThreadHost | undefined {
+    const open = driver.hosts.filter(({ isOpen }) => isOpen);
+    driver.hosts = open;
+    if (open.length >= this.#size || open.some(({ size }) => size === 0)) return undefined;
+    const started = driver.start();
+    open.push(started);
+    return started;
   }
 
   /** Keeps one thread without models for the next version: as long as any other has models, else for a while. */
-  async #tidy(key: string): Promise<void> {
-    const open = (this.#hosts.get(key) ?? []).filter(({ isOpen }) => isOpen);
-    const [spare, ...rest] = open.filter(({ size }) => size === 0);
-    if (spare !== undefined && rest.length + 1 === open.length)
-      this.#ends.set(key, setTimeout(() => void spare.end(), this.#spareMs).unref());
-    await Promise.all(rest.map((host) => host.end()));
+  async #tidy(driver: DriverThreads): Promise<void> {
+    const open = driver.hosts.filter(({ isOpen }) => isOpen);
+    const empty = open.filter(({ size }) => size === 0);
+    const spare = this.#isClosed ? undefined : empty[0];
+    if (spare !== undefined && empty.length === open.length)
+      driver.end = setTimeout(() => void spare.end(), this.#spareMs).unref();
+    await Promise.all(empty.filter((host) => host !== spare).map((host) => host.end()));
   }
 }

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../../src/async/cancel-source.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
@@ -123,6 +125,37 @@ describe("small models", () => {
     const last = await startOne();
     onTestFinished(() => last.close());
     expect(await ask(last)).not.toBe(left);
+  });
+
+  test("have a thread ready for the next one, where that would start one", async () => {
+    let started = 0;
+    const count = () => void started++;
+    process.on("worker", count);
+    onTestFinished(() => void process.off("worker", count));
+    const { models, startOne, sharedThreads } = await start({ count: 1, threads: 2 });
+    await Promise.all([sharedThreads.prepare(), sharedThreads.prepare()]);
+    const next = await startOne();
+    onTestFinished(() => next.close());
+    expect(await ask(next)).not.toBe(await ask(models[0]!));
+    await sharedThreads.prepare();
+    await nextTurn();
+    expect(started).toBe(2);
+  });
+
+  test("leave no thread that was being made ready when all ended", async () => {
+    const { models, sharedThreads } = await start({ count: 1, threads: 2 });
+    let open = 0;
+    const watch = (worker: Worker) => {
+      open++;
+      worker.once("exit", () => open--);
+    };
+    process.on("worker", watch);
+    onTestFinished(() => void process.off("worker", watch));
+    const prepared = sharedThreads.prepare();
+    await Promise.all(models.map((model) => model.close()));
+    await sharedThreads.close();
+    await prepared;
+    await expect.poll(() => open, POLL).toBe(0);
   });
 
   test("go on where another one does not load in their thread", async () => {
