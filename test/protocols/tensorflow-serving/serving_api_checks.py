@@ -17,6 +17,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -51,6 +52,11 @@ def save_model(folder):
             "classify": tf.function(lambda inputs: {"scores": tf.concat([parsed(inputs), -parsed(inputs)], 1)}, input_signature=examples),
         },
     )
+
+
+def signatures_of_file(folder):
+    with open(os.path.join(folder, "saved_model.pb"), "rb") as file:
+        return dict(saved_model_pb2.SavedModel.FromString(file.read()).meta_graphs[0].signature_def)
 
 
 def spec(message, name, signature="", version=None):
@@ -189,6 +195,8 @@ class Checks:
             signature = found.signature_def["serving_default"]
             same(signature.inputs["x"].dtype, tf.float32.as_datatype_enum)
             same(signature.method_name, "tensorflow/serving/predict")
+            if name == "saved":
+                same(dict(found.signature_def), signatures_of_file(os.path.join(FOLDER, "1")))
         request.metadata_field[0] = "graph"
         same(failure(self.predictions.GetModelMetadata, request), (grpc.StatusCode.INVALID_ARGUMENT, "Metadata field graph is not supported"))
 
@@ -216,8 +224,10 @@ class Checks:
     def check_zz_a_reload_serves_another_configuration(self):
         request = model_management_pb2.ReloadConfigRequest()
         text_format.Parse(f'model_config_list {{ config {{ name: "again" base_path: "{FOLDER}" model_platform: "tensorflow" }} }}', request.config)
+        request.metric_names.append("/tensorflow/serving/request_count")
         answer = self.models.HandleReloadConfigRequest(request, timeout=60)
         same((answer.status.error_code, answer.status.error_message), (0, ""))
+        same([(each.name, each.int64_value_increase) for each in answer.metric], [("/tensorflow/serving/request_count", 0)])
         same(list(self.predictions.Predict(predict_request("again"), timeout=20).outputs["y"].float_val), [3.0, 4.0])
         same(failure(self.predictions.Predict, predict_request("onnx"))[0], grpc.StatusCode.NOT_FOUND)
 
