@@ -7,6 +7,7 @@ import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
 import { SMALL_REQUEST_BYTES } from "../../src/limits/small-request.ts";
 import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
 import { DEFAULT_MAX_PIXELS } from "../../src/media/image-size.ts";
+import { parseHostOptions } from "../../src/model-host/host-options.ts";
 import { MAX_ID_LENGTH } from "../../src/observability/request-id.ts";
 import { MAX_JSON_DEPTH } from "../../src/pipeline/payload.ts";
 import { MAX_IN_FLIGHT } from "../../src/protocols/kserve/grpc-stream.ts";
@@ -17,6 +18,8 @@ const seconds = (ms: number) => `${ms / 1000} s`;
 const orNone = (count: number) => (count === 0 ? "none" : String(count));
 const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
 const { sendTimeout, requestTimeout } = SETTINGS;
+
+const { batching } = parseHostOptions({ max_batch_size: "1" });
 
 /** Every limit of docs/limits.md: its default by the code, and the test that meets it, as file and part of the title. */
 const ROWS: readonly (readonly [limit: string, value: string, file: string, title: string])[] = [
@@ -33,6 +36,18 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "of bytes is refused at once",
   ],
   ["requests at a time", String(maxQueue.default), "serving/local-service", "of requests is refused at once"],
+  [
+    "full batches that wait for a copy of a model",
+    orNone(batching?.maxWaiting ?? 0),
+    "model-host/queue/run-queue",
+    "a full queue refuses further rows",
+  ],
+  [
+    "rows of a request to a batched model",
+    orNone(batching?.maxRequestRows ?? 0),
+    "model-host/start-model",
+    "a request of more rows than one may have",
+  ],
   [
     "requests of a client in a second",
     orNone(clientRate.default),
