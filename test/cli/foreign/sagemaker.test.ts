@@ -22,7 +22,7 @@ function modelFolder(versions: readonly string[], files: Readonly<Record<string,
   return folder;
 }
 
-test("serve alone is SageMaker's where its variables are: models, hooks, port and default model", async () => {
+test("serve alone is SageMaker's where its variables are: models, hooks, port, batches and default model", async () => {
   const folder = modelFolder(["export/Servo/1", "export/Servo/002", "a/7"], {
     "code/hooks.ts": "export const postprocess = (outputs) => outputs;",
   });
@@ -31,6 +31,8 @@ test("serve alone is SageMaker's where its variables are: models, hooks, port an
     SAGEMAKER_BIND_TO_PORT: "0",
     KSERVING_PORT: "0",
     SAGEMAKER_TFS_DEFAULT_MODEL_NAME: "Servo",
+    SAGEMAKER_TFS_ENABLE_BATCHING: "true",
+    SAGEMAKER_TFS_MAX_BATCH_SIZE: "16",
   });
   const { http } = await program.event("ready");
   expect((await fetch(`${http}/ping`)).status).toBe(200);
@@ -47,6 +49,8 @@ test("serve alone is SageMaker's where its variables are: models, hooks, port an
   expect(await answer.json()).toEqual({ predictions: [2.5, 3] });
   const index = (await (await fetch(`${http}/v1/models`)).json()) as { models: readonly { model_name: string }[] };
   expect(JSON.stringify(index)).toMatch(/Servo.*a/);
+  const configs = ["Servo", "a"].map(async (name) => (await fetch(`${http}/v2/models/${name}/config`)).json());
+  expect(await Promise.all(configs)).toMatchObject([{ max_batch_size: 16 }, { max_batch_size: 16 }]);
 });
 
 describe("findSagemakerModels", () => {
