@@ -1,47 +1,59 @@
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal, watchChild } from "../bench/children.ts";
 import { pssMb } from "../bench/engine/process-usage.ts";
-import { Asking } from "../bench/soak/asking.ts";
-import { type SoakCounts, SoakRun } from "../bench/soak/soak-run.ts";
+import { Asking, HOOKED_MODEL, LANE_MODEL } from "../bench/soak/asking.ts";
+import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun } from "../bench/soak/soak-run.ts";
 import { StartedNumbers } from "../bench/soak/started-numbers.ts";
 import { type StartedCommand, startCommand } from "./start-command.ts";
 
 const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
 carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
-are loaded again each 20 s. Ends with 0 only when no answer was wrong and none failed but in a killed thread.
+are loaded again each 20 s. Ends with 0 only when no answer was wrong and none failed but in a killed thread. With --lane in place of
+PredictJSON a model without hooks, which has to be run in the server's main thread.
 
-  npm run soak -- --minutes 10`;
+  npm run soak -- --minutes 10 --lane`;
 
 const KILL_EACH_MS = 5_000;
 const RELOAD_EACH_MS = 20_000;
 /** Above the server's own limit for requests under way. */
 const END_WITHIN_MS = 30_000;
 
-const OPTIONS = { minutes: { type: "string", default: "10" }, help: { type: "boolean" } } as const;
+const OPTIONS = {
+  minutes: { type: "string", default: "10" },
+  lane: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
 const { values: flags } = parseArgs({ options: OPTIONS });
 if (flags.help) console.log(HELP);
-else process.exitCode = await soak(Number(flags.minutes));
+else process.exitCode = await soak(Number(flags.minutes), flags.lane === true);
 
 /** Gives the process's exit code. */
-async function soak(minutes: number): Promise<number> {
+async function soak(minutes: number, hasLane: boolean): Promise<number> {
   endChildrenOnSignal();
   const started = new StartedNumbers();
-  const server = await startCommand([process.execPath, ...serverCommand(started.folder)]);
+  const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
+  const config = join(folder, "models.json");
+  writeFileSync(config, JSON.stringify({ models: modelsOf(started, hasLane) }));
+  const server = await startCommand([process.execPath, ...serverCommand(config)]);
   watchChild(server.child);
   const crashed = once(server.child, "exit").then(([code, signal]) => {
     throw new Error(`the server ended by itself: code ${code}, signal ${signal}`);
   });
   try {
-    const isClean = await Promise.race([run(server, started, minutes), crashed]);
+    const isClean = await Promise.race([run(server, started, { minutes, hasLane }), crashed]);
     crashed.catch(() => {});
     await stopInTime(server);
     console.log(isClean ? "Clean, and the server ended with 0." : "NOT CLEAN, see above.");
     return isClean ? 0 : 1;
   } finally {
     started.delete();
+    rmSync(folder, { recursive: true });
   }
 }
 
@@ -52,24 +64,49 @@ async function stopInTime(server: StartedCommand): Promise<void> {
   await Promise.race([server.stop(), late]);
 }
 
-function serverCommand(folder: string): string[] {
-  const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
+}
+
+function serverCommand(config: string): string[] {
   return [
     fromRoot("bin/kserving.cjs"),
-    ...["--driver", "onnx", "--model-path", fromRoot("test/fixtures/models/half-plus-two.onnx")],
-    ...["--driver", fromRoot("bench/echo-driver.ts"), "--model-path", "none"],
-    ...["--hooks", fromRoot("bench/soak-hooks.ts"), "-o", `soak_folder=${folder}`],
-    ...["--workers", "2", "--hook-stall", "1", "--threads", "1"],
+    ...["--config", config, "--server-timing"],
+    ...["--hook-stall", "1", "--threads", "1"],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
   ];
 }
 
+/** The pipeline with hooks, and perhaps a model without. */
+function modelsOf(started: StartedNumbers, hasLane: boolean): readonly object[] {
+  const path = fromRoot("test/fixtures/models/half-plus-two.onnx");
+  const pipeline = {
+    name: HOOKED_MODEL,
+    stages: [{ path }, { driver: fromRoot("bench/echo-driver.ts"), path: "none" }],
+    hooks: fromRoot("bench/soak-hooks.ts"),
+    options: { soak_folder: started.folder },
+    workers: 2,
+  };
+  return hasLane ? [pipeline, { name: LANE_MODEL, path }] : [pipeline];
+}
+
 /** Gives whether everything was as it should be. */
-async function run({ child, grpc, http }: StartedCommand, started: StartedNumbers, minutes: number): Promise<boolean> {
+async function run(
+  { child, grpc, http }: StartedCommand,
+  started: StartedNumbers,
+  { minutes, hasLane }: { readonly minutes: number; readonly hasLane: boolean },
+): Promise<boolean> {
   const pid = child.pid as number;
   const asking = new Asking(grpc, http);
-  const soaking = new SoakRun(asking, started);
+  const soaking = new SoakRun(asking, started, hasLane ? LANE_MIX : HOOK_MIX);
   const reloads = countReloads(child);
+  let laneRuns = 0;
+  const report = (when: string) => {
+    const runs = asking.laneRuns();
+    laneRuns += runs;
+    const lane = hasLane ? `${runs} REST runs in the main thread, ` : "";
+    return print(when, soaking.report(), `${lane}${reloads()}, ${memory(pid)}`);
+  };
   const began = performance.now();
   const elapsed = () => performance.now() - began;
   let [kills, minute, isClean] = [0, 0, true];
@@ -77,13 +114,14 @@ async function run({ child, grpc, http }: StartedCommand, started: StartedNumber
     await wait(step * KILL_EACH_MS - elapsed());
     if ((step * KILL_EACH_MS) % RELOAD_EACH_MS === 0) process.kill(pid, "SIGHUP");
     soaking.kill(kills++ % 2 === 0 ? 1 : 2);
-    if (elapsed() >= (minute + 1) * 60_000)
-      isClean = print(`minute ${++minute}`, soaking.report(), `${reloads()}, ${memory(pid)}`) && isClean;
+    if (elapsed() >= (minute + 1) * 60_000) isClean = report(`minute ${++minute}`) && isClean;
   }
   await soaking.finish();
-  isClean = print("what was left", soaking.report(), `${reloads()}, ${memory(pid)}`) && isClean;
+  isClean = report("what was left") && isClean;
   asking.close();
-  return isClean;
+  if (!hasLane || laneRuns > 0) return isClean;
+  console.log("The small model never ran in the main thread.");
+  return false;
 }
 
 function print(when: string, counts: SoakCounts, rest: string): boolean {

@@ -1,4 +1,4 @@
-import { type Ask, type Asking, type Command, Refused } from "./asking.ts";
+import { type Asking, type Command, Refused } from "./asking.ts";
 import { Numbers, oracle, type Verdict } from "./numbered-request.ts";
 import type { StartedNumbers, Whereabouts } from "./started-numbers.ts";
 
@@ -16,12 +16,15 @@ export interface SoakCounts {
 
 /** Requests under way. */
 const LOOPS = 24;
-/** The ways to ask, with how many values, and how often of a hundred times. */
-const MIX: readonly {
-  readonly way: "overGrpc" | "overRest" | "overPredictJson";
+/** A way to ask, with how many values, and how often of a hundred times. */
+interface Part {
+  readonly way: "overGrpc" | "overRest" | "overPredictJson" | "laneOverGrpc" | "laneOverRest";
   readonly size: number;
   readonly weight: number;
-}[] = [
+}
+
+/** Requests to hooks. */
+export const HOOK_MIX: readonly Part[] = [
   { way: "overGrpc", size: 16, weight: 46 },
   { way: "overRest", size: 16, weight: 22 },
   { way: "overPredictJson", size: 16, weight: 22 },
@@ -30,23 +33,32 @@ const MIX: readonly {
   { way: "overRest", size: 5_000, weight: 2 },
   { way: "overPredictJson", size: 5_000, weight: 2 },
 ];
-const WHEEL = MIX.flatMap(({ weight, ...kind }) => Array.from({ length: weight }, () => kind));
+/** As many to a model without hooks; PredictJSON names no model, so that a server of two cannot be asked by it. */
+export const LANE_MIX: readonly Part[] = [
+  ...HOOK_MIX.filter(({ way }) => way !== "overPredictJson"),
+  { way: "laneOverGrpc", size: 16, weight: 40 },
+  { way: "laneOverRest", size: 16, weight: 36 },
+];
+/** Has no common divisor with the number of requests of a mix, so that all of them come. */
+const STEP = 37;
 
 /** Asks without pause, and oracles every answer. */
 export class SoakRun {
   readonly #asking: Asking;
   readonly #started: StartedNumbers;
+  readonly #wheel: readonly Omit<Part, "weight">[];
   readonly #numbers = new Numbers();
   readonly #killers = new Set<number>();
   #verdicts: Record<Verdict, number> = { right: 0, wrong: 0, "cross-talk": 0 };
-  #refused: { number: number; status: string; message: string }[] = [];
+  #refused: { number: number; status: string; message: string; isHooked: boolean }[] = [];
   #kills = 0;
   /** Told of each right answer. */
   readonly #onRight = new Set<() => void>();
   #goesOn = true;
   #loops: Promise<void>[] = [];
 
-  constructor(asking: Asking, started: StartedNumbers) {
+  constructor(asking: Asking, started: StartedNumbers, mix = HOOK_MIX) {
+    this.#wheel = mix.flatMap(({ weight, ...kind }) => Array.from({ length: weight }, () => kind));
     this.#asking = asking;
     this.#started = started;
     this.#loops = Array.from({ length: LOOPS }, (_, index) => this.#loop(index * 7));
@@ -57,7 +69,7 @@ export class SoakRun {
     const number = this.#numbers.next();
     this.#killers.add(number);
     this.#kills++;
-    this.#loops.push(this.#asking.command(number, command).catch((reason) => this.#note(number, reason)));
+    this.#loops.push(this.#asking.command(number, command).catch((reason) => this.#note(number, reason, true)));
   }
 
   /** Resolves after so many more right answers. */
@@ -88,9 +100,9 @@ export class SoakRun {
     );
     const failures: Record<string, number> = {};
     let unexplained = 0;
-    for (const [index, { number, status, message }] of refused.entries()) {
+    for (const [index, { number, status, message, isHooked }] of refused.entries()) {
       const place = this.#killers.has(number) ? "the kill itself" : (places[index] as Whereabouts);
-      const isExplained = status === "UNAVAILABLE" && place !== "in a living thread";
+      const isExplained = isHooked && status === "UNAVAILABLE" && place !== "in a living thread";
       const name = `${status} ${place}${isExplained ? "" : ` (${message})`}`;
       failures[name] = (failures[name] ?? 0) + 1;
       if (!isExplained) unexplained++;
@@ -106,26 +118,26 @@ export class SoakRun {
 
   async #loop(start: number): Promise<void> {
     for (let turn = start; this.#goesOn; turn++) {
-      const { way, size } = WHEEL[(turn * 37) % WHEEL.length] as (typeof WHEEL)[number];
-      await this.#ask(this.#asking[way], size);
+      const { way, size } = this.#wheel[(turn * STEP) % this.#wheel.length] as Part;
+      await this.#ask(way, size);
     }
   }
 
-  async #ask(ask: Ask, size: number): Promise<void> {
+  async #ask(way: Part["way"], size: number): Promise<void> {
     const number = this.#numbers.next();
     try {
-      const verdict = oracle(number, size, await ask(number, size));
+      const verdict = oracle(number, size, await this.#asking[way](number, size));
       this.#verdicts[verdict]++;
       if (verdict === "right") for (const tell of [...this.#onRight]) tell();
     } catch (reason) {
-      this.#note(number, reason);
+      this.#note(number, reason, !way.startsWith("lane"));
     }
   }
 
   /** A hook that finds another request's values says so in its error. */
-  #note(number: number, reason: unknown): void {
+  #note(number: number, reason: unknown, isHooked: boolean): void {
     const { status, message } = reason instanceof Refused ? reason : { status: "no answer", message: String(reason) };
     if (message.includes("cross-talk")) this.#verdicts["cross-talk"]++;
-    this.#refused.push({ number, status, message });
+    this.#refused.push({ number, status, message, isHooked });
   }
 }
