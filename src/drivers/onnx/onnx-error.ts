@@ -28,6 +28,8 @@ export function toLoadError(reason: unknown, path: string, backend: string): Ser
 }
 
 function hint(text: string): string {
+  if (text.includes("is not a registered function/op"))
+    return ". Give the library that has the operator with -o custom_op_paths=.";
   if (!text.includes("Failed to load shared library")) return "";
   return ". Its CUDA libraries come with the package's install script: npm install onnxruntime-node, without --onnxruntime-node-install=skip; CUDA and cuDNN must be there too.";
 }

@@ -21,7 +21,7 @@ export default defineDriver<OnnxOptions>({
   detect: (path) => /\.(onnx|ort)$/i.test(path),
   loadQuick,
   load: async (path, options, host) => {
-    const file = readModelFile(path);
+    const file = withCustomOps(readModelFile(path), options);
     const engine = await openEngine(options, host.log);
     if (file !== undefined) checkDeclaredTypes(file, engine.name);
     const threads = options.intra_op_threads || host.threads;
@@ -39,6 +39,11 @@ export default defineDriver<OnnxOptions>({
     }
   },
 });
+
+/** The model file, without bounds for its runs where operators are custom: nothing is known of them. */
+function withCustomOps(file: ModelFile | undefined, { custom_op_paths }: OnnxOptions): ModelFile | undefined {
+  return file && custom_op_paths !== undefined ? { ...file, hasBoundedRuns: false } : file;
+}
 
 /** With one thread, since the other threads of a run would have to be woken up. */
 async function loadQuick(path: string, options: OnnxOptions, host: DriverHost): Promise<QuickModel> {

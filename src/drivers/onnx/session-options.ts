@@ -13,6 +13,7 @@ export interface OnnxOptions {
   readonly execution_mode: "sequential" | "parallel";
   readonly graph_optimization_level: "disabled" | "basic" | "extended" | "layout" | "all";
   readonly ort_log_level: (typeof LOG_LEVELS)[number];
+  readonly custom_op_paths?: string;
   readonly session: Readonly<Record<string, string>>;
   readonly ep: Readonly<Record<string, string>>;
 }
@@ -64,6 +65,10 @@ export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
     choices: LOG_LEVELS,
     default: "fatal",
     help: "What ONNX Runtime itself writes to standard error; its errors are in the server's log in any case.",
+  },
+  custom_op_paths: {
+    type: "string",
+    help: "Libraries of custom operators, or folders of them, separated by commas.",
   },
   session: {
     type: "prefix",

@@ -140,6 +140,9 @@ const PARAMETERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
+/** Drivers with libraries of custom operators. */
+const TAKES_LIBRARIES = ["onnx", "tensorflow"];
+
 interface Read {
   readonly node: ConfigNode;
   readonly source: ConfigSource;
@@ -154,7 +157,7 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
     else source.findings.warn(value?.place ?? node.place, `The parameter "${key}" changes nothing here.`);
   }
   const libraries = (model_operations?.op_library_filename ?? []).map((file) => join(source.folder, file));
-  if (libraries.length > 0 && driver === "tensorflow") options.custom_op_paths = libraries.join(",");
+  if (libraries.length > 0 && TAKES_LIBRARIES.includes(driver)) options.custom_op_paths = libraries.join(",");
   else if (libraries.length > 0) source.findings.warn(node.place, '"model_operations" changes nothing here.');
   return options;
 }

@@ -125,3 +125,12 @@ test("a GPU for instances is named, since the driver's own options choose the de
     expect.stringMatching(/config\.pbtxt:1:24: "kind: KIND_GPU" changes nothing here: the driv/),
   ]);
 });
+
+describe("model_operations", () => {
+  test("names libraries of custom operators in the model's folder", async () => {
+    const config = `backend: "onnxruntime" ${x("dims: -1")}${y("dims: -1")} model_operations { op_library_filename: "libs/none.so" }`;
+    await expect(serve(config)).rejects.toThrow(
+      /^custom_op_paths names ".*\/half\/libs\/none\.so", which does not exist\.$/,
+    );
+  });
+});

@@ -32,6 +32,7 @@ export const C_API = {
   SetIntraOpNumThreads: [24, "void *", "void *", "int"],
   SetInterOpNumThreads: [25, "void *", "void *", "int"],
   AddSessionConfigEntry: [130, "void *", "void *", "str", "str"],
+  RegisterCustomOpsLibrary_V2: [228, "void *", "void *", "void *"],
 
   CreateSession: [7, "void *", "void *", "void *", "void *", "void *"],
   CreateSessionFromArray: [8, "void *", "void *", "void *", "size_t", "void *", "void *"],

@@ -1,19 +1,28 @@
 import type { InferenceSession } from "onnxruntime-node";
 import type { Pointer } from "../../../native/bind-functions.ts";
+import { addCustomOps } from "./custom-ops.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { check, takePointer } from "./status.ts";
+import { toNativePath } from "./to-native-path.ts";
 
 /** GraphOptimizationLevel by ONNX Runtime's names. */
 const OPTIMIZATION_LEVELS = { disabled: 0, basic: 1, extended: 2, layout: 3, all: 99 } as const;
 const EXECUTION_MODES = { sequential: 0, parallel: 1 } as const;
 
+/** Options of a session, and of what the JavaScript API has no options for. */
+interface NativeOptions extends InferenceSession.SessionOptions {
+  /** Libraries of custom operators. */
+  readonly customOpPaths?: string | undefined;
+}
+
 /** Creates an OrtSession for a model's file, for {@link OnnxApi.ReleaseSession}. */
-export function loadSession(context: NativeContext, path: string, options: InferenceSession.SessionOptions): Pointer {
+export function loadSession(context: NativeContext, path: string, options: NativeOptions): Pointer {
   const { api, environment } = context;
   const settings = takePointer(api, (at) => api.CreateSessionOptions(at));
   try {
     setOptions(context, settings, options);
-    return takePointer(api, (at) => api.CreateSession(environment, toPath(path), settings, at));
+    if (options.customOpPaths !== undefined) addCustomOps(context, settings, options.customOpPaths);
+    return takePointer(api, (at) => api.CreateSession(environment, toNativePath(path), settings, at));
   } finally {
     api.ReleaseSessionOptions(settings);
   }
@@ -29,9 +38,4 @@ function setOptions({ api }: NativeContext, settings: Pointer, options: Inferenc
   check(api, api.SetInterOpNumThreads(settings, interOpNumThreads));
   for (const [key, value] of Object.entries(extra))
     check(api, api.AddSessionConfigEntry(settings, key, value as string));
-}
-
-/** ORTCHAR_T: UTF-16 on Windows. */
-function toPath(path: string): Uint8Array {
-  return Buffer.from(`${path}\0`, process.platform === "win32" ? "utf16le" : "utf8");
 }

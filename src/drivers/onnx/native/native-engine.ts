@@ -28,7 +28,8 @@ export function openNativeEngine({ path, source }: FoundOnnx, logLevel: number):
     providers,
     load: async (path, { options, host, hasBoundedRuns }) => {
       if (options.runtime_backend !== "CPU") throw failedPrecondition(CPU_ALONE);
-      const settings = toSessionOptions(providers, withThreads(options, host));
+      const { custom_op_paths: customOpPaths } = options;
+      const settings = { ...toSessionOptions(providers, withThreads(options, host)), customOpPaths };
       const session = shareSession(context, host, () => loadSession(context, path, settings));
       return new NativeSession(context, session, {
         hasBoundedRuns,

@@ -1,7 +1,11 @@
+import { failedPrecondition } from "../../../errors.ts";
 import type { OnnxEngine } from "../engine.ts";
 import type { LoadedOnnx } from "../onnx-runtime.ts";
 import { toSessionOptions } from "../session-options.ts";
 import { NodeSession } from "./node-session.ts";
+
+const NO_CUSTOM_OPS =
+  "custom_op_paths is for the engine native, which runs models on the CPU; leave -o engine and -o runtime_backend out.";
 
 /** ONNX Runtime by onnxruntime-node's JavaScript API. */
 export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
@@ -14,6 +18,7 @@ export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
     source,
     providers,
     load: async (path, { options }) => {
+      if (options.custom_op_paths !== undefined) throw failedPrecondition(NO_CUSTOM_OPS);
       const sessionOptions = toSessionOptions(providers, options);
       env.logLevel = options.ort_log_level;
       return new NodeSession(api, await InferenceSession.create(path, sessionOptions));
