@@ -6,13 +6,15 @@ export interface Scenario {
   readonly pods: number;
   /** Requests that a pod works on at a time; the others wait. */
   readonly parallel: number;
-  /** Mean time of a request's work, exponentially distributed. */
-  readonly serviceMs: number;
+  /** Times of a request's work: measured ones, each of them as likely, or the mean of an exponential distribution. */
+  readonly serviceMs: number | readonly number[];
   /** Requests per second for all pods, which come at random. */
   readonly rate: number;
   readonly balancing: Balancing;
   /** Connections of `connections`, each of them with one pod for good. Default: three for each pod. */
   readonly connections?: number;
+  /** Number of requests. Default: 100 000. */
+  readonly requests?: number;
   readonly seed?: number;
 }
 
@@ -24,23 +26,26 @@ export interface Prediction {
 }
 
 const REQUESTS = 100_000;
+/** Draws a number from 0 to 1. */
+type Random = () => number;
 const CONNECTIONS_PER_POD = 3;
 
 /** Lets requests come to pods one after the other; the same scenario has the same outcome. */
 export function simulate(scenario: Scenario): Prediction {
-  const { pods, parallel, serviceMs, rate, seed = 1 } = scenario;
+  const { pods, parallel, serviceMs, rate, requests = REQUESTS, seed = 1 } = scenario;
   const random = randomNumbers(seed);
-  const exponential = (mean: number) => -mean * Math.log(1 - random());
+  const nextServiceMs = typeof serviceMs === "number" ? exponential(serviceMs, random) : anyOf(serviceMs, random);
+  const nextPauseMs = exponential(1000 / rate, random);
   const all = Array.from({ length: pods }, () => new Pod(parallel));
   const choose = chooser(scenario, all, random);
-  const latencies = new Float64Array(REQUESTS);
+  const latencies = new Float64Array(requests);
   let nowMs = 0;
-  for (let index = 0; index < REQUESTS; index += 1) {
-    nowMs += exponential(1000 / rate);
-    latencies[index] = choose(nowMs).serve(nowMs, exponential(serviceMs)) - nowMs;
+  for (let index = 0; index < requests; index += 1) {
+    nowMs += nextPauseMs();
+    latencies[index] = choose(nowMs).serve(nowMs, nextServiceMs()) - nowMs;
   }
   latencies.sort();
-  const at = (share: number) => latencies[Math.floor(share * REQUESTS)] as number;
+  const at = (share: number) => latencies[Math.floor(share * requests)] as number;
   const busiest = Math.max(...all.map(({ workMs }) => workMs)) / (nowMs * parallel);
   return { p50Ms: at(0.5), p99Ms: at(0.99), busiest };
 }
@@ -70,8 +75,8 @@ class Pod {
   }
 }
 
-function chooser({ balancing, connections }: Scenario, pods: readonly Pod[], random: () => number) {
-  const any = () => pods[Math.floor(random() * pods.length)] as Pod;
+function chooser({ balancing, connections }: Scenario, pods: readonly Pod[], random: Random) {
+  const any = anyOf(pods, random);
   if (balancing === "random") return any;
   if (balancing === "least")
     return (nowMs: number) => {
@@ -80,11 +85,21 @@ function chooser({ balancing, connections }: Scenario, pods: readonly Pod[], ran
       return one.waitMs(nowMs) <= other.waitMs(nowMs) ? one : other;
     };
   const kept = Array.from({ length: connections ?? CONNECTIONS_PER_POD * pods.length }, any);
-  return () => kept[Math.floor(random() * kept.length)] as Pod;
+  return anyOf(kept, random);
+}
+
+/** Draws numbers of an exponential distribution. */
+export function exponential(mean: number, random: Random): () => number {
+  return () => -mean * Math.log(1 - random());
+}
+
+/** Draws elements, each as likely. */
+function anyOf<T>(elements: readonly T[], random: Random): () => T {
+  return () => elements[Math.floor(random() * elements.length)] as T;
 }
 
 /** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-function randomNumbers(seed: number): () => number {
+function randomNumbers(seed: number): Random {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

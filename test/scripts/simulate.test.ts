@@ -11,6 +11,14 @@ test("one pod at half its load has the latencies of queueing theory", () => {
   expect(busiest).toBeCloseTo(0.5, 1);
 });
 
+test("work that was measured takes the times that were measured, and waits less where they are alike", () => {
+  const alike = simulate({ ...LOAD, serviceMs: [10, 10] });
+  expect(alike.p50Ms).toBeGreaterThan(9.999);
+  expect(alike.p99Ms).toBeLessThan(simulate(LOAD).p99Ms / 1.5);
+  // M/D/1: the mean wait is half of that of exponential times.
+  expect(simulate({ ...LOAD, serviceMs: [10], rate: 1, requests: 100 }).p50Ms).toBeCloseTo(10, 5);
+});
+
 test("the same scenario has the same outcome", () => {
   expect(simulate(LOAD)).toEqual(simulate(LOAD));
 });
