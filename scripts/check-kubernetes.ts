@@ -9,6 +9,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { reasonText } from "../src/errors.ts";
 import { buildPrograms } from "./kubernetes/build-programs.ts";
+import { buildSidecars } from "./kubernetes/build-sidecars.ts";
 import { checkAutoscaling } from "./kubernetes/check-autoscaling.ts";
 import type { CheckContext } from "./kubernetes/check-context.ts";
 import { checkFormats } from "./kubernetes/check-formats.ts";
@@ -37,7 +38,12 @@ if (unknown.length > 0) throw new Error(`No part ${unknown.join(", ")}; there ar
 
 const programs = buildPrograms(cache);
 const helm = deployTool("helm", join(CACHE, "deploy"));
-const images = await writeImages({ cache, built: join(CACHE, "image"), model: HALF_FILE });
+const images = await writeImages({
+  cache,
+  built: join(CACHE, "image"),
+  model: HALF_FILE,
+  programs: buildSidecars(cache),
+});
 const report = new Report();
 const started = performance.now();
 const cluster = await Cluster.start(join(cache, "cluster"), programs);

@@ -3,25 +3,26 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AFTER_MS, noteGrowth } from "./check-autoscaling.ts";
 import type { CheckContext } from "./check-context.ts";
+import { checkKserveSidecars } from "./check-kserve-sidecars.ts";
+import {
+  createService,
+  HOOKS,
+  kubectl,
+  type ModelSpec,
+  removeService,
+  SELECTOR,
+  SMALL,
+  STORED,
+  startClients,
+  waitUntilReady,
+} from "./inference-services.ts";
 import { installKserve } from "./install-kserve.ts";
 import { installMetrics } from "./install-metrics.ts";
-import { startLoad } from "./load/load.ts";
 import type { Wire } from "./load/senders.ts";
 import { growthOf } from "./load/throughput.ts";
-import { NAMESPACE } from "./release.ts";
-import { HALF, type Subject } from "./subjects.ts";
 import { waitUntil } from "./wait-until.ts";
 import { IMAGES } from "./write-images.ts";
 
-/** Parts of a predictor's `model` beside its format. */
-type ModelSpec = Readonly<Record<string, unknown>>;
-
-const STORED = "pvc://models/half";
-const SMALL = { requests: { cpu: "100m", memory: "128Mi" }, limits: { cpu: "1", memory: "512Mi" } };
-const HOOKS = {
-  args: ["--hooks=/etc/kserving/hooks/twice.js"],
-  volumeMounts: [{ name: "hooks", mountPath: "/etc/kserving/hooks" }],
-};
 /** InferenceServices that have to answer, by their names; KServe chooses the runtime by the format. */
 const SERVICES: Readonly<Record<string, ModelSpec>> = {
   v2: { protocolVersion: "v2", storageUri: STORED },
@@ -31,8 +32,6 @@ const SERVICES: Readonly<Record<string, ModelSpec>> = {
   hooked: { protocolVersion: "v2", storageUri: STORED, ...HOOKS },
   modelcar: { protocolVersion: "v2", storageUri: `oci://${IMAGES.model}` },
 };
-const SELECTOR = "--selector=serving.kserve.io/inferenceservice";
-const TWICE: Subject = { ...HALF, expected: HALF.expected.map((value) => value * 2) };
 const WIRES: readonly Wire[] = ["V2 REST", "V2 gRPC", "TensorFlow REST"];
 
 /** Has KServe's controller serve InferenceServices by the runtimes of deploy/, and asks each on every wire. */
@@ -48,23 +47,24 @@ export async function checkKserve(context: CheckContext): Promise<void> {
   await cluster.apply(readFileSync("deploy/kserve/runtimes.yaml", "utf8"));
   for (const [name, spec] of Object.entries(SERVICES)) await checkService(context, name, spec);
   await checkFailedStart(context);
+  await checkKserveSidecars(context);
   await checkScaling(context);
 }
 
 async function checkService(context: CheckContext, name: string, spec: ModelSpec): Promise<void> {
   const { report } = context;
-  await create(context, name, { model: { ...spec, resources: SMALL } });
+  await createService(context, name, { model: { ...spec, resources: SMALL } });
   await waitUntilReady(context, name);
   const load = await startClients(context, name, WIRES, 1);
   await sleep(4000);
   report.add(`InferenceService ${name}`, await load.stop());
-  await remove(context, name);
+  await removeService(context, name);
 }
 
 /** The reason of a failed start is the container's message. KServe's status has it only if KServe looks meanwhile. */
 async function checkFailedStart(context: CheckContext): Promise<void> {
   mkdirSync(join(context.models, "empty"), { recursive: true });
-  await create(context, "empty", { model: { storageUri: "pvc://models/empty", resources: SMALL } });
+  await createService(context, "empty", { model: { storageUri: "pvc://models/empty", resources: SMALL } });
   const path = "-o=jsonpath={.items[0].status.containerStatuses[0].lastState.terminated.message}";
   let message = "";
   await waitUntil("the container's message says why the start failed", async () => {
@@ -72,7 +72,7 @@ async function checkFailedStart(context: CheckContext): Promise<void> {
     return message.includes("/mnt/models");
   });
   context.report.figure(`an InferenceService without a model says: ${message.trim().slice(0, 200)}`);
-  await remove(context, "empty");
+  await removeService(context, "empty");
 }
 
 /** KServe's own autoscaler, by processor time, with pods that have a fifth of a processor. */
@@ -80,7 +80,7 @@ async function checkScaling(context: CheckContext): Promise<void> {
   const fifth = { cpu: "200m", memory: "256Mi" };
   const model = { storageUri: STORED, ...HOOKS, resources: { requests: fifth, limits: fifth } };
   const scaling = { minReplicas: 1, maxReplicas: 3, scaleMetric: "cpu", scaleTarget: 60 };
-  await create(context, "hooked", { ...scaling, model });
+  await createService(context, "hooked", { ...scaling, model });
   await waitUntilReady(context, "hooked");
   const load = await startClients(context, "hooked", ["V2 REST, new connections"], 12);
   const ready = () => kubectl(context, "get", "deployment", "hooked-predictor", "-o=jsonpath={.status.readyReplicas}");
@@ -89,39 +89,5 @@ async function checkScaling(context: CheckContext): Promise<void> {
   const result = await load.stop();
   context.report.add("InferenceService scaled 1 → 3 by CPU", result);
   noteGrowth(context, "CPU, through KServe", growthOf(result));
-  await remove(context, "hooked");
-}
-
-async function create({ cluster }: CheckContext, name: string, predictor: { model: ModelSpec }): Promise<void> {
-  const usual = { minReplicas: 1, maxReplicas: 1, volumes: [{ name: "hooks", configMap: { name: "hooks" } }] };
-  const model = { modelFormat: { name: "onnx" }, ...predictor.model };
-  const service = {
-    ...{ apiVersion: "serving.kserve.io/v1beta1", kind: "InferenceService" },
-    metadata: { name, namespace: NAMESPACE },
-    spec: { predictor: { ...usual, ...predictor, model } },
-  };
-  await cluster.apply(JSON.stringify(service));
-}
-
-async function waitUntilReady(context: CheckContext, name: string): Promise<void> {
-  await kubectl(context, "wait", "--for=condition=Ready", `inferenceservice/${name}`, "--timeout=55s");
-}
-
-async function startClients(context: CheckContext, name: string, wires: readonly Wire[], clients: number) {
-  const host = await kubectl(context, "get", "service", `${name}-predictor`, "-o=jsonpath={.spec.clusterIP}");
-  const subject = { ...(name === "hooked" ? TWICE : HALF), model: name };
-  const target = { host, httpPort: 80, grpcPort: 8081 };
-  return startLoad(context.cluster.namespaces, { target, subject, wires, clients, pauseMs: clients > 1 ? 0 : 10 });
-}
-
-async function remove(context: CheckContext, name: string): Promise<void> {
-  await kubectl(context, "delete", "inferenceservice", name, "--wait=false");
-  await waitUntil(
-    `the pods of ${name} are gone`,
-    async () => (await kubectl(context, "get", "pods", `${SELECTOR}=${name}`, "-o=name")) === "",
-  );
-}
-
-function kubectl({ cluster }: CheckContext, ...args: readonly string[]): Promise<string> {
-  return cluster.kubectl(`--namespace=${NAMESPACE}`, ...args);
+  await removeService(context, "hooked");
 }

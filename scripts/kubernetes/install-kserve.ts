@@ -3,12 +3,20 @@ import { join } from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import type { Cluster } from "./cluster.ts";
 import { waitUntil } from "./wait-until.ts";
+import { IMAGES } from "./write-images.ts";
 
 const NAMESPACE = "kserve";
 const HEALTH = "127.0.0.1:8091";
 
+/** Resources of KServe's own containers. */
+const SMALL = { cpuRequest: "50m", cpuLimit: "1", memoryRequest: "50Mi", memoryLimit: "256Mi" };
+const AGENT = { image: IMAGES.agent, ...SMALL };
 /** Keys of KServe's settings for Standard mode in a cluster without gateways. */
 const SETTINGS = {
+  agent: AGENT,
+  logger: { ...AGENT, defaultUrl: "http://default-broker" },
+  batcher: { ...AGENT, maxBatchSize: "32", maxLatency: "5000" },
+  router: { image: IMAGES.router, ...SMALL, headers: { propagate: [] }, imagePullPolicy: "IfNotPresent" },
   autoscaler: { scaleUpStabilizationWindowSeconds: "0", scaleDownStabilizationWindowSeconds: "10" },
   deploy: { defaultDeploymentMode: "Standard" },
   ingress: {

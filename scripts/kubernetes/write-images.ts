@@ -15,6 +15,9 @@ export const IMAGES = {
   next: "kserving:next",
   /** A model in /models, as KServe's modelcars have it. */
   model: "registry.local/half:1",
+  /** KServe's agent and router. */
+  agent: "registry.local/agent:1",
+  router: "registry.local/router:1",
 };
 
 /** Files of the images: those of this check, and those of the image's build. */
@@ -24,6 +27,8 @@ export interface ImagePlace {
   readonly built: string;
   /** File of the model. */
   readonly model: string;
+  /** Programs of KServe that have images of their own. */
+  readonly programs: Readonly<Record<"agent" | "router", string>>;
 }
 
 const PLAIN: BuiltImage["config"] = {
@@ -48,7 +53,11 @@ export async function writeImages(place: ImagePlace): Promise<ImageArchives> {
     const labels = { ...base.config.labels, "org.opencontainers.image.version": "next" };
     await writeOciArchive({ ...base, config: { ...base.config, labels } }, IMAGES.next, next);
   }
-  return { pause, kserving, next, model };
+  const own = { agent: archiveOf("agent"), router: archiveOf("router") };
+  for (const name of ["agent", "router"] as const)
+    if (!existsSync(own[name]))
+      await writeOciArchive(programImage(folder, name, place.programs[name]), IMAGES[name], own[name]);
+  return { pause, kserving, next, model, ...own };
 }
 
 function pauseImage(folder: string): BuiltImage {
@@ -57,6 +66,14 @@ function pauseImage(folder: string): BuiltImage {
   const source = join(import.meta.dirname, "pause.go");
   runCommand("env", ["CGO_ENABLED=0", "go", "build", "-ldflags=-s -w", "-o", join(root, "pause"), source]);
   return { root, config: { ...PLAIN, entrypoint: ["/pause"] } };
+}
+
+/** An image of one program without anything else. */
+function programImage(folder: string, name: string, program: string): BuiltImage {
+  const root = join(folder, name);
+  mkdirSync(root, { recursive: true });
+  cpSync(program, join(root, name));
+  return { root, config: { ...PLAIN, entrypoint: [`/${name}`] } };
 }
 
 /** KServe runs a shell in it that links the model's folder. */
