@@ -10,6 +10,8 @@ export interface ContainerOptions {
   readonly args: readonly string[];
   readonly uid: number;
   readonly memoryBytes: number;
+  /** Variables in addition to the image's. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Folders of this machine by their places in the container, which reads them. */
   readonly folders?: Readonly<Record<string, string>>;
 }
@@ -43,7 +45,7 @@ export function runContainer(image: BuiltImage, options: ContainerOptions): Runn
   const ended = async () => {
     const [code] = await closed;
     runc("delete", "--force", name);
-    rmSync(bundle, { recursive: true });
+    rmSync(bundle, { recursive: true, force: true });
     return { code, output };
   };
   return {
@@ -61,7 +63,7 @@ export function runContainer(image: BuiltImage, options: ContainerOptions): Runn
 
 function specOf({ root, config }: BuiltImage, options: ContainerOptions, name: string): object {
   const { args, uid, memoryBytes, folders = {} } = options;
-  const env = Object.entries(config.env).map(([key, value]) => `${key}=${value}`);
+  const env = Object.entries({ ...config.env, ...options.env }).map(([key, value]) => `${key}=${value}`);
   const mounts = Object.entries(folders).map(([destination, source]) => ({
     ...{ destination, source, type: "bind", options: ["rbind", "ro"] },
   }));
