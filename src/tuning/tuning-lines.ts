@@ -49,7 +49,7 @@ function verdict(outcome: TuningOutcome, model: TunedModel, goal: Goal | undefin
   const { trials, best, confirmation } = outcome;
   if (best === undefined) return nothingMeets(outcome, goal);
   const isDefault = best === trials[0];
-  if (isDefault) return ["The defaults are best."];
+  if (isDefault) return [praiseDefaults(outcome)];
   if (confirmation !== undefined && !isGain(confirmation))
     return [`The defaults are best: ${candidateText(best.candidate)} has brought no more when measured again.`];
   const { candidate } = best;
@@ -65,6 +65,15 @@ function verdict(outcome: TuningOutcome, model: TunedModel, goal: Goal | undefin
     toCommand(model, candidate),
     ...(candidate.options.max_batch_size === undefined ? [] : ["", BATCH_NOTE]),
   ];
+}
+
+/** Names the defaults best only as far as others were tried. */
+function praiseDefaults({ trials, untried }: TuningOutcome): string {
+  if (untried.length === 0) return "The defaults are best.";
+  const hasOthers = trials.slice(1).some(({ levels }) => levels.length > 0);
+  return hasOthers
+    ? "The defaults are best of what there was time for."
+    : "There was time for the defaults alone; give more by --time.";
 }
 
 const BATCH_NOTE =
