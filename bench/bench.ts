@@ -17,6 +17,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "models in processes of their own (--isolate) beside the same models in threads; --quick for 5 rounds",
     run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "isolated models"]),
   },
+  metrics: {
+    what: "tiny requests with and without metrics; --quick for 5 rounds",
+    run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "metrics"]),
+  },
   native: {
     what: "processor time per request beside bare node:http2 and node:http, as docs/performance.md compares it with a native server; --quick for 5 rounds, --only TEXT",
     run: async (args) => (await import("./native.ts")).runNative(args),

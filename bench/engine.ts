@@ -9,6 +9,7 @@ import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
 import { isolation } from "./engine/isolation.ts";
 import { largeEcho } from "./engine/large-echo.ts";
 import { memory } from "./engine/memory.ts";
+import { metrics } from "./engine/metrics.ts";
 import { recovery } from "./engine/recovery.ts";
 import { reload } from "./engine/reload.ts";
 import { responsiveness } from "./engine/responsiveness.ts";
@@ -31,6 +32,7 @@ const GROUPS: readonly Group[] = [
   reload,
   recovery,
   isolation,
+  metrics,
   start,
   memory,
 ];

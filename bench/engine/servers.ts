@@ -15,6 +15,7 @@ export function benchFile(name: string): string {
 /** A server under test, or a bare one beside it. */
 export interface BenchServer {
   readonly grpcPort: number;
+  /** 0 where it has none. */
   readonly httpPort: number;
   readonly pid: number;
   /** Its log, line by line. */
@@ -22,9 +23,13 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-/** Starts kserving on free ports, with HTTP. `nodeArgs` go to Node itself. */
-export async function startKserving(args: readonly string[], nodeArgs: readonly string[] = []): Promise<BenchServer> {
-  const local = ["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"];
+/** Starts kserving on free ports, with HTTP unless that is not wanted. `nodeArgs` go to Node itself. */
+export async function startKserving(
+  args: readonly string[],
+  nodeArgs: readonly string[] = [],
+  { hasHttp = true } = {},
+): Promise<BenchServer> {
+  const local = ["--host", "127.0.0.1", "--port", "0", ...(hasHttp ? ["--http-enable", "--http-port", "0"] : [])];
   const { grpc, http, child, stop } = await startCommand([process.execPath, ...nodeArgs, BIN, ...local, ...args]);
   watchChild(child);
   return {
