@@ -1,3 +1,4 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { cpuMs } from "../engine/process-usage.ts";
 import { type BenchServer, startKserving } from "../engine/servers.ts";
 import { quantile } from "../load.ts";
@@ -12,6 +13,8 @@ const SERVERS = 5;
 const ROUNDS = 3;
 /** Milliseconds of traffic before each change of version. */
 const REST_MS = 500;
+/** Time in which a server prepares the thread for its next version. */
+const PREPARING_MS = 1500;
 
 type Phase = "rest" | "first switch" | "later switch" | "other process";
 
@@ -122,6 +125,7 @@ function withServer(
     addVersion(folder, 1);
     const args = ["--model", `half=${folder}`, "--poll-interval", "60", "--allow-control", "local"];
     const server = await startKserving(args);
+    await wait(PREPARING_MS);
     let onEnd = (_: string) => {};
     server.onLog((event) => {
       const { msg, state, version } = event as { msg: string; state?: string; version?: string };

@@ -13,6 +13,8 @@ interface DriverThreads {
   readonly model: ModelThreadData;
   readonly start: () => ModelThreadHost;
   hosts: ModelThreadHost[];
+  /** Resolves once the thread that is prepared waits for its model. */
+  prepared?: Promise<void>;
   /** Ends the thread that waits for another model. */
   end?: NodeJS.Timeout;
 }
@@ -31,8 +33,9 @@ export class SharedThreads {
   }
 
   /** Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone there, but for those that were asked for. */
-  start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
+  async start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
     const driver = this.#threadsOf(data, log);
+    await driver.prepared;
     clearTimeout(driver.end);
     this.#addSpare(driver);
     const host = driver.hosts.reduce((best, each) => (each.size < best.size ? each : best));
@@ -42,7 +45,8 @@ export class SharedThreads {
 
   /** Has a thread ready for the next model of each driver, where that would start one: it has loaded a model before, and freed it again. */
   async prepare(): Promise<void> {
-    await Promise.all(Array.from(this.#drivers.values(), (driver) => this.#prepare(driver)));
+    for (const driver of this.#drivers.values()) driver.prepared ??= this.#prepare(driver);
+    await Promise.all(Array.from(this.#drivers.values(), ({ prepared }) => prepared));
   }
 
   /** Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended. */

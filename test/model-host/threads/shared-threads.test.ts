@@ -142,6 +142,14 @@ describe("small models", () => {
     expect(started).toBe(2);
   });
 
+  test("are waited for by a model that comes while the next one is made ready", async () => {
+    const { models, startOne, sharedThreads } = await start({ count: 1, threads: 2 });
+    void sharedThreads.prepare();
+    const next = await startOne();
+    onTestFinished(() => next.close());
+    expect(await ask(next)).not.toBe(await ask(models[0]!));
+  });
+
   test("leave no thread that was being made ready when all ended", async () => {
     const { models, sharedThreads } = await start({ count: 1, threads: 2 });
     let open = 0;
