@@ -52,7 +52,7 @@ export class GrpcTransport implements Transport {
   async describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
     const answer = (await this.#ask("ModelMetadata", nameFields(name), call)) as unknown as ModelMetadata;
     const sized = (tensors: ModelMetadata["inputs"] = []) =>
-      tensors.map((tensor) => ({ ...tensor, shape: tensor.shape.map(Number) }));
+      tensors.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(Number) }));
     return { ...answer, inputs: sized(answer.inputs), outputs: sized(answer.outputs) };
   }
 

@@ -39,7 +39,7 @@ test("config check says what would be served, and what changes nothing", async (
     "e | onnx | /emotion | 2 (latest 1 of 2) | -",
     "warning: /models.config:1:9: logging_config of e has no log_collector_config with a filename_prefix: requests are recorded with --request-log.",
     "/batching.txt is TensorFlow Serving's batching_parameters_file.",
-    "Options of all TensorFlow models: max_batch_size=8 batch_timeout_us=0",
+    "Options of all TensorFlow models: max_batch_size=8 max_request_rows=8 max_enqueued_batches=10 batch_timeout_us=0",
     "/emotion is a folder of models.",
     "Model | Driver | Path | Versions | Options",
     "emotion | onnx | /emotion | 2 (latest 1 of 2) | -",
