@@ -7,9 +7,9 @@ import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/
 import { chooseSignature } from "../signature/choose-signature.ts";
 import { toPlainSignatures } from "../signature/plain-signatures.ts";
 import type { Signature } from "../signature/signature.ts";
+import { toCheckedRequest } from "./kserve/check-request.ts";
 import { decodeInfer } from "./kserve/http-decode.ts";
 import { parseKserveObject } from "./kserve/http-request.ts";
-import { toCheckedRequest } from "./kserve/infer-kserve.ts";
 import type { KserveRequest } from "./kserve/kserve-request.ts";
 import { namesSharedMemory, refuseSharedMemory } from "./kserve/refuse-shared-memory.ts";
 import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-request.ts";

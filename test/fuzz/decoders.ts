@@ -3,7 +3,8 @@ import { encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { DecodeBudget } from "../../src/limits/decode-budget.ts";
 import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-codec.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
-import { decodeInferRequest, requestIdOf } from "../../src/protocols/kserve/grpc-request.ts";
+import { decodeInferRequest } from "../../src/protocols/kserve/grpc-request.ts";
+import { readRequestId } from "../../src/protocols/kserve/grpc-request-id.ts";
 import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
 import { toRawInput } from "../../src/protocols/kserve/raw-input.ts";
@@ -66,7 +67,7 @@ function kserveDecoders(): Decoder[] {
     {
       name: "a request's id",
       samples: [kserveOracle.encodeRequest({ model_name: "m", id: "7", inputs: [x] })],
-      decode: requestIdOf,
+      decode: readRequestId,
     },
     {
       name: "KServe JSON",

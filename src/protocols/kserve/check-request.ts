@@ -1,30 +1,58 @@
 import { invalidArgument } from "../../errors.ts";
+import type { ServableDescription } from "../../serving/inference-service.ts";
+import type { RecordedRequest } from "../../serving/recorded-request.ts";
+import { requireSignature } from "../../serving/require-signature.ts";
 import { fitsShape } from "../../signature/fits-shape.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
-import type { Tensor, Tensors } from "../../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
+import type { KserveRequest } from "./kserve-request.ts";
+import { readScheduling, type Scheduling } from "./parameters.ts";
 import { requestError } from "./request-error.ts";
 import { givesOutputs, takesInputs } from "./takes-inputs.ts";
 
+/** A request that fits its model. */
+interface CheckedKserveRequest extends RecordedRequest {
+  readonly scheduling: Scheduling;
+}
+
+/**
+ * Checks a request against its model: names, datatypes and shapes of inputs, and the names of outputs. Throws
+ * `invalid_argument` with the texts of Triton, whose clients assert on them. What a signature does not tell is not checked.
+ */
+export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
+  const scheduling = readScheduling(request.parameters);
+  const { model } = description;
+  const inputs = toRecord(request, model);
+  const wanted = request.outputs.map(({ name }) => name);
+  const signature = requireSignature(scheduling.signature, description);
+  const { spec } = signature;
+  const checked = { model, id: request.id, inputs, outputs: wanted };
+  if (spec?.inputs !== undefined) checkInputs(checked, spec.inputs);
+  if (spec !== undefined) checkOutputs(checked, spec.outputs);
+  return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
+}
+
+function toRecord({ inputs }: KserveRequest, model: string): Tensors {
+  const record = createTensors();
+  for (const [name, tensor] of inputs) {
+    if (record[name] !== undefined)
+      throw invalidArgument(`input '${name}' already exists in request for model '${model}'`);
+    record[name] = tensor;
+  }
+  return record;
+}
+
 /** The parts of a request that are checked against its model's signature. */
-export interface CheckedRequest {
+interface CheckedRequest {
   readonly model: string;
   /** The client's own; empty if there is none. */
   readonly id: string;
   readonly inputs: Tensors;
   /** Names, in the client's order. */
   readonly outputs: readonly string[];
-}
-
-/**
- * Checks names, datatypes and shapes of inputs, and the names of outputs, against a signature, with the texts of Triton,
- * whose clients assert on them; throws `invalid_argument`. What a signature does not tell is not checked.
- */
-export function checkRequest(request: CheckedRequest, { inputs, outputs }: Signature): void {
-  if (inputs !== undefined) checkInputs(request, inputs);
-  checkOutputs(request, outputs);
 }
 
 function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): void {

@@ -1,23 +1,28 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { decodeQuickly } from "../../limits/quick-budget.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { VIEWED_CONTENTS } from "./grpc-contents.ts";
+import type { MemoryPlace } from "../../shared-memory/memory-place.ts";
+import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
+import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";
-import { INPUT_CONTENTS, type InputFields, readInput, readOutput } from "./grpc-request-tensors.ts";
 import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
 import { type Parameter, readBoolean } from "./parameters.ts";
-import { fromRaw } from "./raw-tensor.ts";
+import { fromRaw, type InputContext, type InputHead } from "./raw-tensor.ts";
+import { readPlace } from "./read-place.ts";
 
-/** Field numbers of inference.ModelInferRequest. */
+/** Field numbers of inference.ModelInferRequest and its tensors. */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
+const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
+const OUTPUT = { name: 1, parameters: 2 } as const;
+
 /** The paths to the values of a ModelInferRequest: raw ones are at the top level, typed ones in `contents` of an input. */
-export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT_CONTENTS];
+export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 
 /** Places of a ModelInferRequest's values that may be viewed. */
 const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
@@ -49,139 +54,138 @@ export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): 
   return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
 }
 
+/** Values are interpreted after the last field, as fields come in any order. */
 function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferRequest {
-  const fields = new InferRequestFields(budget);
-  fields.read(new WireReader(bytes, "ModelInferRequest"));
-  return fields.toRequest();
-}
-
-/** Number of fields that are searched for an id, which clients write among the first. */
-const ID_FIELDS = 64;
-
-/** The id of a ModelInferRequest that was not or cannot be read; empty where none of its first valid fields has it. */
-export function requestIdOf(bytes: Uint8Array): string {
   const reader = new WireReader(bytes, "ModelInferRequest");
-  let id = "";
-  try {
-    for (let rest = ID_FIELDS; rest > 0 && reader.hasMore(); rest--) {
-      const tag = reader.tag();
-      if (tag === ((REQUEST.id << 3) | WIRE.bytes)) id = reader.text();
-      else reader.skip(tag);
-    }
-    return id;
-  } catch {
-    return id;
+  let [model, version, id] = ["", "", ""];
+  const parameters = new Map<string, Parameter>();
+  const inputs: InputFields[] = [];
+  const outputs: RequestedOutput[] = [];
+  const raw: Uint8Array[] = [];
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === bytesTag(REQUEST.model)) model = reader.text();
+    else if (tag === bytesTag(REQUEST.version)) version = reader.text();
+    else if (tag === bytesTag(REQUEST.id)) id = reader.text();
+    else if (tag === bytesTag(REQUEST.parameters)) readParameter(reader, parameters, budget);
+    else if (tag === bytesTag(REQUEST.inputs)) inputs.push(readInput(reader, budget));
+    else if (tag === bytesTag(REQUEST.outputs)) outputs.push(readOutput(reader, budget));
+    else if (tag === bytesTag(REQUEST.raw)) raw.push(readRaw(reader, budget));
+    else reader.skip(tag);
   }
+  const isTyped = raw.length === 0;
+  const isShared = inputs.some(({ place }) => place !== undefined);
+  const tensors = isShared ? inputs.filter(({ place }) => place === undefined) : inputs;
+  return {
+    model,
+    version,
+    id,
+    parameters,
+    inputs: isTyped ? typedInputs(tensors, model) : rawInputs(tensors, raw, { model, id, budget }),
+    ...(isShared && { shared: sharedInputs(inputs, model) }),
+    outputs,
+    encoding: isTyped && readBoolean(parameters, "typed_outputs") === true ? "typed" : "raw",
+    tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,
+  };
 }
 
-/** The fields of a ModelInferRequest, in any order; values are interpreted after the last field. */
-class InferRequestFields {
-  #model = "";
-  #version = "";
-  #id = "";
-  readonly #parameters = new Map<string, Parameter>();
-  readonly #inputs: InputFields[] = [];
-  /** Those in shared memory. */
-  readonly #shared: InputFields[] = [];
-  readonly #outputs: RequestedOutput[] = [];
-  readonly #raw: Uint8Array[] = [];
-  readonly #budget: DecodeBudget;
+/** One input before its values are interpreted. */
+export interface InputFields {
+  readonly head: InputHead;
+  readonly contents: KserveContents;
+  /** Place of its values in shared memory; undefined = they are in the message. */
+  readonly place: MemoryPlace | undefined;
+}
 
-  constructor(budget: DecodeBudget) {
-    this.#budget = budget;
+/** Memory of one input or output while it is read, so that a message of empty ones cannot fill the memory. */
+const TENSOR_BYTES = 512;
+
+/** Reads an InferInputTensor, or an InferOutputTensor, whose fields are the same. */
+export function readInput(request: WireReader, budget: DecodeBudget): InputFields {
+  budget.countInputs(1);
+  budget.spend(TENSOR_BYTES, () => "one more input");
+  const reader = request.nested("InferInputTensor");
+  const contents = new KserveContents(budget);
+  const shape: number[] = [];
+  const parameters = new Map<string, Parameter>();
+  let [name, datatype] = ["", ""];
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === bytesTag(INPUT.name)) name = reader.text();
+    else if (tag === bytesTag(INPUT.datatype)) datatype = reader.text();
+    else if (tag === bytesTag(INPUT.shape)) readSizes(reader, shape);
+    else if (tag === ((INPUT.shape << 3) | WIRE.varint)) addSize(reader, shape, reader.integer());
+    else if (tag === bytesTag(INPUT.contents)) contents.read(reader.nested("InferTensorContents"));
+    else if (tag === bytesTag(INPUT.parameters)) readParameter(reader, parameters, budget);
+    else reader.skip(tag);
   }
+  return { head: { name, datatype, shape }, contents, place: readPlace(parameters, name) };
+}
 
-  read(reader: WireReader): void {
-    while (reader.hasMore()) this.#readField(reader, reader.tag());
+/** Dimensions, packed. */
+function readSizes(reader: WireReader, shape: number[]): void {
+  const block = reader.bytes();
+  const sizes = new BigInt64Array(Math.min(block.length, MAX_RANK + 1));
+  const count = readWideVarints(block, sizes);
+  for (const size of sizes.subarray(0, count)) addSize(reader, shape, Number(size));
+}
+
+function addSize(reader: WireReader, shape: number[], size: number): void {
+  if (shape.length === MAX_RANK) throw reader.malformed(`a shape has more than ${MAX_RANK} dimensions`);
+  shape.push(size);
+}
+
+function readOutput(request: WireReader, budget: DecodeBudget): RequestedOutput {
+  budget.countOutputs(1);
+  budget.spend(TENSOR_BYTES, () => "one more output");
+  const reader = request.nested("InferRequestedOutputTensor");
+  const parameters = new Map<string, Parameter>();
+  let name = "";
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag === bytesTag(OUTPUT.name)) name = reader.text();
+    else if (tag === bytesTag(OUTPUT.parameters)) readParameter(reader, parameters, budget);
+    else reader.skip(tag);
   }
+  return { name, parameters };
+}
 
-  toRequest(): DecodedInferRequest {
-    const isTyped = this.#raw.length === 0;
-    return {
-      model: this.#model,
-      version: this.#version,
-      id: this.#id,
-      parameters: this.#parameters,
-      inputs: isTyped ? this.#typedInputs() : this.#rawInputs(),
-      ...(this.#shared.length > 0 && { shared: this.#sharedInputs() }),
-      outputs: this.#outputs,
-      encoding: isTyped && readBoolean(this.#parameters, "typed_outputs") === true ? "typed" : "raw",
-      tellsFinal: readBoolean(this.#parameters, "triton_enable_empty_final_response") === true,
-    };
-  }
+function readRaw(request: WireReader, budget: DecodeBudget): Uint8Array {
+  budget.spend(ELEMENT_BYTES, () => "one more entry of raw_input_contents");
+  return request.bytes();
+}
 
-  #readField(reader: WireReader, tag: number): void {
-    switch (tag) {
-      case (REQUEST.model << 3) | WIRE.bytes:
-        this.#model = reader.text();
-        return;
-      case (REQUEST.version << 3) | WIRE.bytes:
-        this.#version = reader.text();
-        return;
-      case (REQUEST.id << 3) | WIRE.bytes:
-        this.#id = reader.text();
-        return;
-      case (REQUEST.parameters << 3) | WIRE.bytes:
-        readParameter(reader.nested("ModelInferRequest.parameters"), this.#parameters, this.#budget);
-        return;
-      case (REQUEST.inputs << 3) | WIRE.bytes:
-        this.#readInput(reader.nested("InferInputTensor"));
-        return;
-      case (REQUEST.outputs << 3) | WIRE.bytes:
-        this.#budget.countOutputs(1);
-        this.#outputs.push(readOutput(reader.nested("InferRequestedOutputTensor"), this.#budget));
-        return;
-      case (REQUEST.raw << 3) | WIRE.bytes:
-        this.#budget.spend(ELEMENT_BYTES, () => "one more entry of raw_input_contents");
-        this.#raw.push(reader.bytes());
-        return;
-      default:
-        reader.skip(tag);
-    }
-  }
+type NamedTensor = readonly [name: string, tensor: Tensor];
 
-  #readInput(reader: WireReader): void {
-    this.#budget.countInputs(1);
-    const input = readInput(reader, this.#budget);
-    if (input.place === undefined) this.#inputs.push(input);
-    else this.#shared.push(input);
-  }
+function typedInputs(inputs: readonly InputFields[], model: string): NamedTensor[] {
+  return inputs.map(({ head, contents }) => [head.name, contents.toTensor(head, model)]);
+}
 
-  #sharedInputs(): SharedInput[] {
-    return this.#shared.flatMap(({ head, contents, place }) => {
-      if (contents.isEmpty) return place === undefined ? [] : { head, place };
-      throw invalidArgument(
-        `unexpected 'content' provided when using shared memory for input tensor '${head.name}' for model '${this.#model}'`,
-      );
-    });
-  }
-
-  #typedInputs(): (readonly [string, Tensor])[] {
-    return this.#inputs.map(({ head, contents }) => [head.name, contents.toTensor(head, this.#model)]);
-  }
-
-  #rawInputs(): (readonly [string, Tensor])[] {
-    if (this.#inputs.length === 0) this.#refuseLeftOver();
-    return this.#inputs.map(({ head, contents }, index) => {
-      const raw = this.#raw[index];
-      if (!contents.isEmpty)
-        throw invalidArgument(
-          `contents field must not be specified when using raw_input_contents for '${head.name}' for model '${this.#model}'`,
-        );
-      if (raw === undefined)
-        throw invalidArgument(
-          `unable to find data for input tensor '${head.name}' for model '${this.#model}' in request.`,
-        );
-      if (index === this.#inputs.length - 1) this.#refuseLeftOver();
-      return [head.name, fromRaw(head, raw, { model: this.#model, id: this.#id, budget: this.#budget })];
-    });
-  }
-
-  #refuseLeftOver(): void {
-    const [entries, inputs] = [this.#raw.length, this.#inputs.length];
-    if (entries === inputs) return;
+function rawInputs(inputs: readonly InputFields[], raw: readonly Uint8Array[], context: InputContext): NamedTensor[] {
+  const { model } = context;
+  if (raw.length > inputs.length) {
     throw invalidArgument(
-      `raw_input_contents has ${entries} entries, but the request has ${inputs} inputs for model '${this.#model}'`,
+      `raw_input_contents has ${raw.length} entries, but the request has ${inputs.length} inputs for model '${model}'`,
     );
   }
+  return inputs.map(({ head, contents }, index) => {
+    const values = raw[index];
+    if (!contents.isEmpty)
+      throw invalidArgument(
+        `contents field must not be specified when using raw_input_contents for '${head.name}' for model '${model}'`,
+      );
+    if (values === undefined)
+      throw invalidArgument(`unable to find data for input tensor '${head.name}' for model '${model}' in request.`);
+    return [head.name, fromRaw(head, values, context)];
+  });
+}
+
+function sharedInputs(inputs: readonly InputFields[], model: string): SharedInput[] {
+  return inputs.flatMap(({ head, contents, place }) => {
+    if (place === undefined) return [];
+    if (contents.isEmpty) return { head, place };
+    throw invalidArgument(
+      `unexpected 'content' provided when using shared memory for input tensor '${head.name}' for model '${model}'`,
+    );
+  });
 }

@@ -10,7 +10,8 @@ import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/cut-text.ts";
-import { decodeInferRequestJob, decodeInferRequestQuickly, requestIdOf } from "./grpc-request.ts";
+import { decodeInferRequestJob, decodeInferRequestQuickly } from "./grpc-request.ts";
+import { readRequestId } from "./grpc-request-id.ts";
 import {
   encodeStreamError,
   encodeStreamResponse,
@@ -126,7 +127,7 @@ class InferStream {
       const { maxMessageBytes: maxBytes, sharedMemory } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
-      if (request === undefined) id = requestIdOf(message);
+      if (request === undefined) id = readRequestId(message);
       const limits = { message, maxBytes, signal: this.#source, memory };
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);
       id = request.id;
@@ -141,7 +142,7 @@ class InferStream {
       record.failedWith = error.code;
       logFailure({ reason, code: error.code, record, path }, this.#options.log);
       if (metadata[REAL_STATUS] === "true") throw error;
-      return encodeStreamError(cutText(error.message), id ?? requestIdOf(message));
+      return encodeStreamError(cutText(error.message), id ?? readRequestId(message));
     }
   }
 

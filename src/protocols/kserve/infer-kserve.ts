@@ -1,18 +1,17 @@
 import { ServingError } from "../../errors.ts";
-import type { CallOptions, InferenceService, Lease, ServableDescription } from "../../serving/inference-service.ts";
-import type { RecordedRequest } from "../../serving/recorded-request.ts";
-import { requireSignature } from "../../serving/require-signature.ts";
+import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
-import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import type { Signature } from "../../signature/signature.ts";
+import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { answerOutputs } from "./answer-outputs.ts";
-import { checkRequest } from "./check-request.ts";
-import type { KserveAnswer } from "./kserve-answer.ts";
-import type { KserveRequest } from "./kserve-request.ts";
+import { toCheckedRequest } from "./check-request.ts";
+import { classifyOutput } from "./classify-output.ts";
+import { datatypeOf } from "./datatype.ts";
+import type { AnsweredOutput, KserveAnswer } from "./kserve-answer.ts";
+import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
-import { readScheduling, type Scheduling } from "./parameters.ts";
+import { readUnsigned, type Scheduling } from "./parameters.ts";
 import { namesSharedMemory, refuseSharedMemory } from "./refuse-shared-memory.ts";
-import type { SharedTensors } from "./shared-tensors.ts";
 
 /** The call that a request came with, and what its tensors may use. */
 export interface InferOptions {
@@ -44,69 +43,83 @@ function noteRequest({ model, id }: KserveRequest, { record }: CallOptions): voi
 
 /** Runs a request as {@link inferKserve} does, on a leased model, and releases the lease. */
 export async function inferLeased(lease: Lease, request: KserveRequest, options: InferOptions): Promise<KserveAnswer> {
-  const { call } = options;
-  let shared: SharedTensors | undefined;
   try {
-    if (namesSharedMemory(request)) shared = await openShared(request, options);
-    const given = shared === undefined ? request : { ...request, inputs: await allInputs(request, shared) };
-    const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(given, lease.description);
-    const answer = await lease.infer({
-      signature,
-      inputs: { kind: "tensors", tensors: inputs },
-      outputs: wanted,
-      call: withScheduling(call, request.id, scheduling),
-    });
-    const answering = { requested: request.outputs, signature: signature.spec, call, shared };
-    const outputs = await answerOutputs(answeredTensors(answer), answering);
-    return { model: answer.model, version: answer.version, id: request.id, outputs, metadata: answer.metadata };
+    const run = namesSharedMemory(request) ? inferShared : infer;
+    return await run(lease, request, options);
   } finally {
-    shared?.release();
     lease.release();
   }
 }
 
-/** Nearly no server needs the code. */
-async function openShared(request: KserveRequest, options: InferOptions): Promise<SharedTensors> {
+async function inferShared(lease: Lease, request: KserveRequest, options: InferOptions): Promise<KserveAnswer> {
   const { sharedMemory } = options;
   if (sharedMemory === undefined) throw refuseSharedMemory(request);
+  // Nearly no server needs the code.
   const { SharedTensors } = await import("./shared-tensors.ts");
-  return new SharedTensors(request, sharedMemory, options);
-}
-
-async function allInputs({ inputs }: KserveRequest, shared: SharedTensors): Promise<KserveRequest["inputs"]> {
-  return [...inputs, ...(await shared.readInputs())];
-}
-
-/** A request that fits its model. */
-interface CheckedKserveRequest extends RecordedRequest {
-  readonly scheduling: Scheduling;
-}
-
-/** Checks a request against its model; throws {@link ServingError} with Triton's texts. */
-export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
-  const scheduling = readScheduling(request.parameters);
-  const { model } = description;
-  const inputs = toRecord(request, model);
-  const wanted = request.outputs.map(({ name }) => name);
-  const signature = requireSignature(scheduling.signature, description);
-  const { spec } = signature;
-  if (spec !== undefined) checkRequest({ model, id: request.id, inputs, outputs: wanted }, spec);
-  return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
-}
-
-function toRecord({ inputs }: KserveRequest, model: string): Tensors {
-  const record = createTensors();
-  for (const [name, tensor] of inputs) {
-    if (record[name] !== undefined) {
-      throw new ServingError("invalid_argument", `input '${name}' already exists in request for model '${model}'`);
-    }
-    record[name] = tensor;
+  const shared = new SharedTensors(request, sharedMemory, options);
+  try {
+    const inputs = [...request.inputs, ...(await shared.readInputs())];
+    return await shared.writeOutputs(await infer(lease, { ...request, inputs }, options));
+  } finally {
+    shared.release();
   }
-  return record;
+}
+
+async function infer(lease: Lease, request: KserveRequest, { call }: InferOptions): Promise<KserveAnswer> {
+  const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(request, lease.description);
+  const { id, outputs: requested } = request;
+  const answer = await lease.infer({
+    signature,
+    inputs: { kind: "tensors", tensors: inputs },
+    outputs: wanted,
+    call: withScheduling(call, id, scheduling),
+  });
+  const tensors = answeredTensors(answer);
+  const { model, version, metadata } = answer;
+  const outputs =
+    requested.length === 0
+      ? allOutputs(tensors, signature.spec)
+      : await requestedOutputs(tensors, requested, { signature: signature.spec, call });
+  return { model, version, id, outputs, metadata };
 }
 
 /** The call with the request's own parameters; the same object where there are none. */
 function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
   if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
   return { ...call, id: id || call.id, priority, queueTimeoutMs };
+}
+
+/** In the signature's order, else that of the model's answer. */
+function allOutputs(tensors: Tensors, signature: Signature | undefined): AnsweredOutput[] {
+  const order = signature?.outputs?.map(({ name }) => name) ?? [];
+  const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  return names.map((name) => toOutput(name, tensors[name] as Tensor));
+}
+
+/** In the client's order, classified where it asked for that. */
+async function requestedOutputs(
+  tensors: Tensors,
+  requested: readonly RequestedOutput[],
+  { signature, call }: { readonly signature: Signature | undefined; readonly call: CallOptions },
+): Promise<AnsweredOutput[]> {
+  const outputs: AnsweredOutput[] = [];
+  for (const { name, parameters } of requested) {
+    const tensor = tensors[name];
+    if (tensor === undefined) throw new ServingError("internal", `The pipeline did not return the output '${name}'.`);
+    const count = readUnsigned(parameters, "classification") ?? 0;
+    const labels = signature?.outputs?.find((spec) => spec.name === name)?.labels;
+    const options = { call, isOnly: requested.length === 1 };
+    outputs.push(toOutput(name, count === 0 ? tensor : await classifyOutput(tensor, { name, count, labels }, options)));
+  }
+  return outputs;
+}
+
+function toOutput(name: string, tensor: Tensor): AnsweredOutput {
+  const { dtype, shape } = tensor;
+  const datatype = datatypeOf(dtype)?.name;
+  if (datatype !== undefined) return { name, datatype, shape, tensor };
+  throw new ServingError(
+    "failed_precondition",
+    `output '${name}' is ${dtype}, which KServe V2 cannot carry; ask for other outputs, or use the TensorFlow Serving API`,
+  );
 }

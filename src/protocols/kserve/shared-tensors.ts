@@ -2,11 +2,12 @@ import { codecs } from "../../codec-host/codecs.ts";
 import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
-import { borrowMemory } from "../../limits/lent-memory.ts";
+import { borrowMemory, returnMemory } from "../../limits/lent-memory.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import type { HeldMemory } from "../../shared-memory/region-use.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { fromRaw, type InputHead, rawSize, toRaw } from "./raw-tensor.ts";
 import { fromRawJob, toRawJob } from "./raw-tensor-jobs.ts";
@@ -53,18 +54,15 @@ export class SharedTensors {
     return tensors;
   }
 
-  /** Writes an output to the place that the client named for it; false where it named none. */
-  async write(name: string, tensor: Tensor): Promise<boolean> {
-    const held = this.#outputs.get(name);
-    if (held === undefined) return false;
-    const size = rawSize(tensor);
-    if (size > held.byteSize) {
-      throw invalidArgument(
-        `shared memory size specified with the request for output '${name}' (${held.byteSize} bytes) should be at least ${size} bytes to hold the results`,
-      );
+  /** Writes outputs to the places that the client named for them; gives the answer without these tensors. */
+  async writeOutputs(answer: KserveAnswer): Promise<KserveAnswer> {
+    const outputs: AnsweredOutput[] = [];
+    for (const output of answer.outputs) {
+      const held = this.#outputs.get(output.name);
+      outputs.push(held === undefined ? output : await this.#write(output, held));
     }
-    await held.write(await this.#toBytes(tensor, size));
-    return true;
+    if (outputs.every(({ tensor }) => tensor === undefined)) this.#recycle(answer);
+    return { ...answer, outputs };
   }
 
   /** Lets go of the regions; to be called once. */
@@ -88,6 +86,25 @@ export class SharedTensors {
       transfer: new Set([raw.buffer]),
       ...{ signal, memory, scratchBytes },
     });
+  }
+
+  async #write(output: AnsweredOutput, held: HeldMemory): Promise<AnsweredOutput> {
+    const { name } = output;
+    const tensor = output.tensor as Tensor;
+    const size = rawSize(tensor);
+    if (size > held.byteSize) {
+      throw invalidArgument(
+        `shared memory size specified with the request for output '${name}' (${held.byteSize} bytes) should be at least ${size} bytes to hold the results`,
+      );
+    }
+    await held.write(await this.#toBytes(tensor, size));
+    return { ...output, tensor: undefined };
+  }
+
+  /** Returns the memory of tensors that are not read any more, as they are all in shared memory now. */
+  #recycle(answer: KserveAnswer): void {
+    if (this.#options.call.memory?.isWireOnly !== true) return;
+    for (const { dtype, data } of sentTensors(answer)) if (dtype !== "bytes") returnMemory(data.buffer);
   }
 
   #toBytes(tensor: Tensor, scratchBytes: number): Uint8Array | Promise<Uint8Array> {

@@ -13,7 +13,7 @@ import {
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
-import { type InputFields, readInput } from "../../protocols/kserve/grpc-request-tensors.ts";
+import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import type { InferAnswer, InferRequest } from "./infer-request.ts";
@@ -88,7 +88,7 @@ function readResponse(reader: WireReader): InferAnswer {
     const field = tag >>> 3;
     if ((tag & 7) !== WIRE.bytes) reader.skip(tag);
     else if (field in texts) texts[field as keyof typeof texts] = reader.text();
-    else if (field === RESPONSE.outputs) heads.push(readInput(reader.nested("InferOutputTensor"), budget));
+    else if (field === RESPONSE.outputs) heads.push(readInput(reader, budget));
     else if (field === RESPONSE.raw) raw.push(reader.bytes());
     else reader.skip(tag);
   }
