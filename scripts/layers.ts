@@ -130,10 +130,10 @@ export const LAYERS: readonly Layer[] = [
       "tracing",
     ],
   },
-  { folder: "comparison", mayImport: [...BASICS, "remote", "replay", "server"] },
+  { folder: "comparison", mayImport: [...BASICS, "client", "replay", "server"] },
   {
     folder: "benchmark",
-    mayImport: [...BASICS, "threads", "grpc", "remote", "server"],
+    mayImport: [...BASICS, "threads", "grpc", "client", "server"],
   },
   {
     folder: "testing",

@@ -1,7 +1,6 @@
+import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
+import { inferBody, JSON_BYTES } from "../../src/client/http/infer-body.ts";
 import { readAnswer } from "../../src/client/http/read-answer.ts";
-import { INFER_PATH } from "../../src/remote/kserve/grpc-caller.ts";
-import { inferBody, JSON_BYTES } from "../../src/remote/kserve/infer-body.ts";
-import { decodeInferResponse, encodeInferRequest } from "../../src/remote/kserve/infer-message.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";
 import { grpcAnswer } from "../engine/messages.ts";
 import { withGrpcPrefix } from "../load/grpc-connection.ts";
@@ -24,13 +23,13 @@ export interface Targets {
 /** Inference over gRPC, values as raw contents. */
 export async function grpcTargets(port: number, inputs: Tensors, check: CheckOutputs): Promise<Targets> {
   const body = encodeInferRequest({ model: "default", inputs });
-  const answer = await grpcAnswer(port, body, INFER_PATH);
+  const answer = await grpcAnswer(port, body, methodPath("ModelInfer"));
   assertOutputs(decodeInferResponse(answer).outputs, check);
   const target = (to: number, bytes: Buffer): LoadTarget => {
     return {
       protocol: "grpc",
       port: to,
-      path: INFER_PATH,
+      path: methodPath("ModelInfer"),
       messages: [{ body, expected: { bytes: withGrpcPrefix(bytes) } }],
     };
   };

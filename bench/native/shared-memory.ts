@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
+import { methodPath } from "../../src/client/grpc/infer-message.ts";
 import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
-import { INFER_PATH } from "../../src/remote/kserve/grpc-caller.ts";
 import { createTensor, createTensors, toBytes } from "../../src/tensor/tensor.ts";
 import { type BenchRun, type Group, paired } from "../engine/bench-run.ts";
 import type { Figure } from "../engine/figure.ts";
@@ -102,9 +102,9 @@ async function sharedOverGrpc({ grpcPort: port }: BenchServer): Promise<LoadTarg
       outputs: [{ name: "x", parameters: parameters(PLACES.out) }],
     }),
   );
-  const answer = await grpcAnswer(port, body, INFER_PATH);
+  const answer = await grpcAnswer(port, body, methodPath("ModelInfer"));
   const message = { body, expected: { bytes: withGrpcPrefix(answer) } };
-  return { protocol: "grpc", port, path: INFER_PATH, messages: [message] };
+  return { protocol: "grpc", port, path: methodPath("ModelInfer"), messages: [message] };
 }
 
 async function post(url: string, body: string): Promise<Buffer> {

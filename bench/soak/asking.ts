@@ -1,12 +1,11 @@
 import { Agent, request } from "node:http";
 import { Client, credentials, status as GRPC_STATUS, type ServiceError } from "@grpc/grpc-js";
+import { decodeInferResponse, encodeInferRequest, methodPath } from "../../src/client/grpc/infer-message.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
-import { INFER_PATH } from "../../src/remote/kserve/grpc-caller.ts";
-import { decodeInferResponse, encodeInferRequest } from "../../src/remote/kserve/infer-message.ts";
 import { createTensor, createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { numberedValues } from "./numbered-request.ts";
 
@@ -72,7 +71,7 @@ export class Asking {
   /** The model without hooks, whose answer has the number in its first value. */
   readonly laneOverGrpc: Ask = async (number, size) => {
     const request = encodeInferRequest({ model: LANE_MODEL, inputs: { x: tensorOf(number, size) } });
-    const { outputs } = decodeInferResponse(await this.#call(INFER_PATH, request));
+    const { outputs } = decodeInferResponse(await this.#call(methodPath("ModelInfer"), request));
     return fromLane(outputs.y?.data as Float32Array);
   };
 

@@ -1,8 +1,6 @@
-import { INFER_PATH } from "../remote/kserve/grpc-caller.ts";
-import { toModelUrl } from "../remote/kserve/http-caller.ts";
-import { inferBody } from "../remote/kserve/infer-body.ts";
-import { encodeInferRequest } from "../remote/kserve/infer-message.ts";
-import type { ModelAddress } from "../remote/kserve/model-address.ts";
+import { encodeInferRequest, methodPath } from "../client/grpc/infer-message.ts";
+import { inferBody, modelPath } from "../client/http/infer-body.ts";
+import type { ModelAddress } from "../client/model-address.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { LoadTarget } from "./load/load-job.ts";
 
@@ -22,9 +20,9 @@ export function toLoadTarget(address: ModelAddress, inputs: Tensors, form: Reque
   if (address.protocol === "grpc") {
     const origin = address.server.replace(/^grpc/, "http");
     const body = encodeInferRequest({ ...address, inputs });
-    return { protocol: "grpc", origin, path: INFER_PATH, headers: own, body, connections };
+    return { protocol: "grpc", origin, path: methodPath("ModelInfer"), headers: own, body, connections };
   }
-  const url = new URL(`${toModelUrl(address)}/infer`);
+  const url = new URL(`${address.server}/${modelPath(address)}/infer`);
   const { headers, body } = inferBody({ inputs }, encoding === "binary");
   return {
     protocol: "http",

@@ -1,6 +1,5 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { datatypeNamed } from "../protocols/kserve/datatype.ts";
-import type { ModelName } from "../remote/kserve/infer-request.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { toInputTensors } from "../signature/to-input-tensors.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
@@ -12,6 +11,7 @@ import {
   CODES_OF_CHANGES,
   type ModelAnswer,
   type ModelMetadata,
+  type ModelName,
   type ModelRequest,
   type Transport,
   type TransportCall,

@@ -39,20 +39,33 @@ interface IncomingAnswer {
 /** Copies of a message while it is sent: itself, and the same with gRPC's prefix as grpc-js sends it. */
 const SENT_COPIES = 2;
 
+/** Makes the error of a failed call; `hasHeaders`: the server had begun its answer. */
+type ToError = (error: ServiceError, hasHeaders: boolean) => ServingError;
+
 /**
  * Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none. What is sent
  * counts as memory of the request until the answer is there, which counts from then on.
  */
-export async function callUnary(client: Client, path: string, outgoing: OutgoingCall): Promise<IncomingAnswer> {
+export async function callUnary(
+  client: Client,
+  path: string,
+  outgoing: OutgoingCall,
+  toError: ToError = fromServiceError,
+): Promise<IncomingAnswer> {
   const { memory } = outgoing.call;
   const bytes = SENT_COPIES * outgoing.message.length;
   memory?.grow(bytes);
-  const answer = await send(client, path, outgoing).finally(() => memory?.shrink(bytes));
+  const answer = await send(client, path, outgoing, toError).finally(() => memory?.shrink(bytes));
   memory?.grow(answer.message.length);
   return answer;
 }
 
-function send(client: Client, path: string, { message, call: given }: OutgoingCall): Promise<IncomingAnswer> {
+function send(
+  client: Client,
+  path: string,
+  { message, call: given }: OutgoingCall,
+  toError: ToError,
+): Promise<IncomingAnswer> {
   const { signal, deadline } = given;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
@@ -63,7 +76,7 @@ function send(client: Client, path: string, { message, call: given }: OutgoingCa
     const settle = (error: ServiceError | null, answer?: Buffer) => {
       signal.removeEventListener("abort", cancel);
       if (signal.aborted) reject(ServingError.from(signal.reason));
-      else if (error !== null) reject(fromServiceError(error, metadata !== undefined));
+      else if (error !== null) reject(toError(error, metadata !== undefined));
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = deadline === undefined ? {} : { deadline };

@@ -3,8 +3,8 @@ import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
 import { startServerProcess } from "../../benchmark/server/server-process.ts";
 import { type RequestForm, toLoadTarget } from "../../benchmark/to-load-target.ts";
-import { openKserveClient } from "../../remote/kserve/kserve-client.ts";
-import { isAddress, type ModelAddress, parseModelAddress } from "../../remote/kserve/model-address.ts";
+import { isAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
+import { openRemoteModel } from "../../client/open-remote-model.ts";
 import type { NamedModelOptions } from "../../server/named-model.ts";
 import { guessExamples } from "../../signature/guess-examples.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
@@ -41,20 +41,20 @@ export async function openBenchTarget(request: BenchRequest): Promise<BenchTarge
 }
 
 async function connect(request: BenchRequest, address: ModelAddress, served?: ServedFacts): Promise<BenchTarget> {
-  const client = await openKserveClient(address, request.authorization);
+  const remote = await openRemoteModel(address, request.authorization);
   try {
     const given = toTensors(
-      await readInputs(request.input, client),
-      (name) => client.inputs.find((spec) => spec.name === name)?.dtype,
+      await readInputs(request.input, remote),
+      (name) => remote.inputs.find((spec) => spec.name === name)?.dtype,
     );
-    const examples = applyShapes(served?.examples ?? guessExamples(client.inputs), request.shape);
+    const examples = applyShapes(served?.examples ?? guessExamples(remote.inputs), request.shape);
     const missing = examples.filter(({ name }) => !Object.hasOwn(given, name));
     const inputs = { ...given, ...randomTensors(missing, request.seed) };
-    await client.predict(inputs);
+    await remote.predict(inputs);
     const load = toLoadTarget(address, inputs, request);
-    const hasOpenRows = client.inputs.length > 0 && client.inputs.every(({ shape }) => shape?.[0] === -1);
+    const hasOpenRows = remote.inputs.length > 0 && remote.inputs.every(({ shape }) => shape?.[0] === -1);
     return { load, address: address.text, hasOpenRows, close: async () => {} };
   } finally {
-    client.close();
+    remote.close();
   }
 }

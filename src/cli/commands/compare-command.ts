@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
+import { isAddress } from "../../client/model-address.ts";
 import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-json.ts";
 import { type Answer, answerOf, compareAnswers } from "../../comparison/comparison.ts";
 import { toComparisonLines } from "../../comparison/comparison-lines.ts";
@@ -8,7 +9,6 @@ import { openRemoteTarget } from "../../comparison/remote-target.ts";
 import type { Target } from "../../comparison/target.ts";
 import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
-import { isAddress } from "../../remote/kserve/model-address.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
 import { createTensors } from "../../tensor/tensor.ts";

@@ -1,19 +1,23 @@
-import { type ChannelCredentials, Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
-import { decodeInferResponse, encodeInferRequest } from "../../remote/kserve/infer-message.ts";
-import type { ModelName } from "../../remote/kserve/infer-request.ts";
-import { fromMetadata, toMetadata, withoutTransport } from "../../remote/metadata-record.ts";
+import { callUnary } from "../../remote/grpc-client.ts";
 import { parseRemoteAddress } from "../../remote/remote-address.ts";
 import { CallError } from "../call-error.ts";
-import { abortError } from "../call-sender.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
-import type { ModelAnswer, ModelMetadata, ModelRequest, StreamAnswer, Transport, TransportCall } from "../transport.ts";
+import type {
+  ModelAnswer,
+  ModelMetadata,
+  ModelName,
+  ModelRequest,
+  StreamAnswer,
+  Transport,
+  TransportCall,
+} from "../transport.ts";
 import { grpcFailure } from "./grpc-failure.ts";
+import { decodeInferResponse, encodeInferRequest, methodPath } from "./infer-message.ts";
 import { inferStream } from "./infer-stream.ts";
-
-const SERVICE = "inference.GRPCInferenceService";
 
 /** KServe V2 over gRPC, on one connection that opens with the first call. */
 export class GrpcTransport implements Transport {
@@ -43,7 +47,7 @@ export class GrpcTransport implements Transport {
 
   stream(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer> {
     return inferStream(
-      { client: this.#client, address: this.address, path: pathOf("ModelStreamInfer") },
+      { client: this.#client, address: this.address, path: methodPath("ModelStreamInfer") },
       requests,
       call,
     );
@@ -75,31 +79,10 @@ export class GrpcTransport implements Transport {
     return this.#understand(() => decodeMessage(`inference.${method}Response`, message));
   }
 
-  #call(method: string, request: Buffer, { signal, deadline, metadata: sent }: TransportCall) {
-    return new Promise<{ message: Buffer; metadata: Record<string, string> }>((resolve, reject) => {
-      let metadata: Record<string, string> | undefined;
-      const cancel = () => call.cancel();
-      const settle = (error: ServiceError | null, message?: Buffer) => {
-        signal.removeEventListener("abort", cancel);
-        if (signal.aborted) reject(abortError(signal));
-        else if (error !== null) reject(grpcFailure(this.address, error, metadata !== undefined));
-        else resolve({ message: message as Buffer, metadata: metadata ?? {} });
-      };
-      const options = deadline === undefined ? {} : { deadline };
-      const call = this.#client.makeUnaryRequest(
-        pathOf(method),
-        asIs,
-        asIs,
-        request,
-        toMetadata(sent),
-        options,
-        settle,
-      );
-      call.on("metadata", (received: Metadata) => {
-        metadata = withoutTransport(fromMetadata(received));
-      });
-      signal.addEventListener("abort", cancel, { once: true });
-    });
+  #call(method: string, message: Buffer, call: TransportCall) {
+    return callUnary(this.#client, methodPath(method), { message, call }, (error, hasHeaders) =>
+      grpcFailure(this.address, error, hasHeaders),
+    );
   }
 
   #understand<Answer>(read: () => Answer): Answer {
@@ -110,10 +93,6 @@ export class GrpcTransport implements Transport {
       throw new CallError("internal", text, { cause });
     }
   }
-}
-
-function pathOf(method: string): string {
-  return `/${SERVICE}/${method}`;
 }
 
 function nameFields({ model, version = "" }: ModelName): Record<string, string> {
@@ -127,8 +106,4 @@ function encrypted({ ca, cert, key }: ClientTls): ChannelCredentials {
   } catch (cause) {
     throw invalidArgument(`The tls option cannot be used: ${reasonText(cause)}; expected PEM texts.`, cause);
   }
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }

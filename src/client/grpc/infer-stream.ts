@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { reasonText } from "../../errors.ts";
-import { decodeStreamResponse, encodeInferRequest } from "../../remote/kserve/infer-message.ts";
 import { toMetadata } from "../../remote/metadata-record.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
 import type { ModelRequest, StreamAnswer, TransportCall } from "../transport.ts";
 import { grpcFailure } from "./grpc-failure.ts";
+import { decodeStreamResponse, encodeInferRequest } from "./infer-message.ts";
 
 /** The method of a server's streams. */
 interface StreamMethod {

@@ -1,10 +1,9 @@
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
-import { inferBody, JSON_BYTES } from "../../remote/kserve/infer-body.ts";
-import type { ModelName } from "../../remote/kserve/infer-request.ts";
 import { CallError } from "../call-error.ts";
 import type { ConnectOptions } from "../connect-options.ts";
-import type { ModelAnswer, ModelMetadata, ModelRequest, Transport, TransportCall } from "../transport.ts";
+import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";
 import { failedAnswer, unansweredError } from "./http-failure.ts";
+import { inferBody, JSON_BYTES, modelPath } from "./infer-body.ts";
 import { readAnswer } from "./read-answer.ts";
 
 /** The name by which a server says that it takes values as bytes. */
@@ -29,14 +28,14 @@ export class HttpTransport implements Transport {
 
   async infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer> {
     const { headers, body } = inferBody(request, await this.#takesBinary(call));
-    const response = await this.#ask(`${pathOf(request)}/infer`, call, { method: "POST", headers, body });
+    const response = await this.#ask(`${modelPath(request)}/infer`, call, { method: "POST", headers, body });
     const bytes = new Uint8Array(await this.#read(response.arrayBuffer()));
     const answer = this.#understand(() => readAnswer(bytes, response.headers.get(JSON_BYTES)));
     return { ...answer, metadata: Object.fromEntries(response.headers) };
   }
 
   describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
-    return this.#askJson(pathOf(name), call);
+    return this.#askJson(modelPath(name), call);
   }
 
   /** By the repository's index, or, where a server has none, by its list of models. */
@@ -53,7 +52,7 @@ export class HttpTransport implements Transport {
   }
 
   async isReady(name: ModelName | undefined, call: TransportCall): Promise<boolean> {
-    const path = name === undefined ? "v2/health/ready" : `${pathOf(name)}/ready`;
+    const path = name === undefined ? "v2/health/ready" : `${modelPath(name)}/ready`;
     try {
       await (await this.#ask(path, call)).arrayBuffer();
       return true;
@@ -110,9 +109,4 @@ export class HttpTransport implements Transport {
       throw new CallError("internal", text, { cause });
     }
   }
-}
-
-function pathOf({ model, version }: ModelName): string {
-  const path = `v2/models/${encodeURIComponent(model)}`;
-  return version === undefined ? path : `${path}/versions/${encodeURIComponent(version)}`;
 }

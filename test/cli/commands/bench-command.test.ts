@@ -50,8 +50,8 @@ test("bench ends with 1 where requests fail after the first, or a goal is missed
 test.each([
   [["grpc://HOST/odd"], 1, "no"],
   [["grpc://HOST/none"], 1, "none"],
-  [["grpc://127.0.0.1:1/half"], 1, "No gRPC server answers at 127.0.0.1:1"],
-  [["http://127.0.0.1:1/v2/models/half"], 1, "does not answer"],
+  [["grpc://127.0.0.1:1/half"], 1, "grpc://127.0.0.1:1 cannot be reached"],
+  [["http://127.0.0.1:1/v2/models/half"], 1, "http://127.0.0.1:1 cannot be reached"],
   [["grpc://HOST"], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
   [["grpc://HOST/half", "--shape", "y=1"], 2, 'names the input "y"; the model has x'],
   [["grpc://HOST/half", "--shape", "x"], 2, "expected NAME=SIZES"],

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
+import { inferBody, JSON_BYTES } from "../../../src/client/http/infer-body.ts";
 import { readAnswer } from "../../../src/client/http/read-answer.ts";
 import { connect } from "../../../src/client/node.ts";
 import { parseExactJson, tensorFromJson } from "../../../src/codecs/json/tensor-from-json.ts";
-import { inferBody, JSON_BYTES } from "../../../src/remote/kserve/infer-body.ts";
 import { createRemoteService } from "../../../src/remote/remote-service.ts";
 import type { Server } from "../../../src/server/server.ts";
 import { type Element, toNested } from "../../../src/tensor/nested.ts";

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 /** A model of another server that answers KServe V2. */
 export interface ModelAddress {

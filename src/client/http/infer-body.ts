@@ -3,10 +3,16 @@ import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { toNested } from "../../tensor/nested.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
-import type { InferRequest } from "./infer-request.ts";
+import type { InferRequest, ModelName } from "../transport.ts";
 
 /** Header with the length of the JSON before binary values. */
 export const JSON_BYTES = "inference-header-content-length";
+
+/** The path of a model, to which `/infer` is added. */
+export function modelPath({ model, version }: ModelName): string {
+  const path = `v2/models/${encodeURIComponent(model)}`;
+  return version === undefined ? path : `${path}/versions/${encodeURIComponent(version)}`;
+}
 
 /** A body with the headers that describe it. */
 interface InferBody {

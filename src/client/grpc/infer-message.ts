@@ -16,7 +16,12 @@ import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
-import type { InferAnswer, InferRequest } from "./infer-request.ts";
+import type { InferAnswer, InferRequest } from "../transport.ts";
+
+/** URL path of a method of KServe V2. */
+export function methodPath(method: string): string {
+  return `/inference.GRPCInferenceService/${method}`;
+}
 
 /** Field numbers of inference.ModelInferRequest, ModelInferResponse, ModelStreamInferResponse, their tensors and parameters. */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;

@@ -1,0 +1,48 @@
+import { failedPrecondition, ServingError } from "../errors.ts";
+import { datatypeNamed } from "../protocols/kserve/datatype.ts";
+import type { TensorSpec } from "../signature/signature.ts";
+import type { Values } from "../tensor/plain-value.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { CallError } from "./call-error.ts";
+import type { ModelAddress } from "./model-address.ts";
+import { connect } from "./node.ts";
+import type { DescribedTensor } from "./transport.ts";
+
+/** A model of another server: this one, Triton or any other that answers KServe V2. */
+export interface RemoteModel {
+  readonly inputs: readonly TensorSpec[];
+  /** Runs the model; rejects with the server's error. */
+  predict(inputs: Values): Promise<Tensors>;
+  close(): void;
+}
+
+/** Models may take minutes for their first request. */
+const TIMEOUT_MS = 600_000;
+
+/** Connects to a model, with an `Authorization` where its server asks for one; throws `failed_precondition` where it is not there. */
+export async function openRemoteModel(address: ModelAddress, authorization?: string): Promise<RemoteModel> {
+  const metadata: Record<string, string> = authorization === undefined ? {} : { authorization };
+  const connection = connect(address.server, { timeoutMs: TIMEOUT_MS, retries: false, metadata });
+  const named = connection.$model(address.model);
+  const model = address.version === undefined ? named : named.version(address.version);
+  try {
+    const { inputs = [] } = await model.metadata();
+    return {
+      inputs: inputs.map(toSpec),
+      predict: (values) => model.predict(values),
+      close: () => connection.$close(),
+    };
+  } catch (reason) {
+    connection.$close();
+    // The advice after a server's text is for programs.
+    const answered = reason instanceof CallError ? reason.serverText : undefined;
+    const text = answered === undefined ? ServingError.from(reason).message : `${address.text}: ${answered}`;
+    throw failedPrecondition(text, reason);
+  }
+}
+
+function toSpec({ name, datatype, shape }: DescribedTensor): TensorSpec {
+  const dtype = datatypeNamed(datatype)?.dtype;
+  if (dtype === undefined) throw failedPrecondition(`The input "${name}" is ${datatype}, which is not known.`);
+  return { name, dtype, shape };
+}
