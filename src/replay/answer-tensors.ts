@@ -1,4 +1,4 @@
-import { WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
+import { tagOf, WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
 import {
   CLASS,
   CLASSES,
@@ -100,7 +100,7 @@ function readFloat(bytes: Uint8Array, field: number): number {
   let value = 0;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag !== ((field << 3) | WIRE.fixed32)) reader.skip(tag);
+    if (tag !== tagOf(field, WIRE.fixed32)) reader.skip(tag);
     else {
       const four = reader.take(Float32Array.BYTES_PER_ELEMENT);
       value = new DataView(four.buffer, four.byteOffset).getFloat32(0, true);

@@ -1,5 +1,5 @@
 import { varintsField } from "../../codecs/protobuf/packed-fields.ts";
-import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   doubleField,
@@ -75,8 +75,8 @@ export function decodeStreamResponse(bytes: Uint8Array): InferAnswer & { readonl
   let errorText = "";
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((STREAM.error << 3) | WIRE.bytes)) errorText = reader.text();
-    else if (tag === ((STREAM.response << 3) | WIRE.bytes)) answer = readResponse(reader.nested("ModelInferResponse"));
+    if (tag === bytesTag(STREAM.error)) errorText = reader.text();
+    else if (tag === bytesTag(STREAM.response)) answer = readResponse(reader.nested("ModelInferResponse"));
     else if (tag >>> 3 === RESPONSE.outputs) throw reader.malformed("its answers are not Triton's, but MLServer's");
     else reader.skip(tag);
   }

@@ -10,7 +10,7 @@ import {
   writeVarint,
   writeWideVarints,
 } from "./packed-varints.ts";
-import { WIRE, type WireReader } from "./wire-reader.ts";
+import { bytesTag, WIRE, type WireReader } from "./wire-reader.ts";
 import { delimited, type WirePart } from "./wire-writer.ts";
 
 /** The packed numbers of a field, whose single values have the wire type `wire`; refuses a part of a number. */
@@ -32,7 +32,7 @@ export function varintsField(field: number, values: NarrowIntegers | WideInteger
 
 /** A repeated field of bytes with the given elements: one part for all of them, where millions of parts would take as much memory as a small program. */
 export function packedFields(field: number, { content, ranges, byteLength }: PackedBytes): WirePart {
-  const tag = (field << 3) | WIRE.bytes;
+  const tag = bytesTag(field);
   let size = byteLength + (ranges.length / 2) * varintSize(tag);
   for (let at = 0; at < ranges.length; at += 2) size += varintSize(ranges[at + 1]! - ranges[at]!);
   return {

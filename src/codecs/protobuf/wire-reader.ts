@@ -6,9 +6,14 @@ export const WIRE = { varint: 0, fixed64: 1, bytes: 2, group: 3, groupEnd: 4, fi
 /** Fields of a map's entries: every protobuf map is a list of such messages. */
 export const MAP_ENTRY = { key: 1, value: 2 } as const;
 
+/** The tag before a field's value, of one of the types of {@link WIRE}. */
+export function tagOf(field: number, type: number): number {
+  return (field << 3) | type;
+}
+
 /** The tag of a length-delimited field: bytes, text, a message or packed numbers. */
 export function bytesTag(field: number): number {
-  return (field << 3) | WIRE.bytes;
+  return tagOf(field, WIRE.bytes);
 }
 
 /** Depth of nested groups in skipped fields; protobuf's own parsers stop at 100 too. */

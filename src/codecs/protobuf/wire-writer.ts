@@ -1,5 +1,5 @@
 import { varintSize, wideVarintSize, writeVarint } from "./packed-varints.ts";
-import { WIRE } from "./wire-reader.ts";
+import { bytesTag, tagOf, WIRE } from "./wire-reader.ts";
 
 /** A part of a message with its exact size, which writes itself and returns its end. */
 export interface WirePart {
@@ -90,7 +90,7 @@ export function integerField(field: number, value: number | bigint): WirePart {
 /** A float of 64 bits; nothing if 0. */
 export function doubleField(field: number, value: number): WirePart {
   if (Object.is(value, 0)) return NOTHING;
-  const tag = (field << 3) | WIRE.fixed64;
+  const tag = tagOf(field, WIRE.fixed64);
   const size = varintSize(tag) + Float64Array.BYTES_PER_ELEMENT;
   return { size, write: (target, at) => target.writeDoubleLE(value, writeVarint(tag, 0, target, at)) };
 }
@@ -98,7 +98,7 @@ export function doubleField(field: number, value: number): WirePart {
 /** An unsigned integer of 64 bits that always takes eight bytes; nothing if 0. */
 export function fixed64Field(field: number, value: bigint): WirePart {
   if (value === 0n) return NOTHING;
-  const tag = (field << 3) | WIRE.fixed64;
+  const tag = tagOf(field, WIRE.fixed64);
   const size = varintSize(tag) + BigInt64Array.BYTES_PER_ELEMENT;
   return { size, write: (target, at) => target.writeBigUInt64LE(value, writeVarint(tag, 0, target, at)) };
 }
@@ -114,7 +114,7 @@ class FloatField implements WirePart {
   readonly #value: number;
 
   constructor(field: number, value: number) {
-    this.#tag = (field << 3) | WIRE.fixed32;
+    this.#tag = tagOf(field, WIRE.fixed32);
     this.#value = value;
     this.size = varintSize(this.#tag) + Float32Array.BYTES_PER_ELEMENT;
   }
@@ -168,7 +168,7 @@ class DelimitedField<Content> implements WirePart {
 
   constructor(field: number, content: Content, kind: ContentKind<Content>) {
     const contentSize = kind.size(content);
-    this.#tag = (field << 3) | WIRE.bytes;
+    this.#tag = bytesTag(field);
     this.#contentSize = contentSize;
     this.#content = content;
     this.#kind = kind;
@@ -189,7 +189,7 @@ class IntegerField implements WirePart {
   readonly #high: number;
 
   constructor(field: number, low: number, high: number) {
-    this.#tag = (field << 3) | WIRE.varint;
+    this.#tag = tagOf(field, WIRE.varint);
     this.#low = low;
     this.#high = high;
     this.size = varintSize(this.#tag) + wideVarintSize(low, high);

@@ -1,4 +1,4 @@
-import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   encodeMessage,
   integerField,
@@ -22,7 +22,7 @@ export function decodeHealthRequest(bytes: Uint8Array): string {
   let service = "";
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((SERVICE << 3) | WIRE.bytes)) service = reader.text();
+    if (tag === bytesTag(SERVICE)) service = reader.text();
     else reader.skip(tag);
   }
   return service;

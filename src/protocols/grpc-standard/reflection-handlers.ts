@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { MethodDefinition, Server, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { StreamMethod } from "../../grpc/grpc-route.ts";
 
@@ -61,7 +61,7 @@ function readFileDescriptors(): Buffer[] {
   const files: Buffer[] = [];
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((FILE << 3) | WIRE.bytes)) files.push(Buffer.from(reader.bytes()));
+    if (tag === bytesTag(FILE)) files.push(Buffer.from(reader.bytes()));
     else reader.skip(tag);
   }
   return files;

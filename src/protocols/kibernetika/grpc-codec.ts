@@ -1,5 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, encodeMessage, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 
 /** The only field of ml_serving.PredictJSONData. */
@@ -11,7 +11,7 @@ export function decodePredictJson(bytes: Uint8Array): Uint8Array {
   let json: Uint8Array = new Uint8Array(0);
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((JSON_STRING << 3) | WIRE.bytes)) json = reader.bytes();
+    if (tag === bytesTag(JSON_STRING)) json = reader.bytes();
     else reader.skip(tag);
   }
   return json;

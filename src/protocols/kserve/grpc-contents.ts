@@ -5,7 +5,7 @@ import {
   readWideVarints,
   type WideIntegers,
 } from "../../codecs/protobuf/packed-varints.ts";
-import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { ByteList } from "../../limits/byte-list.ts";
@@ -56,7 +56,7 @@ export class KserveContents {
   read(reader: WireReader): void {
     while (reader.hasMore()) {
       const tag = reader.tag();
-      if (tag === ((BYTES_CONTENTS << 3) | WIRE.bytes)) this.#readString(reader);
+      if (tag === bytesTag(BYTES_CONTENTS)) this.#readString(reader);
       else this.#readValues(reader, tag);
     }
   }

@@ -1,4 +1,4 @@
-import { MAP_ENTRY, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { integerField, messageField, textField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import type { Parameter } from "./parameters.ts";
@@ -16,8 +16,8 @@ export function readParameter(message: WireReader, parameters: Map<string, Param
   let value: Parameter | undefined;
   while (entry.hasMore()) {
     const tag = entry.tag();
-    if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-    else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) value = readValue(entry.nested("InferParameter")) ?? value;
+    if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
+    else if (tag === bytesTag(MAP_ENTRY.value)) value = readValue(entry.nested("InferParameter")) ?? value;
     else entry.skip(tag);
   }
   if (value !== undefined) parameters.set(key, value);
@@ -31,15 +31,15 @@ function readValue(reader: WireReader): Parameter | undefined {
 
 function readChoice(reader: WireReader, tag: number): Parameter | undefined {
   switch (tag) {
-    case (PARAMETER.bool << 3) | WIRE.varint:
+    case tagOf(PARAMETER.bool, WIRE.varint):
       return reader.uint32() !== 0;
-    case (PARAMETER.int64 << 3) | WIRE.varint:
+    case tagOf(PARAMETER.int64, WIRE.varint):
       return reader.int64();
-    case (PARAMETER.uint64 << 3) | WIRE.varint:
+    case tagOf(PARAMETER.uint64, WIRE.varint):
       return BigInt.asUintN(64, reader.int64());
-    case (PARAMETER.string << 3) | WIRE.bytes:
+    case bytesTag(PARAMETER.string):
       return reader.text();
-    case (PARAMETER.double << 3) | WIRE.fixed64: {
+    case tagOf(PARAMETER.double, WIRE.fixed64): {
       const bytes = reader.take(8);
       return new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0, true);
     }

@@ -2,7 +2,7 @@ import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
 import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
@@ -114,7 +114,7 @@ export function readInput(request: WireReader, budget: DecodeBudget): InputField
     if (tag === bytesTag(INPUT.name)) name = reader.text();
     else if (tag === bytesTag(INPUT.datatype)) datatype = reader.text();
     else if (tag === bytesTag(INPUT.shape)) readSizes(reader, shape);
-    else if (tag === ((INPUT.shape << 3) | WIRE.varint)) addSize(reader, shape, reader.integer());
+    else if (tag === tagOf(INPUT.shape, WIRE.varint)) addSize(reader, shape, reader.integer());
     else if (tag === bytesTag(INPUT.contents)) contents.read(reader.nested("InferTensorContents"));
     else if (tag === bytesTag(INPUT.parameters)) readParameter(reader, parameters, budget);
     else reader.skip(tag);

@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
 import { isJsonObject, JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
-import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/decode-budget.ts";
 import { parseKserveObject } from "./http-request.ts";
@@ -46,8 +46,8 @@ export function decodeGrpcLoad(message: Uint8Array): { readonly model: string; r
   let model = "";
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((REQUEST.model << 3) | WIRE.bytes)) model = reader.text();
-    else if (tag === ((REQUEST.parameters << 3) | WIRE.bytes)) readEntry(reader.nested("parameters"), entries);
+    if (tag === bytesTag(REQUEST.model)) model = reader.text();
+    else if (tag === bytesTag(REQUEST.parameters)) readEntry(reader.nested("parameters"), entries);
     else reader.skip(tag);
   }
   const collected = new Collected();
@@ -72,8 +72,8 @@ function readEntry(entry: WireReader, entries: Map<string, Parameter>): void {
   let parameter: Parameter | undefined;
   while (entry.hasMore()) {
     const tag = entry.tag();
-    if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-    else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) parameter = readParameter(entry.bytes());
+    if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
+    else if (tag === bytesTag(MAP_ENTRY.value)) parameter = readParameter(entry.bytes());
     else entry.skip(tag);
   }
   if (parameter !== undefined) entries.set(key, parameter);

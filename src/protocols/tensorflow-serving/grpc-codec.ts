@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
@@ -69,9 +69,9 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): PredictRequest {
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((REQUEST.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === ((REQUEST.inputs << 3) | WIRE.bytes)) readInput(reader, inputs, budget);
-    else if (tag === ((REQUEST.outputFilter << 3) | WIRE.bytes)) outputFilter.push(readName(reader, budget));
+    if (tag === bytesTag(REQUEST.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === bytesTag(REQUEST.inputs)) readInput(reader, inputs, budget);
+    else if (tag === bytesTag(REQUEST.outputFilter)) outputFilter.push(readName(reader, budget));
     else reader.skip(tag);
   }
   return { spec, inputs: inputs.tensors(), outputFilter };
@@ -108,8 +108,8 @@ function readResponse(bytes: Uint8Array, budget: DecodeBudget): PredictResponse 
   let spec = NO_MODEL_SPEC;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((RESPONSE.modelSpec << 3) | WIRE.bytes)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === ((RESPONSE.outputs << 3) | WIRE.bytes)) outputs.read(reader.nested("PredictResponse.outputs"));
+    if (tag === bytesTag(RESPONSE.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
+    else if (tag === bytesTag(RESPONSE.outputs)) outputs.read(reader.nested("PredictResponse.outputs"));
     else reader.skip(tag);
   }
   return { spec, outputs: outputs.tensors() };

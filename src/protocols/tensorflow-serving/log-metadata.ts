@@ -1,4 +1,4 @@
-import { bytesTag, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { doubleField, integerField, messageField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 
@@ -37,8 +37,8 @@ export function readLogMetadata(reader: WireReader): Pick<LogMetadata, "spec" | 
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(METADATA.modelSpec)) spec = readModelSpec(reader.nested("ModelSpec"), spec);
-    else if (tag === ((METADATA.timestampSecs << 3) | WIRE.varint)) seconds = reader.integer();
-    else if (tag === ((METADATA.timestampMicros << 3) | WIRE.varint)) micros = reader.integer();
+    else if (tag === tagOf(METADATA.timestampSecs, WIRE.varint)) seconds = reader.integer();
+    else if (tag === tagOf(METADATA.timestampMicros, WIRE.varint)) micros = reader.integer();
     else reader.skip(tag);
   }
   const timeMs = micros > 0 ? micros / 1000 : seconds * 1000;

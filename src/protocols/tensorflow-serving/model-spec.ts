@@ -1,4 +1,4 @@
-import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import {
   integerField,
   messageField,
@@ -41,15 +41,15 @@ export function readModelSpec(reader: WireReader, earlier: ModelSpec): ModelSpec
 function readField(reader: WireReader, spec: ModelSpec): ModelSpec {
   const tag = reader.tag();
   switch (tag) {
-    case (MODEL_SPEC.name << 3) | WIRE.bytes:
+    case bytesTag(MODEL_SPEC.name):
       return { ...spec, model: reader.text() };
-    case (MODEL_SPEC.signature << 3) | WIRE.bytes:
+    case bytesTag(MODEL_SPEC.signature):
       return { ...spec, signature: reader.text() };
-    case (MODEL_SPEC.version << 3) | WIRE.bytes:
+    case bytesTag(MODEL_SPEC.version):
       return withChoice(spec, { version: readValue(reader.nested("Int64Value")), versionEncoding: "int64" });
-    case (MODEL_SPEC.version << 3) | WIRE.varint:
+    case tagOf(MODEL_SPEC.version, WIRE.varint):
       return withChoice(spec, plainVersion(reader.int64()));
-    case (MODEL_SPEC.label << 3) | WIRE.bytes:
+    case bytesTag(MODEL_SPEC.label):
       return withChoice(spec, { label: reader.text() });
     default:
       reader.skip(tag);
@@ -73,7 +73,7 @@ function readValue(reader: WireReader): bigint {
   let value = 0n;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((VALUE << 3) | WIRE.varint)) value = reader.int64();
+    if (tag === tagOf(VALUE, WIRE.varint)) value = reader.int64();
     else reader.skip(tag);
   }
   return value;

@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { isQuickToRead } from "../../codecs/protobuf/quick-look.ts";
-import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { encodeMessage, integerField, messageField, textElement } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
@@ -103,7 +103,7 @@ function readTimeout(reader: WireReader, earlier: number): number {
   let timeoutMs = earlier;
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((TIMEOUT_MS << 3) | WIRE.varint)) timeoutMs = Math.max(0, Number(reader.int64()));
+    if (tag === tagOf(TIMEOUT_MS, WIRE.varint)) timeoutMs = Math.max(0, Number(reader.int64()));
     else reader.skip(tag);
   }
   return timeoutMs;

@@ -1,4 +1,4 @@
-import { MAP_ENTRY, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { messageField, textElement, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
@@ -25,8 +25,8 @@ export class TensorMap {
     let key = "";
     while (entry.hasMore()) {
       const tag = entry.tag();
-      if (tag === ((MAP_ENTRY.key << 3) | WIRE.bytes)) key = entry.text();
-      else if (tag === ((MAP_ENTRY.value << 3) | WIRE.bytes)) fields.merge(entry.nested("TensorProto"));
+      if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
+      else if (tag === bytesTag(MAP_ENTRY.value)) fields.merge(entry.nested("TensorProto"));
       else entry.skip(tag);
     }
     this.#entries.set(key, fields);

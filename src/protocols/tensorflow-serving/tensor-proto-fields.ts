@@ -1,5 +1,5 @@
 import { packedBlock } from "../../codecs/protobuf/packed-fields.ts";
-import { WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ByteList } from "../../limits/byte-list.ts";
 import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
@@ -70,16 +70,16 @@ export class TensorProtoFields {
 
   #readField(reader: WireReader, tag: number): void {
     switch (tag) {
-      case (TENSOR_PROTO.dtype << 3) | WIRE.varint:
+      case tagOf(TENSOR_PROTO.dtype, WIRE.varint):
         this.dtype = reader.uint32();
         return;
-      case (TENSOR_PROTO.shape << 3) | WIRE.bytes:
+      case bytesTag(TENSOR_PROTO.shape):
         this.#readShape(reader.nested("TensorShapeProto"));
         return;
-      case (TENSOR_PROTO.content << 3) | WIRE.bytes:
+      case bytesTag(TENSOR_PROTO.content):
         this.content = reader.bytes();
         return;
-      case (STRING_VAL << 3) | WIRE.bytes:
+      case bytesTag(STRING_VAL):
         this.#budget.spend(ELEMENT_BYTES, () => "one more string_val");
         this.#readString(reader);
         return;
@@ -112,8 +112,8 @@ export class TensorProtoFields {
   #readShape(reader: WireReader): void {
     while (reader.hasMore()) {
       const tag = reader.tag();
-      if (tag === ((TENSOR_SHAPE.dim << 3) | WIRE.bytes)) this.#addDimension(reader.nested("TensorShapeProto.Dim"));
-      else if (tag === ((TENSOR_SHAPE.unknownRank << 3) | WIRE.varint)) this.hasUnknownRank = reader.uint32() !== 0;
+      if (tag === bytesTag(TENSOR_SHAPE.dim)) this.#addDimension(reader.nested("TensorShapeProto.Dim"));
+      else if (tag === tagOf(TENSOR_SHAPE.unknownRank, WIRE.varint)) this.hasUnknownRank = reader.uint32() !== 0;
       else reader.skip(tag);
     }
   }
@@ -122,7 +122,7 @@ export class TensorProtoFields {
     let size = 0;
     while (reader.hasMore()) {
       const tag = reader.tag();
-      if (tag === ((TENSOR_SHAPE.dimSize << 3) | WIRE.varint)) size = reader.integer();
+      if (tag === tagOf(TENSOR_SHAPE.dimSize, WIRE.varint)) size = reader.integer();
       else reader.skip(tag);
     }
     this.rank++;

@@ -5,7 +5,7 @@ import {
   wideVarintSize,
   writeVarint,
 } from "../../codecs/protobuf/packed-varints.ts";
-import { WIRE } from "../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, delimited, integerField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { type Tensor, toBytes } from "../../tensor/tensor.ts";
@@ -41,10 +41,10 @@ function dimBytes(size: number): number {
 }
 
 function writeDim(size: number, target: Buffer, position: number): number {
-  target[position] = (TENSOR_SHAPE.dim << 3) | WIRE.bytes;
+  target[position] = bytesTag(TENSOR_SHAPE.dim);
   target[position + 1] = dimBytes(size);
   if (size === 0) return position + 2;
-  target[position + 2] = (TENSOR_SHAPE.dimSize << 3) | WIRE.varint;
+  target[position + 2] = tagOf(TENSOR_SHAPE.dimSize, WIRE.varint);
   return writeVarint(size >>> 0, highOf(size), target, position + 3);
 }
 

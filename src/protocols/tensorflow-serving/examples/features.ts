@@ -1,5 +1,5 @@
 import { packedBlock, varintsField } from "../../../codecs/protobuf/packed-fields.ts";
-import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
@@ -100,7 +100,7 @@ function readFloats(reader: WireReader, budget: DecodeBudget): Feature {
   while (reader.hasMore()) {
     const tag = reader.tag();
     if (tag === bytesTag(VALUE)) take(packedBlock(reader, VALUE, WIRE.fixed32));
-    else if (tag === ((VALUE << 3) | WIRE.fixed32)) take(reader.take(FLOAT_BYTES));
+    else if (tag === tagOf(VALUE, WIRE.fixed32)) take(reader.take(FLOAT_BYTES));
     else reader.skip(tag);
   }
   return { kind: "float", values };
@@ -114,7 +114,7 @@ function readIntegers(reader: WireReader, budget: DecodeBudget): Feature {
   };
   while (reader.hasMore()) {
     const tag = reader.tag();
-    if (tag === ((VALUE << 3) | WIRE.varint)) take(reader);
+    if (tag === tagOf(VALUE, WIRE.varint)) take(reader);
     else if (tag === bytesTag(VALUE)) for (const packed = reader.nested(MESSAGE); packed.hasMore(); ) take(packed);
     else reader.skip(tag);
   }
