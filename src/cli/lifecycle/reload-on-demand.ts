@@ -13,7 +13,7 @@ export interface ReloadOptions {
   /** Reloads the hooks when one of their files changes too. */
   readonly watch: boolean;
   /** Scans the descriptions and files of named models again. */
-  readonly rescan?: () => Promise<void>;
+  readonly rescan?: (() => Promise<void>) | undefined;
   /** Called when that begins, and when it is over. */
   readonly onReload?: ((isOver: boolean) => void) | undefined;
   readonly log: Logger;

@@ -1,4 +1,5 @@
 import type { ExampleInput } from "../../signature/example-inputs.ts";
+import { shellQuoted } from "../../text/shell-word.ts";
 import { exampleTensorProto } from "./example-tensor-proto.ts";
 import { exampleValue } from "./example-value.ts";
 
@@ -31,8 +32,8 @@ function curlLine(url: string, inputs: readonly ExampleInput[]): string {
   );
   const body = `{"inputs":{${members.join()}}}`;
   const curl = url.startsWith("https:") ? "curl -k" : "curl";
-  if (count <= MAX_INLINE_ELEMENTS) return `${curl} ${url} -d ${quote(body)}`;
-  return `node -p ${quote(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
+  if (count <= MAX_INLINE_ELEMENTS) return `${curl} ${url} -d ${shellQuoted(body)}`;
+  return `node -p ${shellQuoted(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
 }
 
 /** Needs no files: the client reads the schema by reflection. */
@@ -43,11 +44,7 @@ function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTar
   const [scheme, options] = isEncrypted ? ["https", "--insecure"] : ["http", "--http2-prior-knowledge"];
   const [, path] = /^unix:(.*)$/.exec(grpcAddress) ?? [];
   const place = path === undefined ? grpcAddress : "localhost";
-  const socket = path === undefined ? "" : `--unix-socket ${quote(path)} `;
+  const socket = path === undefined ? "" : `--unix-socket ${shellQuoted(path)} `;
   const url = `${scheme}://${place}/tensorflow.serving.PredictionService/Predict`;
-  return `npx @bufbuild/buf curl --protocol grpc ${options} ${socket}${url} -d ${quote(body)}`;
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `npx @bufbuild/buf curl --protocol grpc ${options} ${socket}${url} -d ${shellQuoted(body)}`;
 }
