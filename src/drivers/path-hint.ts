@@ -1,40 +1,59 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { extname } from "node:path";
+import { describeFileKind, describeNoModel } from "./file-kind.ts";
+import { readHead } from "./read-head.ts";
 
-/** Bytes of a file that are looked at. */
-const HEAD_BYTES = 4096;
+/** Files of formats that no driver runs, or that are parts of a model, by their names. */
+const NAMES: readonly (readonly [name: RegExp, meaning: string])[] = [
+  [/\.(mlmodel|mlpackage|mlmodelc)$/i, "a Core ML model, which no driver runs; convert what it was made from to ONNX"],
+  [/\.(engine|plan|trt)$/i, "an engine of TensorRT; serve the ONNX model that it was built from"],
+  [/\.(caffemodel|prototxt)$/i, "a Caffe model, which no driver runs; convert it to ONNX"],
+  [
+    /\.ckpt[-.]|\.(index|meta|data-\d+-of-\d+)$/i,
+    "a checkpoint: weights without a model; export the model from the program that trained it",
+  ],
+];
+
+/** Folders by a file in them. */
+const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
+  [/^config\.json$/, "a model of Hugging Face: add --driver transformers"],
+  [/^com\.apple\.CoreML$|\.ml(model|package)$/i, NAMES[0]![1]],
+  [/^checkpoint$|\.index$/, NAMES.at(-1)![1]],
+  [/weights_manifest\.json$/, "weights of TensorFlow.js without their model.json"],
+];
 
 /**
- * The next step for a file that no driver recognises by its name: the file next to it that is the model, or the driver of what it
- * looks like, as a sentence. Empty where there is none.
+ * The next step for a path that no driver recognises by its name, as a sentence: the file that is the model, the driver
+ * of what it looks like, or that there is none. Empty where nothing is known of it.
  */
 export function pathHint(path: string): string {
-  const ending = extname(path);
-  const stem = path.slice(0, path.length - ending.length);
-  if (ending === ".bin") {
-    const model = [".xml", ".json"].map((other) => stem + other).find((file) => existsSync(file));
-    return model === undefined ? "" : ` It looks like the weights of ${model}; expected that file.`;
-  }
-  return ending === ".json" && isTensorflowJs(path)
-    ? " It looks like a TensorFlow.js model: add --driver tensorflow."
-    : "";
+  const meaning = isFolder(path) ? inFolder(path) : (weightsOf(path) ?? ofFile(path));
+  return meaning === undefined ? "" : ` It looks like ${meaning}.`;
 }
 
-/** Files of other names than model.json say in their first members what they are. */
-function isTensorflowJs(path: string): boolean {
-  return /"format"\s*:\s*"(?:graph|layers)-model"|"modelTopology"\s*:/.test(headOf(path));
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function headOf(path: string): string {
-  try {
-    const file = openSync(path, "r");
-    try {
-      const head = Buffer.alloc(HEAD_BYTES);
-      return head.toString("latin1", 0, readSync(file, head));
-    } finally {
-      closeSync(file);
-    }
-  } catch {
-    return "";
-  }
+function inFolder(path: string): string | undefined {
+  const byName = meaningOf(NAMES, path);
+  if (byName !== undefined) return byName;
+  const names = readdirSync(path);
+  return CONTENTS.find(([file]) => names.some((name) => file.test(name)))?.[1];
+}
+
+function weightsOf(path: string): string | undefined {
+  if (extname(path) !== ".bin") return undefined;
+  const stem = path.slice(0, -".bin".length);
+  const model = [".xml", ".json"].map((ending) => stem + ending).find((file) => existsSync(file));
+  return model === undefined ? undefined : `the weights of ${model}; expected that file`;
+}
+
+function ofFile(path: string): string | undefined {
+  const head = readHead(path);
+  return describeNoModel(head) ?? meaningOf(NAMES, path) ?? describeFileKind(head);
+}
+
+function meaningOf(table: typeof NAMES, path: string): string | undefined {
+  return table.find(([pattern]) => pattern.test(path))?.[1];
 }

@@ -73,7 +73,9 @@ async function unrecognised(path: string): Promise<string> {
     return `The folder "${path}" is empty; expected a model's file, or a folder with a model in it.`;
   const inside = await modelsIn(path);
   const hint = inside.length === 0 ? "" : ` The folder has ${inside.join(", ")}, which --model-path may name.`;
-  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}${pathHint(path)}`;
+  const known = pathHint(path);
+  if (known !== "") return `No driver recognises ${path} by its name.${known}${hint}`;
+  return `No driver recognises ${path} by its name; say which one with --driver (${names}).${hint}`;
 }
 
 function isEmptyFolder(path: string): boolean {

@@ -1,14 +1,12 @@
-import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { accessSync, constants } from "node:fs";
 import { basename } from "node:path";
-import { describeFileKind } from "../drivers/onnx/file-kind.ts";
+import { describeFileKind } from "../drivers/file-kind.ts";
 import { ProtobufError } from "../drivers/onnx/protobuf-file.ts";
+import { readHead } from "../drivers/read-head.ts";
 import { findModelSource, looksLikeModel } from "../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";
 import type { FileFacts } from "./file-facts.ts";
-
-/** Bytes that tell one format from another. */
-const HEAD_BYTES = 512;
 
 /**
  * Reads what a model's file or folder says of itself, without a runtime. Formats that only their frameworks read give their kind alone.
@@ -62,21 +60,15 @@ const KINDS: readonly (readonly [pattern: RegExp, kind: string])[] = [
 ];
 
 function kindOf(path: string): string {
+  assertReadable(path);
   const known = KINDS.find(([pattern]) => pattern.test(path))?.[1];
   const found = describeFileKind(readHead(path));
   return known ?? (found === undefined ? `unknown (${basename(path)})` : `unknown: it looks like ${found}`);
 }
 
-function readHead(path: string): Uint8Array {
+function assertReadable(path: string): void {
   try {
-    if (statSync(path).isDirectory()) return new Uint8Array(0);
-    const descriptor = openSync(path, "r");
-    try {
-      const bytes = Buffer.alloc(HEAD_BYTES);
-      return bytes.subarray(0, readSync(descriptor, bytes, 0, HEAD_BYTES, 0));
-    } finally {
-      closeSync(descriptor);
-    }
+    accessSync(path, constants.R_OK);
   } catch (cause) {
     throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected one that can be read.`, cause);
   }

@@ -1,4 +1,5 @@
 import type { Driver, Model, ModelCopies } from "../drivers/driver.ts";
+import { lfsPointers } from "../drivers/lfs-pointers.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
@@ -43,6 +44,9 @@ export interface LoadSource {
   readonly preprocess?: PreprocessInputs;
 }
 
+/** Pointers that a message names. */
+const MOST_NAMED = 3;
+
 /** Loads a model and adds what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, preprocess = decodeImageInputs } = source;
@@ -83,12 +87,23 @@ async function load({ driver, path, options, ...place }: LoadSource, log: Logger
       ...(reportStuck !== undefined && { reportStuck }),
     });
   } catch (reason) {
-    if (reason instanceof ServingError) throw reason;
+    if (reason instanceof ServingError) throw withPointers(reason, path);
     const lost = lostPackage(reason);
     if (lost !== undefined) throw lost;
     const message = `The ${driver.name} driver could not load ${path}: ${reasonText(reason)}`;
     throw failedPrecondition(message, reason);
   }
+}
+
+/** The error with the pointers in the place of weights, of which a runtime says that they are cut short. */
+function withPointers(error: ServingError, path: string): ServingError {
+  const { code, message } = error;
+  if (path === "" || message.includes("git lfs")) return error;
+  const pointers = lfsPointers(path, message);
+  if (pointers.length === 0) return error;
+  const names = pointers.slice(0, MOST_NAMED).join(", ");
+  const advice = `Git LFS pointers are in the place of ${names}; run "git lfs pull" to get the files themselves.`;
+  return new ServingError(code, `${message} ${advice}`, { cause: error });
 }
 
 interface HostFacts {

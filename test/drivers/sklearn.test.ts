@@ -45,7 +45,11 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     const text = join(tempFolder(), "text.joblib");
     writeFileSync(text, '{"a": 1}');
     await expect(loadModel("sklearn", text, { options })).rejects.toThrow(
-      /^The file is text, such as JSON .* no pickle/,
+      /^The file is text, such as JSON, and no pickle/,
+    );
+    writeFileSync(text, "\x08\x07\x12\x00");
+    await expect(loadModel("sklearn", text, { options })).rejects.toThrow(
+      /^The file is a model of another kind, .* no pickle/,
     );
     writeFileSync(broken, "no pickle");
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);

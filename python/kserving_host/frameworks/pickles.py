@@ -3,8 +3,9 @@
 from ..errors import one_line, refused
 
 ENDINGS = (".pkl", ".pickle", ".joblib")
-# No pickle of any protocol begins with these.
+# No pickle of any protocol begins with these: text; and ONNX, zip archives, HDF5.
 TEXT_STARTS = (b"{", b"[", b"<", b"#")
+OTHER_STARTS = (b"\x08", b"P", b"\x89")
 
 
 def is_pickle(path):
@@ -19,8 +20,10 @@ def is_pickle(path):
 def load_pickle(path, options):
     """The object in the file; refused unless the user says that the file is to be trusted."""
     with open(path, "rb") as file:
-        if file.read(1) in TEXT_STARTS:
-            raise refused("The file is text, such as JSON or a web page, and no pickle; expected what joblib.dump or pickle.dump wrote.")
+        start = file.read(1)
+    if start in TEXT_STARTS + OTHER_STARTS:
+        what = "text, such as JSON, and" if start in TEXT_STARTS else "a model of another kind, or an archive, and"
+        raise refused(f"The file is {what} no pickle; expected what joblib.dump or pickle.dump wrote.")
     if not options.get("allow_pickle"):
         raise refused("The file is a pickle, and loading it runs whatever code is in it. For a file that you trust: -o allow_pickle=true.")
     try:

@@ -50,8 +50,11 @@ def _kind_of(file):
     """By the names within the archive; what is no archive was saved by an older torch."""
     if not zipfile.is_zipfile(file):
         with open(file, "rb") as opened:
-            if opened.read(1) != b"\x80":
-                raise refused(f'"{os.path.basename(file)}" was not saved by PyTorch: it is neither a zip archive nor a pickle. Expected what torch.jit.save, torch.export.save or torch.save wrote.')
+            start = opened.read(2)
+        if start == b"PK":
+            raise refused(f'"{os.path.basename(file)}" is cut short: it has {os.path.getsize(file)} bytes, and the archive that it begins has no end. Save, copy or download it again.')
+        if start[:1] != b"\x80":
+            raise refused(f'"{os.path.basename(file)}" was not saved by PyTorch: it is neither a zip archive nor a pickle. Expected what torch.jit.save, torch.export.save or torch.save wrote.')
         return "saved"
     with zipfile.ZipFile(file) as archive:
         names = {name.partition("/")[2] or name for name in archive.namelist()} | set(archive.namelist())

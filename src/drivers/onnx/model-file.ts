@@ -2,8 +2,8 @@ import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
-import { describeFileKind } from "./file-kind.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
 /** Declarations of a model file; read without its weights. */
@@ -37,6 +37,8 @@ export interface DeclaredValue {
   readonly hasShape: boolean;
 }
 
+/** The first byte of every ONNX model whose exporter writes the fields in order. */
+const FIRST_FIELD = 8;
 /** Number of bytes that suffice to recognise a kind of file. */
 const HEAD_BYTES = 512;
 
@@ -171,7 +173,7 @@ function holdsMaps(file: ProtobufFile, sequence: ProtobufField): boolean {
   return element !== undefined && findField(file, element, MAP) !== undefined;
 }
 
-function notAModel(path: string, size: number, head: Uint8Array, cause: ProtobufError): ServingError {
+function notAModel(path: string, size: number, head: Buffer, cause: ProtobufError): ServingError {
   const { overlong } = cause;
   if (overlong?.number === MODEL.graph && overlong.end > size) {
     return failedPrecondition(
@@ -179,7 +181,8 @@ function notAModel(path: string, size: number, head: Uint8Array, cause: Protobuf
       cause,
     );
   }
-  const kind = describeFileKind(head);
+  // A SavedModel and an ONNX model without a graph begin alike.
+  const kind = head[0] === FIRST_FIELD ? undefined : describeFileKind(head.toString("latin1"));
   const what = kind === undefined ? "; expected the file that an export to ONNX writes" : `: it looks like ${kind}`;
   return failedPrecondition(`"${path}" is not an ONNX model${what}.`, cause);
 }

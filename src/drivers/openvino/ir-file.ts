@@ -1,6 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import { describeFileKind } from "../file-kind.ts";
+import { readHead } from "../read-head.ts";
 
 /** Facts about a model from its .xml file, before OpenVINO reads it. */
 export interface IrFile {
@@ -24,11 +26,8 @@ const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="
 /** Reads an IR's .xml; throws `failed_precondition` for a file that is none, or is cut short, or of a version that OpenVINO no longer reads. */
 export function readIrFile(path: string): IrFile {
   const text = readFileSync(path, "utf8");
-  if (text.startsWith("version https://git-lfs"))
-    throw failedPrecondition(`"${path}" is a Git LFS pointer; run "git lfs pull" to get the model itself.`);
   const version = /^[^<]*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1];
-  if (version === undefined)
-    throw failedPrecondition(`"${path}" is not an OpenVINO model: it has no <net version="11"> at its beginning.`);
+  if (version === undefined) throw failedPrecondition(`"${path}" is not an OpenVINO model: ${whatElse(path)}.`);
   if (!VERSIONS.includes(version))
     throw failedPrecondition(
       `"${path}" is an OpenVINO model of version ${version}; OpenVINO reads ${VERSIONS.join(" and ")}: convert the original again.`,
@@ -41,6 +40,12 @@ export function readIrFile(path: string): IrFile {
     computes: OPERATOR.test(text),
     weightBytes: endOfWeights(text),
   };
+}
+
+function whatElse(path: string): string {
+  const head = readHead(path);
+  const kind = head.startsWith("<?xml") ? undefined : describeFileKind(head);
+  return kind === undefined ? 'it has no <net version="11"> at its beginning' : `it looks like ${kind}`;
 }
 
 function endOfWeights(text: string): number {

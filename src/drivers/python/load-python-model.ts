@@ -1,8 +1,10 @@
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { processMemory } from "../../processes/process-memory.ts";
 import type { DriverHost, Model } from "../driver.ts";
+import { describeNoModel } from "../file-kind.ts";
+import { readHead } from "../read-head.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
 import type { PythonHostOptions } from "./host-options.ts";
 import { parseNames, parseSpecs } from "./parse-specs.ts";
@@ -44,7 +46,7 @@ interface Started {
  * none, and with Python's error for the model.
  */
 export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {
-  assertIsThere(source);
+  assertIsModel(source);
   const request = toRequest(source, host);
   const log = host.log.child({ driver: source.framework.name });
   const start = (python: string) => startProcess(python, { source, request, host: { ...host, log } });
@@ -60,9 +62,14 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
 }
 
 /** Before an interpreter is started, which takes seconds. */
-function assertIsThere({ framework, path }: PythonSource): void {
-  if (path === "" || existsSync(path)) return;
-  throw failedPrecondition(`No model at "${path}"; expected ${framework.files}.`);
+function assertIsModel({ framework: { name, files }, path }: PythonSource): void {
+  const stat = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
+  if (path !== "" && stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${files}.`);
+  // A class of the user's own may read anything.
+  if (name === "python" || stat?.isFile() !== true) return;
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; expected ${files}.`);
+  const kind = describeNoModel(readHead(path));
+  if (kind !== undefined) throw failedPrecondition(`"${path}" is no model: it looks like ${kind}.`);
 }
 
 function toRequest(

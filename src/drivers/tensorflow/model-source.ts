@@ -1,7 +1,9 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, type Stats, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
+import { describeFileKind } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
+import { readHead } from "../read-head.ts";
 
 /** Formats of TensorFlow's models. */
 export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";
@@ -16,8 +18,6 @@ export interface ModelSource {
 /** Files by which a folder is a model. */
 export const SAVED_MODEL_FILES = ["saved_model.pb", "saved_model.pbtxt"];
 const TFJS_FILE = "model.json";
-/** Number of bytes that suffice to recognise a kind of file. */
-const HEAD_BYTES = 512;
 
 /** Checks that a path's name is one of a model; a SavedModel's folder is known by a file within. */
 export function looksLikeModel(path: string): boolean {
@@ -82,23 +82,12 @@ const SIGNATURES: readonly (readonly [offset: number, signature: string, format:
   [0, "\x0a", "frozen-graph"],
 ];
 
-/** Files that users pass instead of a model: their first bytes, and their kind. */
-const OTHERS: readonly (readonly [start: string, meaning: string])[] = [
-  ["version https://git-lfs", 'a Git LFS pointer; run "git lfs pull" to get the model itself'],
-  ["\x1f\x8b", "gzip; unpack it"],
-  ["PK\x03\x04", "a zip archive; unpack it"],
-  ["\x08", "an ONNX model, or a SavedModel's saved_model.pb under another name"],
-  ["\x80", "a Python pickle"],
-  ["node {", "a graph in protobuf's text format; write it with as_text=False"],
-  ["<", "a web page; the download probably failed"],
-];
-
 function formatOfFile(path: string): ModelFormat {
   const head = readHead(path);
   if (/^\s*\{/.test(head)) return formatOfJson(path);
   const found = SIGNATURES.find(([offset, signature]) => head.startsWith(signature, offset))?.[2];
   if (found !== undefined && fitsName(found, path)) return found;
-  const meaning = OTHERS.find(([start]) => head.startsWith(start))?.[1];
+  const meaning = describeFileKind(head);
   throw failedPrecondition(
     `"${path}" is not a TensorFlow model${meaning === undefined ? "" : `: it looks like ${meaning}`}. Expected ${EXPECTED}.`,
   );
@@ -108,16 +97,6 @@ function formatOfFile(path: string): ModelFormat {
 function fitsName(format: ModelFormat, path: string): boolean {
   if (format === "keras") return path.endsWith(".keras");
   return format !== "frozen-graph" || /\.pb$/i.test(path);
-}
-
-function readHead(path: string): string {
-  const file = openSync(path, "r");
-  try {
-    const head = Buffer.alloc(HEAD_BYTES);
-    return head.toString("latin1", 0, readSync(file, head, 0, HEAD_BYTES, 0));
-  } finally {
-    closeSync(file);
-  }
 }
 
 /** By the field that the converter writes; in older files, by the keys of the topology. */

@@ -1,4 +1,5 @@
 import { parse, resolve } from "node:path";
+import { pathHint } from "../../drivers/path-hint.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { describeFolder, refusedModel } from "./describe-folder.ts";
@@ -36,9 +37,8 @@ export async function listModels(folder: string): Promise<ModelList> {
   }
   if (models.length > 0) return { models, warnings };
   const expected = "expected a folder for each model, with folders of versions in it or the model itself";
-  throw failedPrecondition(
-    `The folder "${folder}" has no model${entries.length === 0 ? ", it is empty" : ""}; ${expected}.`,
-  );
+  const empty = entries.length === 0 ? ", it is empty" : "";
+  throw failedPrecondition(`The folder "${folder}" has no model${empty}; ${expected}.${pathHint(path)}`);
 }
 
 async function isOneModel(path: string, entries: readonly FolderEntry[]): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
+import { pathHint } from "../../drivers/path-hint.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
@@ -75,7 +76,8 @@ function noVersion(path: string, entries: readonly FolderEntry[]): string {
   if (entries.length === 0) return `The folder "${path}" is empty; ${expected}.`;
   const names = entries.slice(0, MAX_NAMED).map(({ name, kind }) => (kind === "folder" ? `${name}/` : name));
   const more = entries.length - names.length;
-  return `The folder "${path}" holds ${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}; ${expected}.`;
+  const found = `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return `The folder "${path}" holds ${found}; ${expected}.${pathHint(path)}`;
 }
 
 /** The facts of a file or folder. */

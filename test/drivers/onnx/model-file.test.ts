@@ -72,10 +72,7 @@ describe("readModelFile", () => {
       'The model file "test/fixtures/models/empty.onnx" is empty; export or download it again.',
     ],
     ["test/fixtures/models/truncated.onnx", "is cut short: it has 100 bytes of at least "],
-    [
-      "test/fixtures/models/not-a-model.onnx",
-      "is not an ONNX model: it looks like plain text; expected the binary file",
-    ],
+    ["test/fixtures/models/not-a-model.onnx", "is not an ONNX model: it looks like plain text; expected a model"],
     ["test/fixtures/models/lfs-pointer.onnx", 'a Git LFS pointer; run "git lfs pull"'],
     ["test/fixtures/models", '"test/fixtures/models" is a folder; expected a .onnx file. It holds add-two-inputs.onnx'],
     ["test/drivers", '"test/drivers" is a folder; expected a .onnx file.'],
@@ -93,18 +90,10 @@ describe("readModelFile", () => {
     );
   });
 
-  it.each([
-    ["PK\x03\x04 archive", "a zip archive"],
-    ["\x89HDF\r\n\x1a\n", "an HDF5 file"],
-    ["\x80\x04\x95", "a Python pickle"],
-    ["\x1f\x8b\x08", "gzip"],
-    ["\x1c\0\0\0TFL3", "a TensorFlow Lite model"],
-    ['\x40\0\0\0\0\0\0\0{"w": {}}', "a safetensors file"],
-    ['<?xml version="1.0"?>\n<net name="face" version="11">', "an OpenVINO model; its driver is openvino"],
-    ["<!DOCTYPE html><html>Not found</html>", "a web page"],
-  ])("recognises %j as %s", (content, kind) => {
-    const folder = tempFolder({ "model.onnx": Buffer.from(content, "latin1") });
-    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(`is not an ONNX model: it looks like ${kind}`);
+  it("says what else a file looks like", () => {
+    const folder = tempFolder({ "model.onnx": Buffer.from("\x1c\0\0\0TFL3", "latin1") });
+    const message = "is not an ONNX model: it looks like a TensorFlow Lite model; its driver is tensorflow.";
+    expect(() => readModelFile(`${folder}/model.onnx`)).toThrow(message);
   });
 
   it.each([

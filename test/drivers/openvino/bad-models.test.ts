@@ -38,7 +38,8 @@ describe("the openvino driver refuses", () => {
   });
 
   it.each([
-    ["another XML file", "<?xml version='1.0'?><svg/>", /is not an OpenVINO model/],
+    ["another XML file", "<?xml version='1.0'?><svg/>", /is not an OpenVINO model: it has no <net version/],
+    ["a web page", "<!doctype html><html></html>", /is not an OpenVINO model: it looks like a web page/],
     ["a Git LFS pointer", "version https://git-lfs.github.com/spec/v1", /git lfs pull/],
     [
       "a model of a version that is too old",

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { failedPrecondition, reasonText, ServingError } from "../../../errors.ts";
 import type { ModelSource } from "../model-source.ts";
-import { loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
+import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { failedNode, failureText } from "./failure-text.ts";
 import { TensorflowFailure } from "./status.ts";
 
@@ -19,17 +19,17 @@ export function toLoadError(
     const message = `TensorFlow ${version} has no op "${op}", which the model needs; give the library that has it with -o custom_op_paths=.`;
     return failedPrecondition(message, reason);
   }
-  const ownReason = source.format === "saved-model" ? ownLoadError(source.path, tags) : undefined;
+  const ownReason = ownLoadError(source, tags);
   if (ownReason !== undefined) return ownReason;
   const what = failedNode(reason)?.includes("RestoreV2") ? "its variables cannot be read: " : "";
   return failedPrecondition(`TensorFlow ${version} cannot load "${source.path}": ${what}${text}.`, reason);
 }
 
 /** A clearer error than TensorFlow's for a graph that is damaged or has other tags. */
-function ownLoadError(folder: string, tags: string): ServingError | undefined {
-  if (!existsSync(join(folder, "saved_model.pb"))) return undefined;
+function ownLoadError({ format, path }: ModelSource, tags: string): ServingError | undefined {
   try {
-    loadSavedModel(folder, parseTags(tags));
+    if (format === "frozen-graph") loadFrozenGraph(path);
+    else if (existsSync(join(path, "saved_model.pb"))) loadSavedModel(path, parseTags(tags));
     return undefined;
   } catch (reason) {
     return ServingError.from(reason);

@@ -1,9 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
+import { describeFileKind } from "../../file-kind.ts";
+import { readHead } from "../../read-head.ts";
 import type { GraphDef } from "./graph-def.ts";
 import type { MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
 import { parseMessage } from "./tensorflow-messages.ts";
+
+/** A SavedModel's first byte, which it shares with other models. */
+const MODEL_START = 8;
 
 /** Reads a SavedModel's folder and takes the graph with exactly these tags; throws `failed_precondition` listing the tags that exist. */
 export function loadSavedModel(folder: string, tags: readonly string[]): MetaGraphDef {
@@ -47,8 +52,15 @@ function parse<Name extends "SavedModel" | "GraphDef">(name: Name, path: string,
   try {
     return parseMessage(name, bytes);
   } catch (cause) {
-    throw failedPrecondition(`"${path}" is not ${what}, or it is cut short (${bytes.length} bytes).`, cause);
+    throw failedPrecondition(`"${path}" is not ${what}${reasonOf(path, bytes)}.`, cause);
   }
+}
+
+function reasonOf(path: string, bytes: Uint8Array): string {
+  const kind = describeFileKind(readHead(path));
+  return kind === undefined || bytes[0] === MODEL_START
+    ? `, or it is cut short (${bytes.length} bytes)`
+    : `: it looks like ${kind}`;
 }
 
 function read(path: string): Uint8Array {
