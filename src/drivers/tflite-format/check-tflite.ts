@@ -3,7 +3,7 @@ import { verifyFlatbuffer } from "./flatbuffer-verifier.ts";
 import { ELEMENT_BYTES, LAST_OPERATOR, LAST_TYPE, TFLITE_MODEL } from "./tflite-schema.ts";
 
 const MODEL = { codes: 1, subgraphs: 2, buffers: 4, signatures: 7 };
-const CODE = { deprecated: 0, code: 3 };
+const CODE = { deprecated: 0, customName: 1, code: 3 };
 const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2, operators: 3 };
 const TENSOR = { shape: 0, type: 1, buffer: 2, quantization: 4, isVariable: 5, sparsity: 6 };
 const QUANTIZATION = { scale: 2, zeroPoint: 3, dimension: 6 };
@@ -14,9 +14,21 @@ const NAMED_TENSOR = { tensor: 1 };
 /** An input that an operator goes without. */
 const OPTIONAL = -1;
 
+/** Operators that stand for code of an accelerator, and the accelerator. */
+const ACCELERATORS: Readonly<Record<string, string>> = {
+  "edgetpu-custom-op": "a Coral Edge TPU",
+  "ethos-u": "an Arm Ethos-U",
+  DISPATCH_OP: "an accelerator",
+};
+
+/** Thrown for a file whose operators are code of an accelerator. */
+export class CompiledFor extends Error {
+  override readonly name = "CompiledFor";
+}
+
 /**
  * Checks a .tflite file's structure, since libraries trust it and leave their memory where it is damaged: that all it refers to is there, and constants have
- * the bytes that their shapes say. Throws RangeError with the first thing that is wrong.
+ * the bytes that their shapes say. Throws RangeError with the first thing that is wrong, and {@link CompiledFor}.
  */
 export function checkTflite(bytes: DataView): void {
   verifyFlatbuffer(bytes, TFLITE_MODEL);
@@ -25,6 +37,8 @@ export function checkTflite(bytes: DataView): void {
   for (const code of codes) {
     const number = Math.max(code.byte(CODE.deprecated), code.int(CODE.code));
     if (number < 0 || number > LAST_OPERATOR) throw new RangeError(`no operator has the number ${number}`);
+    const accelerator = ACCELERATORS[code.text(CODE.customName)];
+    if (accelerator !== undefined) throw new CompiledFor(accelerator);
   }
   const subgraphs = model.tables(MODEL.subgraphs);
   if (subgraphs.length === 0) throw new RangeError("it has no graph");
@@ -108,7 +122,10 @@ function checkConstant(tensor: FlatbufferTable, buffer: FlatbufferTable, shape: 
 /** One scale for all elements, or one for each index of a dimension. */
 function checkQuantization(quantization: FlatbufferTable, shape: readonly number[]): void {
   const [scales, zeroPoints] = [quantization.count(QUANTIZATION.scale), quantization.count(QUANTIZATION.zeroPoint)];
-  const size = shape[quantization.int(QUANTIZATION.dimension)];
+  const dimension = quantization.int(QUANTIZATION.dimension);
+  const size = shape[dimension];
+  if (scales > 1 && size === undefined)
+    throw new RangeError(`a tensor of shape [${shape}] has a scale for each index of dimension ${dimension}`);
   if ((scales > 1 && scales !== size) || (zeroPoints > 1 && zeroPoints !== scales))
     throw new RangeError(`a tensor of shape [${shape}] has ${scales} scales and ${zeroPoints} zero points`);
 }

@@ -4,7 +4,8 @@ import { LiteRtFailure } from "./litert-failure.ts";
 /** The error for a model that LiteRT does not load or cannot run: `failed_precondition` with LiteRT's own words. */
 export function toLoadError(reason: unknown, path: string): ServingError {
   if (reason instanceof ServingError) return reason;
-  const advice = "Serve the SavedModel that it was made from, or try --driver openvino.";
+  const other = reason instanceof LiteRtFailure && reason.isMoved ? ", or try --driver openvino" : "";
+  const advice = `Serve the SavedModel that it was made from${other}.`;
   const message = `LiteRT cannot load the model "${path}": ${sentence(reason)} ${advice}`;
   return failedPrecondition(message, reason);
 }

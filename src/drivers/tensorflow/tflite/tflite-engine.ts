@@ -8,6 +8,7 @@ import { fittedInputs } from "./fitted-inputs.ts";
 import { startLiteRt } from "./litert.ts";
 import { toLoadError, toRunError } from "./litert-error.ts";
 import type { FullSignature } from "./litert-model.ts";
+import { refuseOperators } from "./refuse-operators.ts";
 import { RowModels } from "./row-models.ts";
 import { fromModelOutputs, readSignatureDefs, toModelInputs } from "./signature-defs.ts";
 import { readTfliteFile, type TfliteFile } from "./tflite-file.ts";
@@ -17,7 +18,7 @@ const engine: TensorflowEngine = {
   name: "tflite",
   load: async ({ path }, { model_signature }) => {
     const file = readTfliteFile(path);
-    refuseSelectOps(file, path);
+    refuseOperators(file, path);
     const runtime = await startLiteRt();
     const models = await RowModels.load(runtime, file).catch((reason: unknown) => {
       throw toLoadError(reason, path);
@@ -33,19 +34,6 @@ const engine: TensorflowEngine = {
 };
 
 export default engine;
-
-/**
- * Refuses operators that the converter leaves to TensorFlow itself (`tf.lite.OpsSet.SELECT_TF_OPS`); otherwise LiteRT
- * would fail at the first run only.
- */
-function refuseSelectOps({ customOperators }: TfliteFile, path: string): void {
-  const flex = customOperators.filter((name) => name.startsWith("Flex")).map((name) => name.slice("Flex".length));
-  if (flex.length === 0) return;
-  const advice = "Convert it with TFLITE_BUILTINS only, or serve the SavedModel that it was made from.";
-  throw failedPrecondition(
-    `The model "${path}" has operators that TFLite leaves to TensorFlow: ${flex.join(", ")}. ${advice}`,
-  );
-}
 
 /** A model whose signatures have names: those of its file, or of the file's metadata. */
 interface NamedModel {

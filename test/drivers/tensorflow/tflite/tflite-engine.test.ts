@@ -127,6 +127,18 @@ describe("what the tflite engine refuses", () => {
     await expectRefusal(formatModel(`${name}/model.tflite`), message);
   });
 
+  it("what was compiled for an accelerator", async () => {
+    const content = readFileSync(formatModel("lite_custom_operator/model.tflite"));
+    content.write("ethos-u", content.indexOf("Betainc"));
+    const path = `${tempFolder({ "model.tflite": content })}/model.tflite`;
+    await expectRefusal(path, "was compiled for an Arm Ethos-U; serve the .tflite file that it was compiled from.");
+  });
+
+  it("an operator that neither LiteRT nor OpenVINO has, without advice to try OpenVINO", async () => {
+    await expectRefusal(formatModel("lite_custom_operator/model.tflite"), /Betainc\..* made from\.$/);
+    await expectRefusal(formatModel("lite_computed_shape/model.tflite"), /, or try --driver openvino\.$/);
+  });
+
   it.each([20, 400, 1500, 2300])("a model of which only %d bytes are left", async (bytes) => {
     const content = readFileSync(formatModel("lite_float16_weights/model.tflite")).subarray(0, bytes);
     await expectRefusal(`${tempFolder({ "model.tflite": content })}/model.tflite`, "is damaged or cut short");
