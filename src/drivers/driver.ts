@@ -1,4 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
+import type { ModelNotes } from "../signature/model-notes.ts";
 import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
@@ -126,6 +127,8 @@ export interface Model {
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Signatures of its file that cannot be run, by name. */
   readonly unserved?: Readonly<Record<string, UnservedSignature>>;
+  /** Notes of its exporter, for clients of OpenVINO Model Server. */
+  readonly modelInfo?: ModelNotes;
   /** Memory that it takes, in bytes, for `--model-memory`; absent = not known: the size of its files counts. */
   readonly memoryBytes?: number;
   /** True where it returns its inputs unchanged. Plain JSON values are then not converted. Default false. */

@@ -173,7 +173,7 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
 
 /** The facts that a driver may leave out. */
 function knownFacts(model: Model): Partial<ModelFacts> {
-  const { runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs, unserved } = model;
+  const { runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs, unserved, modelInfo } = model;
   return {
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),
@@ -182,6 +182,7 @@ function knownFacts(model: Model): Partial<ModelFacts> {
     ...(memoryBytes !== undefined && { memoryBytes }),
     ...(likelyInputs !== undefined && { likelyInputs }),
     ...(unserved !== undefined && { unserved }),
+    ...(modelInfo !== undefined && { modelInfo }),
   };
 }
 

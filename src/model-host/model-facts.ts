@@ -1,3 +1,4 @@
+import type { ModelNotes } from "../signature/model-notes.ts";
 import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 
 /** Facts about a loaded model, as plain data that crosses threads. */
@@ -24,6 +25,8 @@ export interface ModelFacts {
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Signatures of its file that cannot be run, by name. */
   readonly unserved?: Readonly<Record<string, UnservedSignature>>;
+  /** Notes of its exporter. */
+  readonly modelInfo?: ModelNotes;
   /** Memory that it takes, in bytes; absent = not known. */
   readonly memoryBytes?: number;
   /** True where other models may share its thread. */

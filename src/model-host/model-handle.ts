@@ -44,7 +44,7 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
 /** The plain data of a handle. */
 export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, unserved, memoryBytes } = handle;
+  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, unserved, modelInfo, memoryBytes } = handle;
   return {
     ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
     ...(maxBatchSize !== undefined && { maxBatchSize }),
@@ -54,6 +54,7 @@ export function factsOf(handle: ModelHandle): ModelFacts {
     ...(runsGraph !== undefined && { runsGraph }),
     ...(likelyInputs !== undefined && { likelyInputs }),
     ...(unserved !== undefined && { unserved }),
+    ...(modelInfo !== undefined && { modelInfo }),
     ...(memoryBytes !== undefined && { memoryBytes }),
   };
 }

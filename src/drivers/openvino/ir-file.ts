@@ -1,8 +1,10 @@
 import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
+import type { ModelNotes } from "../../signature/model-notes.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { readHead } from "../read-head.ts";
+import { readModelInfo } from "./model-info.ts";
 
 /** Facts about a model from its .xml file, before OpenVINO reads it. */
 export interface IrFile {
@@ -14,6 +16,8 @@ export interface IrFile {
   readonly computes: boolean;
   /** Bytes that the weights have to have at least. */
   readonly weightBytes: number;
+  /** Notes of its exporter; absent = there are none. */
+  readonly modelInfo?: ModelNotes;
 }
 
 /** The versions of the format that OpenVINO reads. */
@@ -34,11 +38,13 @@ export function readIrFile(path: string): IrFile {
     );
   if (!/<\/net>\s*$/.test(text))
     throw failedPrecondition(`"${path}" is cut short: it has ${text.length} characters and no </net> at its end.`);
+  const modelInfo = readModelInfo(text);
   return {
     isStateful: STATE.test(text),
     hasLoops: LOOPS.test(text),
     computes: OPERATOR.test(text),
     weightBytes: endOfWeights(text),
+    ...(modelInfo !== undefined && { modelInfo }),
   };
 }
 

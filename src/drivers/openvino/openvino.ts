@@ -24,10 +24,11 @@ export default defineDriver<OpenvinoOptions>({
   detect: (path) => /\.xml$/i.test(path),
   load: async (path, options, host) => {
     // Before the runtime, so that a wrong path is reported even where the runtime is missing too.
-    findModelSource(path, options.model_weights);
+    const { ir } = findModelSource(path, options.model_weights);
     const core = await (await importEngine(chooseEngine(options))).open(options, host);
     try {
-      return await loadModel(path, { core, options, host });
+      const model = await loadModel(path, { core, options, host });
+      return ir?.modelInfo === undefined ? model : { ...model, modelInfo: ir.modelInfo };
     } catch (reason) {
       core.release();
       throw toLoadError(reason, { path, version: core.version, device: options.device });

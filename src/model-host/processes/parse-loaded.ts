@@ -71,6 +71,9 @@ const isRecordOf =
   (value) =>
     isRecord(value) && Object.values(value).every((each) => hasMembers(each, checks));
 
+const isNotes: Check = (value) =>
+  isRecord(value) && Object.values(value).every((each) => isText(each) || isNotes(each));
+
 const FACTS: Checks<ModelFacts> = {
   driver: isText,
   path: isText,
@@ -84,6 +87,7 @@ const FACTS: Checks<ModelFacts> = {
   runsGraph: isAbsentOr(isFlag),
   likelyInputs: isAbsentOr(isListOf(isSpecs)),
   unserved: isAbsentOr(isRecordOf(UNSERVED)),
+  modelInfo: isAbsentOr(isNotes),
   memoryBytes: isAbsentOr(isAmount),
   sharesThread: isAbsentOr(isFlag),
   isolated: isAbsentOr(isFlag),

@@ -1,5 +1,6 @@
 import { HttpError } from "../../proxy/http-errors.ts";
-import type { ServableDescription } from "../../serving/inference-service.ts";
+import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
+import { modelItself } from "../../serving/model-itself.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerInfer } from "./http-infer.ts";
 import { toJson } from "./http-json.ts";
@@ -18,7 +19,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "",
     summary: "Describe a model",
     schemas: MODEL_SCHEMAS,
-    answer: async (call) => toJson(modelMetadata(call.service, await find(call))),
+    answer: async (call) => toJson(withNotes(call.service, await find(call))),
   },
   {
     method: "GET",
@@ -56,6 +57,13 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   },
   ...MODEL_TRACE_ENDPOINTS,
 ];
+
+/** The metadata, and OpenVINO Model Server's member with the notes of an IR where clients see the model itself. */
+function withNotes(service: InferenceService, description: ServableDescription): object {
+  const notes = modelItself(description)?.modelInfo;
+  const metadata = modelMetadata(service, description);
+  return notes === undefined ? metadata : { ...metadata, rt_info: { model_info: notes } };
+}
 
 function find({ service, model, version }: KserveCall): Promise<ServableDescription> {
   return describeModel(service, toModelRef(model, version));

@@ -5,9 +5,12 @@ const TEXTS = { type: "array", items: TEXT };
 const SIZE = { type: "integer", minimum: 0 };
 const PARAMETERS = { $ref: "#/components/schemas/InferParameters" };
 
-function object(properties: Readonly<Record<string, object>>): object {
-  return { type: "object", required: Object.keys(properties), properties };
+function object(properties: Readonly<Record<string, object>>, optional: Readonly<Record<string, object>> = {}): object {
+  return { type: "object", required: Object.keys(properties), properties: { ...properties, ...optional } };
 }
+
+/** Notes of an IR's exporter: `{ "model_info": { "labels": "cat dog" } }`. */
+const NOTES = { type: "object", additionalProperties: { type: "object" } };
 
 const TENSORS = {
   type: "array",
@@ -47,7 +50,10 @@ export const MODEL_READY_SCHEMAS: EndpointSchemas = { answer: object({ name: TEX
 export const MODELS_SCHEMAS: EndpointSchemas = { answer: object({ models: TEXTS }) };
 /** A model's inputs and outputs. */
 export const MODEL_SCHEMAS: EndpointSchemas = {
-  answer: object({ name: TEXT, versions: TEXTS, platform: TEXT, inputs: TENSORS, outputs: TENSORS }),
+  answer: object(
+    { name: TEXT, versions: TEXTS, platform: TEXT, inputs: TENSORS, outputs: TENSORS },
+    { rt_info: NOTES },
+  ),
 };
 /** The existing versions. */
 export const INDEX_SCHEMAS: EndpointSchemas = {

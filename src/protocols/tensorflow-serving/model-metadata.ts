@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { modelItself } from "../../serving/model-itself.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
 import type {
   Dimension,
@@ -49,9 +50,7 @@ async function describe(service: InferenceService, ref: ModelRef) {
   const lease = await service.acquire(ref);
   lease.release();
   const { description } = lease;
-  const { models: [only, second] = [], hookPlaces = [] } = description;
-  const isModelItself = second === undefined && hookPlaces.length === 0;
-  return { ...description, unserved: (isModelItself && only?.unserved) || {} };
+  return { ...description, unserved: modelItself(description)?.unserved ?? {} };
 }
 
 type Decode = (type: string, bytes: Uint8Array) => JsonObject;

@@ -19,6 +19,7 @@ describe("what is no model's description is malformed:", () => {
     ["facts that lack some", { signatures: {} }],
     ["facts with others", { ...FACTS, handle: {} }],
     ["an endless time", { ...FACTS, loadMs: Number.POSITIVE_INFINITY }],
+    ["notes that are numbers", { ...FACTS, modelInfo: { labels: { count: 3 } } }],
     ["signatures in a list", { ...FACTS, signatures: [] }],
     ["an input without a name", withInput({ dtype: "float32" })],
     ["an unknown dtype", withInput({ ...SPEC, dtype: "constructor" })],

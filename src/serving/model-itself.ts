@@ -1,0 +1,8 @@
+import type { ModelFacts } from "../model-host/model-facts.ts";
+import type { ServableDescription } from "./inference-service.ts";
+
+/** The model whose inputs and outputs clients see: the only one, without hooks; undefined where there is none such. */
+export function modelItself({ models = [], hookPlaces = [] }: ServableDescription): ModelFacts | undefined {
+  const [only, second] = models;
+  return second === undefined && hookPlaces.length === 0 ? only : undefined;
+}
