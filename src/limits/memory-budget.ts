@@ -1,9 +1,13 @@
 import { ServingError } from "../errors.ts";
 import { containerRoom } from "./container-room.ts";
 import { threadMemory } from "./thread-memory.ts";
+import { markRarely } from "./young-garbage.ts";
 
 /** Size up to which requests are not refused because of images: one large image would exclude all other clients. */
 const SMALL_BYTES = 64 * 1024;
+
+/** Size from which requests make garbage that V8 should not mark whole heaps for. */
+const LARGE_BYTES = 256 * 1024;
 
 /**
  * Share that small requests may use beyond the budget, so that a few large requests, or answers that clients do not
@@ -70,6 +74,7 @@ export class MemoryBudget {
   /** Adds bytes, or subtracts negative ones; for {@link MemoryShare}. */
   add(bytes: number): void {
     this.#heldBytes += bytes;
+    if (this.#heldBytes >= LARGE_BYTES) markRarely();
     threadMemory.addRequestBytes(bytes);
   }
 }

@@ -4,22 +4,36 @@ import { getEnvironmentData, setEnvironmentData } from "node:worker_threads";
 
 /** Number of bytes that may be allocated before a collection. */
 const COLLECTED_BYTES = 4 * 1024 * 1024;
+/** Growth of a heap between two collections of all of it, in percent: the most that V8 chooses itself. */
+const GROWTH_PERCENT = 300;
 
 /** V8's collector; without options it collects the whole heap. */
 type Collect = (options?: { readonly type: "minor" }) => void;
 
 let made = 0;
+let hasRareMarking = false;
 let collect: Collect | undefined;
 
 /** Key of the data that threads inherit. */
 const PERMISSION = "kserving.collects";
 
 /**
- * Lets this thread, and those that it starts later, ask V8 to collect garbage: only for a process of the command line.
+ * Lets this thread, and those that it starts later, say when V8 collects garbage: only for a process of the command line.
  * V8's flags apply to the whole process, and an embedder's are not changed.
  */
 export function permitCollections(): void {
   setEnvironmentData(PERMISSION, true);
+}
+
+/**
+ * Has V8 mark whole heaps less often, in all threads. It counts the buffers of large messages with the heap, and where that
+ * is small, as in the main thread, would mark everything after some tens of them. To be called for the first of them: Node
+ * compiles its own modules for every thread that starts later, since those in its program are for unchanged flags.
+ */
+export function markRarely(): void {
+  if (hasRareMarking || getEnvironmentData(PERMISSION) !== true) return;
+  hasRareMarking = true;
+  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
 }
 
 /**

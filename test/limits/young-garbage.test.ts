@@ -53,6 +53,26 @@ test("some megabytes of garbage are a reason to collect the young objects, and o
   expect(await kind).toBe(constants.NODE_PERFORMANCE_GC_MINOR);
 });
 
+/** Reports if statements in a process of its own change flags of V8: code compiled before is no use then. */
+function hasFlagsOfItsOwn(statements: string): boolean {
+  const [garbage, budget] = ["young-garbage", "memory-budget"].map((name) => builtModule(`src/limits/${name}.ts`));
+  const script = `
+    const { cachedDataVersionTag } = require("node:v8");
+    const before = cachedDataVersionTag();
+    Promise.all([import("${garbage}"), import("${budget}")]).then(([{ permitCollections }, { MemoryBudget }]) => {
+      const share = new MemoryBudget(1e9).open();
+      ${statements}
+      process.stdout.write(String(cachedDataVersionTag() !== before));
+    });`;
+  return spawnSync(process.execPath, ["-e", script], { encoding: "utf8" }).stdout === "true";
+}
+
+test("flags of V8 are those that Node has compiled its modules for, until a large message comes", () => {
+  const small = "permitCollections(); share.grow(1000);";
+  const large = "permitCollections(); share.grow(1e6);";
+  expect([small, large, "share.grow(1e6);"].map(hasFlagsOfItsOwn)).toEqual([false, true, false]);
+});
+
 test("no other code can reach the collector", () => {
   permitCollections();
   countGarbage(8 * MB);

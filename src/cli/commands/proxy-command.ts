@@ -4,6 +4,7 @@ import { openAuthentication } from "../../access/authentication/open-authenticat
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
+import { permitCollections } from "../../limits/young-garbage.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
@@ -13,7 +14,6 @@ import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
-import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { openProgramLog } from "../program-log.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
@@ -30,7 +30,7 @@ import { watchTarget } from "./watch-target.ts";
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
   const { host, httpPort, maxMessageBytes, grpcAddress, accessLog, serverTiming, allowControl } = settings;
-  tuneHeap();
+  permitCollections();
   const programLog = openProgramLog(settings);
   const { log } = programLog;
   reopenOnDemand(programLog);

@@ -1,3 +1,4 @@
+import { permitCollections } from "../../limits/young-garbage.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
@@ -14,7 +15,6 @@ import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
-import { tuneHeap } from "../lifecycle/tune-heap.ts";
 import { watchMemory } from "../lifecycle/watch-memory.ts";
 import { openProgramLog, type ProgramLog } from "../program-log.ts";
 import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
@@ -43,7 +43,7 @@ export async function serve(
   further: Partial<StatusReporter> = {},
 ): Promise<number> {
   const { settings, foreign } = commandLine;
-  tuneHeap();
+  permitCollections();
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
   const programLog = openLog(commandLine, env);
