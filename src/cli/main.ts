@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { COMMAND_NAMES, type ForeignCommandName, foreignCommand, isCommand } from "./command-names.ts";
 import { importCommand } from "./commands/import-command.ts";
+import { importServe } from "./commands/import-serve.ts";
 import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
 import type { Environment } from "./settings/environment.ts";
@@ -39,7 +40,7 @@ async function run(argv: readonly string[], env: Environment): Promise<unknown> 
     return undefined;
   }
   const parsed = await readServeSettings(first === "serve" ? rest : argv, env);
-  const { serve } = await import("./commands/serve-command.ts");
+  const { serve } = await importServe(parsed);
   return serve(parsed, env);
 }
 

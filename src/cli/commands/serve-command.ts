@@ -1,4 +1,4 @@
-import { permitCollections } from "../../limits/young-garbage.ts";
+import { endWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
@@ -43,7 +43,6 @@ export async function serve(
   further: Partial<StatusReporter> = {},
 ): Promise<number> {
   const { settings, foreign } = commandLine;
-  permitCollections();
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
   const programLog = openLog(commandLine, env);
@@ -58,6 +57,7 @@ export async function serve(
   const onState = (version: ServedVersion) => reporter.changed?.(version);
   const { platform } = foreign ?? {};
   const { server, rescan } = await startServer({ options, sources, settings, platform, log, onState });
+  endWaitingWorker();
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = await readyFacts({ server, httpUrl, sources, settings });
   const reloading = { watch: settings.watch, rescan, onReload: systemd?.reloading, log };

@@ -1,4 +1,5 @@
 import type { ServedVersion } from "../../server/served-version.ts";
+import { importServe } from "../commands/import-serve.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings } from "../settings/read-serve-settings.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
@@ -17,7 +18,7 @@ export async function runForeign(program: ForeignProgram, argv: readonly string[
     const own = await readServeSettings([], env, commandLine);
     const models = [...commandLine.models, ...own.configs.flatMap((config) => config.models)];
     await program.waitForModels?.(models, own.settings);
-    const { serve } = await import("../commands/serve-command.ts");
+    const { serve } = await importServe(own);
     return await serve(own, env, withFailures(program.createReporter(own.settings), failed));
   } catch (reason) {
     return program.fail(reason, { commandLine, failed: [...failed.values()] });

@@ -1,8 +1,10 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { lowerPriority } from "./start-priority.ts";
+import type { ModelEntryData } from "./waiting-worker.ts";
 
-const onStarted = lowerPriority();
+const { isFirst } = workerData as ModelEntryData;
+const onStarted = isFirst ? () => {} : lowerPriority();
 const { runModelThread } = await import("./run-model-thread.ts");
-await runModelThread(parentPort as MessagePort, workerData, onStarted);
+await runModelThread(parentPort as MessagePort, onStarted);
 // Ends this thread only, whatever timers the driver left; nothing native runs any more.
 process.exit();

@@ -1,11 +1,10 @@
-import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
 import { createDeferred } from "../../async/deferred.ts";
 import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
-import { threadEntry } from "../../threads/thread-entry.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
 import { AttachedLines } from "./attached-lines.ts";
@@ -19,6 +18,7 @@ import type {
   ModelThreadEvent,
   ModelWorkerData,
 } from "./model-thread-messages.ts";
+import { takeWorker } from "./waiting-worker.ts";
 
 /** The thread of one model, or of several. */
 export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "stallMs"> & {
@@ -60,10 +60,11 @@ export class ModelThreadHost {
     this.#log = log;
     const { driver, logged, isShared } = data;
     const shared = isShared && { running: this.#running };
-    const workerData: ModelWorkerData = { driver, logged, heartbeat: this.#heartbeat, poolCalls, ...shared };
-    this.#worker = new Worker(threadEntry("model-host/threads/model-thread-entry"), { workerData, name: "model" });
+    const start: ModelWorkerData = { driver, logged, heartbeat: this.#heartbeat, poolCalls, ...shared };
+    this.#worker = takeWorker();
     this.#ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
     this.#listen();
+    this.#say({ start });
   }
 
   /** True while models may be loaded in it. */

@@ -7,7 +7,7 @@ import type { LogEvent } from "../../threads/thread-logger.ts";
 import type { WireError } from "../../threads/wire-error.ts";
 import type { ModelFacts } from "../model-facts.ts";
 
-/** Data that a model thread is started with. */
+/** Data that a model thread begins with. */
 export interface ModelWorkerData {
   readonly driver: DriverLocation;
   readonly logged: Logged;
@@ -51,6 +51,8 @@ export interface AttachedLine {
 
 /** Messages from the main thread to a model thread; models are named by number. */
 export type ModelThreadCommand =
+  /** The first of all. */
+  | { readonly start: ModelWorkerData }
   | { readonly load: LoadCommand }
   | (AttachedLine & { readonly attach: MessagePort })
   | { readonly unload: number }
