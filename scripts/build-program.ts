@@ -14,7 +14,8 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
   node: ["client/client", "client/node", "benchmark/load/load-thread-entry"],
   help: ["cli/main"],
   embedded: ["index"],
-  model: ["model-host/threads/run-model-thread", "drivers/onnx/onnx", "drivers/onnx/native/native-engine"],
+  model: ["model-host/threads/run-model-thread", "drivers/onnx/onnx"],
+  engine: ["drivers/onnx/native/native-engine"],
   hooks: ["hook-thread-entry", "model-host/images/image-thread-entry", "hooks/hooks", "drivers/driver"],
   codec: ["codec-host/codec-thread-entry", ...entries.jobs],
   serve: [

@@ -56,9 +56,12 @@ export async function findDriver(name: string): Promise<FoundDriver> {
   );
 }
 
+/** Names in the order in which drivers are asked for a path: first those that know theirs by the ending, without other drivers' code. */
+const ASKED = [...new Set(["onnx", "openvino", ...DRIVER_NAMES])];
+
 /** Finds the driver for a path; throws `failed_precondition` when there is none. */
 export async function detectDriver(path: string): Promise<FoundDriver> {
-  for (const name of DRIVER_NAMES) {
+  for (const name of ASKED) {
     const found = await builtIn(name);
     if (found.driver.detect?.(path)) return found;
   }

@@ -1,4 +1,3 @@
-import busboy from "busboy";
 import { invalidArgument, publicText, ServingError } from "../errors.ts";
 import { MAX_INPUTS } from "../limits/decode-budget.ts";
 
@@ -33,7 +32,8 @@ function hasMore(body: Buffer, byte: number, most: number): boolean {
   return count > most;
 }
 
-function splitParts(body: Buffer, contentType: string): Promise<Form> {
+async function splitParts(body: Buffer, contentType: string): Promise<Form> {
+  const { default: busboy } = await import("busboy");
   const texts = new Map<string, string[]>();
   const files = new Map<string, Buffer[]>();
   return new Promise((resolve, reject) => {

@@ -1,5 +1,12 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
+import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** Packages and folders that most servers never need: each would cost every start. */
 const LATER = [
@@ -7,6 +14,7 @@ const LATER = [
   "jose",
   "sharp",
   "koffi",
+  "busboy",
   "esbuild",
   "src/storage/s3/",
   "src/access/authentication/passwords.ts",
@@ -43,4 +51,75 @@ test("the start imports nothing that only some servers need", async () => {
   for (const entry of entryPoints) visit(entry);
   expect(imported.size).toBeGreaterThan(500);
   expect(LATER.filter((name) => [...imported].some((file) => file === name || file.startsWith(name)))).toEqual([]);
+});
+
+/** Writes down, as soon as the server is ready, what its main thread has loaded, and whether V8 has the flags that Node's modules were compiled with. */
+const AT_READY = `
+const { cachedDataVersionTag, takeCoverage } = require("node:v8");
+const { isMainThread } = require("node:worker_threads");
+const flags = cachedDataVersionTag();
+const { write } = process.stdout;
+if (isMainThread) process.stdout.write = function (text, ...rest) {
+  if (text.includes('"msg":"ready"')) {
+    takeCoverage();
+    text += JSON.stringify({ msg: "flags", areSame: cachedDataVersionTag() === flags }) + "\\n";
+  }
+  return write.call(this, text, ...rest);
+};`;
+
+interface Loaded {
+  /** Number of files in dist. */
+  readonly files: number;
+  readonly packages: readonly string[];
+}
+
+/** The code of a start of the program: of its main thread until it is ready, and of the model's thread until it ends. */
+async function loadedAtReady(): Promise<{ main: Loaded; model: Loaded; areFlagsSame: unknown }> {
+  const [preload, coverage] = [join(tempFolder({ "at-ready.cjs": AT_READY }), "at-ready.cjs"), tempFolder()];
+  const program = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));
+  const flags = ["--host=127.0.0.1", "--port=0", "--http-enable", "--http-port=0", "--shutdown-delay=0"];
+  const child = spawn(
+    process.execPath,
+    ["--require", preload, program, ...flags, "--model-path=test/fixtures/models/half-plus-two.onnx"],
+    {
+      env: { ...process.env, NODE_V8_COVERAGE: coverage },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  const events = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    events.push(JSON.parse(line));
+    if (events.at(-1).msg === "flags") child.kill("SIGINT");
+  }
+  if (child.exitCode === null) await once(child, "exit");
+  // coverage-PID-TIME-THREAD.json; the main thread has a second one, of its end.
+  const files = readdirSync(coverage).sort();
+  const [main, model] = [/-0\.json$/, /-1\.json$/].map((ofThread) => files.find((name) => ofThread.test(name)));
+  const areFlagsSame = events.find(({ msg }) => msg === "flags")?.areSame;
+  return { main: readLoaded(join(coverage, main!)), model: readLoaded(join(coverage, model!)), areFlagsSame };
+}
+
+function readLoaded(file: string): Loaded {
+  const { result } = JSON.parse(readFileSync(file, "utf8")) as { result: { url: string }[] };
+  const urls = result.map(({ url }) => url);
+  const packages = urls.flatMap((url) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []);
+  return { files: urls.filter((url) => url.includes("/dist/")).length, packages: [...new Set(packages)].sort() };
+}
+
+test("a started server has loaded the command line, the log, few files, and Node's own modules as they were compiled", async () => {
+  const { main, model, areFlagsSame } = await loadedAtReady();
+  const ofLog = [
+    "@pinojs/redact",
+    "atomic-sleep",
+    "on-exit-leak-free",
+    "pino",
+    "pino-std-serializers",
+    "quick-format-unescaped",
+  ];
+  expect(main.packages).toEqual([...ofLog, "safe-stable-stringify", "sonic-boom", "thread-stream", "commander"].sort());
+  expect(model.packages.filter((name) => !name.startsWith("@koromix/"))).toEqual(["koffi"]);
+  // A file of their own for every module that several parts share would be hundreds.
+  expect(main.files).toBeLessThanOrEqual(50);
+  expect(model.files).toBeLessThanOrEqual(32);
+  expect(areFlagsSame).toBe(true);
 });
