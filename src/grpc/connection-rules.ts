@@ -45,7 +45,7 @@ export function readChannelArguments(texts: readonly string[], log: Logger): Con
   const ignored: string[] = [];
   for (const text of texts) {
     const [, key = "", value = ""] = /^([^=]+)=(.*)$/.exec(text) ?? [];
-    if (key === "") throw invalidArgument(`The gRPC channel argument "${text}" is none; expected KEY=VALUE.`);
+    if (key === "") throw invalidArgument(`The gRPC channel argument is "${text}"; expected KEY=VALUE.`);
     const rule = Object.hasOwn(KEYS, key) ? KEYS[key] : undefined;
     if (rule === undefined) ignored.push(key);
     else if (value !== "-1" && Number(value) !== UNLIMITED) rules[rule] = readAmount(key, value);

@@ -46,12 +46,20 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
     });
     stream.once("end", () => resolve(inflated.contents()));
     stream.once("error", (cause) => {
-      reject(invalidArgument(`The body is not valid ${how} data, as its headers say.`, cause));
+      reject(
+        invalidArgument(
+          `The body is not valid ${how} data, although its headers say so; compress it, or send it without the header.`,
+          cause,
+        ),
+      );
     });
     stream.end(bytes);
   });
 }
 
 function tooLarge(maxBytes: number): ServingError {
-  return new ServingError("resource_exhausted", `The body is larger than ${maxBytes} bytes once it is inflated.`);
+  return new ServingError(
+    "resource_exhausted",
+    `The body is larger than ${maxBytes} bytes once it is inflated; send less, or raise --max-message-bytes.`,
+  );
 }

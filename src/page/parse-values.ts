@@ -73,11 +73,11 @@ function toElement(value: unknown, datatype: string): Element {
   if (datatype === "BOOL") {
     if (value === true || value === 1) return true;
     if (value === false || value === 0) return false;
-    throw new Error(`${what} is no BOOL; expected true or false.`);
+    throw new Error(`${what} is not BOOL; expected true or false.`);
   }
   if (typeof value !== "number" && !(typeof value === "string" && /^-?\d+$/.test(value)))
-    throw new Error(`${what} is no ${datatype}; expected a number.`);
+    throw new Error(`${what} is not ${datatype}; expected a number.`);
   if (datatype.startsWith("FP") || datatype === "BF16") return Number(value);
-  if (!Number.isInteger(Number(value))) throw new Error(`${what} is no ${datatype}; expected a whole number.`);
+  if (!Number.isInteger(Number(value))) throw new Error(`${what} is not ${datatype}; expected a whole number.`);
   return datatype.endsWith("64") ? BigInt(value) : Number(value);
 }

@@ -256,6 +256,6 @@ function notLoaded({ name, version }: Servable, reason: unknown): ServingError {
 }
 
 function waitedTooLong(timeoutMs: number): ServingError {
-  const text = `The request waited ${timeoutMs} ms for its model to load, which is as long as it may.`;
+  const text = `The request waited ${timeoutMs} ms for its model to load, its limit; send it later.`;
   return new ServingError("unavailable", text);
 }

@@ -68,7 +68,7 @@ export class ShadowTraffic {
     try {
       // It may have been unloaded since the request arrived.
       if (target?.servable === undefined)
-        throw new ServingError("unavailable", "What gets the copies is not available.");
+        throw new ServingError("unavailable", "The version that gets the copies is not available.");
       await this.#infer(request, target, limited);
     } catch (reason) {
       if (!this.#closing.signal.aborted) this.#warn(name, shadow, reason);

@@ -58,11 +58,8 @@ describe("gRPC's channel arguments", () => {
   });
 
   it.each([
-    [
-      "grpc.max_connection_age_ms",
-      'The gRPC channel argument "grpc.max_connection_age_ms" is none; expected KEY=VALUE.',
-    ],
-    ["=5", 'The gRPC channel argument "=5" is none; expected KEY=VALUE.'],
+    ["grpc.max_connection_age_ms", 'The gRPC channel argument is "grpc.max_connection_age_ms"; expected KEY=VALUE.'],
+    ["=5", 'The gRPC channel argument is "=5"; expected KEY=VALUE.'],
     [
       "grpc.max_connection_age_ms=soon",
       'The gRPC channel argument grpc.max_connection_age_ms is "soon"; expected an integer of 1 or more, or -1 for no limit.',

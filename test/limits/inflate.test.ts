@@ -58,7 +58,8 @@ describe("inflate", () => {
   ])("refuses %s", async (_, bytes) => {
     await expect(inflate(bytes, "gzip", limits())).rejects.toMatchObject({
       code: "invalid_argument",
-      message: "The body is not valid gzip data, as its headers say.",
+      message:
+        "The body is not valid gzip data, although its headers say so; compress it, or send it without the header.",
     });
   });
 });

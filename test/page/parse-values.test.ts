@@ -42,9 +42,9 @@ describe("a written input", () => {
     ["FP32", "1", "[[1], 2]", "The rows differ: [1] is one value, [0] is [1]."],
     ["FP32", "3", "[1, 2]", "There are 2 values; the shape [3] has 3."],
     ["FP32", "1", "one", "The values are not JSON"],
-    ["FP32", "1", '["one"]', '"one" is no FP32; expected a number.'],
-    ["INT8", "1", "[1.5]", "1.5 is no INT8; expected a whole number."],
-    ["BOOL", "1", "[2]", "2 is no BOOL; expected true or false."],
+    ["FP32", "1", '["one"]', '"one" is not FP32; expected a number.'],
+    ["INT8", "1", "[1.5]", "1.5 is not INT8; expected a whole number."],
+    ["BOOL", "1", "[2]", "2 is not BOOL; expected true or false."],
     ["FP32", "1, -1", "0", 'The shape has "-1"; expected whole numbers'],
     ["FP32", "99999, 99999", "0", "elements; the form makes up to"],
   ])("of %s [%s] %s is refused with what is expected", (datatype, shape, values, message) => {

@@ -87,7 +87,10 @@ describe("readBody", () => {
     const response = await post(url, BODY, { "content-encoding": "gzip" });
     expect([response.status, await response.json()]).toEqual([
       400,
-      { error: "The body is not valid gzip data, as its headers say." },
+      {
+        error:
+          "The body is not valid gzip data, although its headers say so; compress it, or send it without the header.",
+      },
     ]);
   });
 

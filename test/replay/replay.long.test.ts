@@ -217,7 +217,7 @@ describe("a file", () => {
       stderr: expect.stringContaining(`record 1 of ${file} is not a tensorflow.serving.PredictionLog`),
     });
     writeFileSync(file, frameRecord(Buffer.from("0a0c0a0a0a0178120512030a0178", "hex")));
-    const stderr = expect.stringContaining("the files hold none that can be");
+    const stderr = expect.stringContaining("the files have none that can be sent again");
     expect(await replay(file)).toMatchObject({ code: 1, stderr });
   });
 });

@@ -180,7 +180,8 @@ function writeReport(path: string, { address, runtime }: BenchTarget, results: r
 }
 
 function assertGood(results: readonly LevelResult[], goals: readonly Goal[]): void {
-  if (results.length === 0) throw new ServingError("cancelled", "Nothing was measured.");
+  if (results.length === 0)
+    throw new ServingError("cancelled", "The benchmark was stopped before anything was measured.");
   const failed = results.reduce((sum, result) => sum + failureCount(result), 0);
   if (failed > 0) throw failedPrecondition(`${failed} requests failed; the reasons are listed above.`);
   const missed = goals.filter((goal) => !results.every((result) => meets(result, goal)));

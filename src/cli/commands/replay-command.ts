@@ -113,7 +113,7 @@ function readRate(text: string): ReplayRate {
 }
 
 function assertEqual({ sent, different, failed, unrecorded, damages }: ReplayOutcome): void {
-  if (sent === 0) throw failedPrecondition("No request was sent, since the files hold none that can be.");
+  if (sent === 0) throw failedPrecondition("No request was sent: the files have none that can be sent again.");
   const problems = [
     ...(different > 0 ? [`${different} of ${sent - failed - unrecorded} answers differ from the recorded ones`] : []),
     ...(failed > 0 ? [`${failed} of ${sent} requests failed`] : []),

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, reasonText } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
 import type { PortRole } from "./engine.ts";
 
 /** Other names for inputs and outputs, by the model's own. */
@@ -21,7 +22,7 @@ function readIfThere(path: string): string | undefined {
     return readFileSync(path, "utf8");
   } catch (cause) {
     if (["ENOENT", "ENOTDIR"].includes((cause as NodeJS.ErrnoException).code ?? "")) return undefined;
-    throw failedPrecondition(`"${path}" cannot be read.`, cause);
+    throw failedPrecondition(`"${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
   }
 }
 
@@ -30,7 +31,7 @@ function parse(path: string, text: string): { readonly [Role in PortRole]?: unkn
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value;
   } catch (cause) {
-    throw failedPrecondition(`"${path}" is not JSON.`, cause);
+    throw failedPrecondition(`"${path}" is not JSON: ${reasonText(cause)}.`, cause);
   }
   throw wrong(path);
 }

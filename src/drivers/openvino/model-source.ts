@@ -29,7 +29,7 @@ export function findModelSource(path: string, weights?: string): ModelSource {
   const ending = extname(path).toLowerCase();
   if (!FORMATS.includes(ending))
     throw failedPrecondition(`"${path}" has the ending "${ending}"; expected ${EXPECTED}.`);
-  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty.`);
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
   const folder = dirname(path);
   if (ending === ".xml") return irSource(path, weights);
   // OpenVINO trusts it, and ends the process where it is damaged.

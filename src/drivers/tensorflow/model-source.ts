@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
+import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
 import { readHead } from "../read-head.ts";
@@ -39,7 +40,7 @@ export function findModelSource(path: string): ModelSource {
   if (stat === undefined) throw failedPrecondition(`No model at "${path}"; expected ${EXPECTED}.`);
   if (stat.isDirectory()) return inFolder(path);
   if (SAVED_MODEL_FILES.includes(basename(path))) return { format: "saved-model", path: dirname(path) };
-  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty.`);
+  if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
   return { format: formatOfFile(path), path };
 }
 
@@ -52,7 +53,7 @@ function statOf(path: string): Stats | undefined {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw failedPrecondition(`The model "${path}" cannot be read: ${code}.`, cause);
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected one that can be read.`, cause);
   }
 }
 

@@ -64,8 +64,5 @@ export class WaitingRun implements QueuedRun {
 }
 
 function waitedTooLong(timeoutMs: number): ServingError {
-  return new ServingError(
-    "unavailable",
-    `The request waited ${timeoutMs} ms for its turn, which is as long as it may.`,
-  );
+  return new ServingError("unavailable", `The request waited ${timeoutMs} ms in the queue, its limit; send it later.`);
 }

@@ -100,7 +100,7 @@ export class WarmUp {
     const named: Named = (title, run) => this.#named(title, run);
     for (const entry of this.#parts.entries) {
       if (entry.kind !== "file") continue;
-      if (recorded === undefined) throw failedPrecondition("No protocol is there that reads warm-up requests.");
+      if (recorded === undefined) throw failedPrecondition("This server has no protocol that reads warm-up requests.");
       const run = (read: ReadRequest) => this.#request(runner, read, entry.count);
       await runRequestFile(entry.path, { recorded, target, log, named }, run);
     }

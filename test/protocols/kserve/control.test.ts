@@ -239,7 +239,7 @@ export default defineDriver({
     const first = ask(800, {});
     await fileExists(began);
     const [late, last, next] = [ask(0, { timeout: 1000 }), ask(0, {}), ask(0, { priority: 1 })];
-    expect(await late).toContain("waited 1 ms for its turn");
+    expect(await late).toContain("waited 1 ms in the queue");
     expect([await first, await next, await last]).toEqual([1, 2, 3]);
   });
 });

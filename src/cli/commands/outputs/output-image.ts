@@ -14,7 +14,9 @@ export async function outputImage(name: string, tensor: Tensor): Promise<Uint8Ar
   const shape = tensor.shape.filter((size, axis) => size !== 1 || axis >= tensor.shape.length - 3);
   const place = placeOf(shape.length === 2 ? [...shape, 1] : shape);
   if (tensor.dtype === "bytes" || place === undefined)
-    throw failedPrecondition(`The output "${name}" is ${tensor.dtype}[${tensor.shape}], which is no image.`);
+    throw failedPrecondition(
+      `The output "${name}" is ${tensor.dtype}[${tensor.shape}], which is not an image; expected [H,W], [H,W,C], [C,H,W] or an image file.`,
+    );
   return encodeImage(toPixels(tensor, place), { format: "png" });
 }
 

@@ -3,6 +3,7 @@ import { maskedCrc32c } from "../../../codecs/crc32c.ts";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
 import type { NumericDType } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
+import { readProblem } from "../../../text/read-problem.ts";
 import type { BundleEntry } from "../saved-model/checkpoint-messages.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import { fromTensorShape, splitStrings } from "../saved-model/tensor-proto.ts";
@@ -87,10 +88,7 @@ function readFile(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw failedPrecondition(
-      `The model's variables are missing: "${path}" cannot be read (${(cause as NodeJS.ErrnoException).code}).`,
-      cause,
-    );
+    throw failedPrecondition(`The model's variables are missing: "${path}" ${readProblem(cause)}.`, cause);
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
+import { readProblem } from "../../../text/read-problem.ts";
 import type { MetaGraphDef } from "../saved-model/meta-graph.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
 import { type Edge, type Graph, type GraphNode, parseEdge } from "./graph.ts";
@@ -139,9 +140,6 @@ function readAsset(path: string, filename: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new ServingError("failed_precondition", `The model's asset "${filename}" cannot be read: ${code}.`, {
-      cause,
-    });
+    throw failedPrecondition(`The model's asset "${filename}" ${readProblem(cause)}.`, cause);
   }
 }

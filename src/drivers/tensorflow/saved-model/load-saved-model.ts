@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
+import { readProblem } from "../../../text/read-problem.ts";
 import { describeFileKind } from "../../file-kind.ts";
 import { readHead } from "../../read-head.ts";
 import type { GraphDef } from "./graph-def.ts";
@@ -48,7 +49,7 @@ export function parseSavedModel(folder: string): SavedModelDef {
 
 function parse<Name extends "SavedModel" | "GraphDef">(name: Name, path: string, what: string) {
   const bytes = read(path);
-  if (bytes.length === 0) throw failedPrecondition(`"${path}" is empty.`);
+  if (bytes.length === 0) throw failedPrecondition(`"${path}" is empty; export or download it again.`);
   try {
     return parseMessage(name, bytes);
   } catch (cause) {
@@ -67,7 +68,7 @@ function read(path: string): Uint8Array {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw failedPrecondition(`"${path}" cannot be read: ${(cause as NodeJS.ErrnoException).code}.`, cause);
+    throw failedPrecondition(`"${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
   }
 }
 
