@@ -36,7 +36,7 @@ export class AccessPolicy {
   readonly #origins: CorsOrigins;
   readonly #authentication: Authentication | undefined;
 
-  /** Throws `invalid_argument` for an origin that is none. */
+  /** Throws `invalid_argument` for a text that is not an origin. */
   constructor(options: AccessOptions = {}) {
     const { allowControl = "off", corsOrigins = [], authentication } = options;
     this.#options = options;

@@ -13,7 +13,7 @@ export interface ClientOptions {
   readonly log: { warn(message: string, fields?: Readonly<Record<string, unknown>>): void };
 }
 
-/** The limits of clients as the settings say; undefined where there are none. Throws `invalid_argument` for a key that is none. */
+/** The limits of clients as the settings say; undefined where there are none. Throws `invalid_argument` for an unknown kind of key. */
 export function openClientGate(options: ClientOptions): ClientGate | undefined {
   const { clientKey, clientRate: rate, clientBurst: burst, clientMaxInFlight: maxInFlight, log } = options;
   const key = readClientKey(clientKey, options.proxies);

@@ -43,7 +43,7 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     this.#name = name;
   }
 
-  /** Runs the model, and resolves with its outputs. Rejects with a `CallError`, or with `invalid_argument` for values that are no tensors. */
+  /** Runs the model, and resolves with its outputs. Rejects with a `CallError`, or with `invalid_argument` for values that cannot be tensors. */
   async predict(inputs: M["inputs"], options: PredictOptions = {}): Promise<M["outputs"]> {
     return (await this.infer(inputs, options)).outputs;
   }

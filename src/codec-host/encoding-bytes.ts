@@ -47,7 +47,7 @@ export function encodingBytes(args: readonly unknown[], form: EncodedForm): numb
   return bytes;
 }
 
-/** The numbers and texts of results that are no tensors: each of a message of its own. */
+/** The numbers and texts of results other than tensors: each is a message of its own. */
 type Values = Uint8Array | Float32Array;
 
 function textBytes(value: Tensor | Values): number {

@@ -9,7 +9,7 @@ import { openTimedAnswer } from "../threads/timed-answer.ts";
 import { payloadFromTensors, type RanMeta } from "./hook-protocol.ts";
 
 /**
- * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for an answer that is none. With a
+ * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for any other message. With a
  * timeline, to which it adds the times that the thread reports, also the error of a request that failed.
  */
 export function readHookAnswer(
@@ -26,6 +26,6 @@ export function readHookAnswer(
   if (contentType === undefined) return { metadata, outputs };
   if (typeof contentType !== "string") throw new MalformedMessage("its content type is not a text");
   if (status === undefined) return { metadata, contentType, outputs };
-  if (!isStatus(status)) throw new MalformedMessage("its status is none");
+  if (!isStatus(status)) throw new MalformedMessage("its status is not one of HTTP");
   return { metadata, contentType, status, outputs };
 }

@@ -12,7 +12,7 @@ export interface RawRequest {
   readonly accept: string;
   /** The body, inflated where it was compressed. */
   readonly body: Buffer;
-  /** The body as JSON; throws `invalid_argument` where it is none. */
+  /** The body as JSON; throws `invalid_argument` where it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: only the user's own code knows its type
   json(): any;
 }

@@ -31,7 +31,7 @@ interface Counts {
   readonly weights: Map<string, WeightCount>;
 }
 
-/** Facts about a `.onnx` file; weights are skipped, not read. Throws ProtobufError for bytes that are none. */
+/** Facts about a `.onnx` file; weights are skipped, not read. Throws ProtobufError for bytes in another format. */
 export function inspectOnnx(path: string): FileFacts {
   const descriptor = openSync(path, "r");
   try {

@@ -16,7 +16,7 @@ export function isPixels({ dtype, shape }: Tensor): boolean {
   return dtype === "uint8" && shape.length === 3 && CHANNELS.includes(channels) && height > 0 && width > 0;
 }
 
-/** Height, width and channels of an image; throws `invalid_argument` for a tensor that is none. */
+/** Height, width and channels of an image; throws `invalid_argument` for a tensor of another form. */
 export function imageShape(image: Tensor): { height: number; width: number; channels: Channels } {
   const [height = 0, width = 0, channels = 0] = image.shape;
   if (!isPixels(image)) {

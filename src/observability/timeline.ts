@@ -85,7 +85,7 @@ export class Timeline {
     return { span: this.currentSpan };
   }
 
-  /** Adds what another thread took down for this one; what is no interval is left out. */
+  /** Adds the intervals that another thread recorded for this one; anything else is left out. */
   merge(intervals: unknown): void {
     if (!Array.isArray(intervals)) return;
     const parent = this.currentSpan?.spanId;

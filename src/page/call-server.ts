@@ -41,7 +41,7 @@ export function askServer(path: string, init: RequestInit = {}): Promise<Respons
   return send(urlOf(path), { ...init, headers: { ...own, ...init.headers } });
 }
 
-/** Sends a request to this server; throws {@link CallError} for an answer that is no success. */
+/** Sends a request to this server; throws {@link CallError} for an answer that reports a failure. */
 export async function callServer(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await askServer(path, init);
   if (response.ok) return response;

@@ -6,7 +6,7 @@ import { parseInput } from "./parse-values.ts";
 export interface ChosenFile {
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** For the page's own image of it; absent = it is no image. */
+  /** For the page's own image of it; absent = it is not an image. */
   readonly imageUrl?: string | undefined;
 }
 

@@ -90,7 +90,7 @@ function sentImage(inputs: readonly PageTensor[], stateOf: (name: string) => Inp
   return url === undefined ? undefined : { url, sides: sidesOf(sent?.shape ?? []) };
 }
 
-/** Height and width of an input of images: the two sizes that are no channels. */
+/** Height and width of an input of images: the two sizes that are not channels. */
 function sidesOf(shape: readonly number[]): Sides | undefined {
   const [height = -1, width = -1] = shape.slice(-3).filter((size) => size !== 1 && size !== 3);
   return height > 4 && width > 4 ? { width, height } : undefined;

@@ -81,7 +81,7 @@ async function writeStream(
       if (response.destroyed) break;
     }
   } catch (reason) {
-    // What its end has caused is no failure.
+    // Its end was wanted, and is not a failure.
     if (!response.destroyed) throw reason;
   }
   response.once("finish", () => writer.returnWritten());

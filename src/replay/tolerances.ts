@@ -29,7 +29,7 @@ const FORM = new RegExp(`^(?:([a-z]+\\d*)=)?(${NUMBER})(?:,(${NUMBER}))?$`, "i")
 
 /**
  * Tolerances as users write them, `[DTYPE=]RTOL[,ATOL]`: without a dtype for all floats, without ATOL as large as RTOL.
- * Throws `invalid_argument` for a text that is none.
+ * Throws `invalid_argument` for any other text.
  */
 export function parseTolerances(texts: readonly string[]): Tolerances {
   const tolerances = new Map(DEFAULTS);

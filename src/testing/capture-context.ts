@@ -29,7 +29,7 @@ export class CapturedHooks {
     return { result, ctx: slot.ctx };
   }
 
-  /** Values that are no hooks stay, so that the server's check refuses them. */
+  /** Values other than hooks stay, so that the server's check refuses them. */
   #captureAll(slots: HookSlots): HookSlots {
     const captured = (slot: Hook | null) => (typeof slot === "function" ? this.#capture(slot) : slot);
     return Array.isArray(slots) ? slots.map(captured) : (captured(slots as Hook) as Hook);

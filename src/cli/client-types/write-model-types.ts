@@ -35,7 +35,7 @@ function typeOf({ dtype, shape }: TypedTensor, type: "In" | "Out"): string {
   return shape === undefined ? `${type}<"${dtype}">` : `${type}<"${dtype}", [${shape.join(", ")}]>`;
 }
 
-/** A name that is no identifier as a text; a text in JSON is one of TypeScript too. */
+/** A name, as a text where it is not an identifier; a text in JSON is one in TypeScript too. */
 function keyOf(name: string): string {
   return IDENTIFIER.test(name) ? name : JSON.stringify(name);
 }

@@ -171,7 +171,7 @@ function readGolden(path: string): Answer {
     const why =
       cause instanceof Error && "code" in cause && cause.code === "ENOENT"
         ? readProblem(cause)
-        : `is none: ${reasonText(cause)}`;
+        : `cannot be used: ${reasonText(cause)}`;
     throw invalidArgument(
       `The golden file "${path}" ${why}; expected what kserving infer --json --out FILE writes.`,
       cause,

@@ -18,7 +18,7 @@ Examples:
   kserving doctor --config serving.yaml --http-port 8080
   kserving doctor --json
 
-With flags of kserving serve it looks at what they say. The exit code is 1 where there is a problem; warnings are none.
+With flags of kserving serve it looks at what they say. The exit code is 1 where there is a problem; warnings do not count.
 `;
 
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;

@@ -204,7 +204,7 @@ export const IE_SERVING_FLAGS = {
   config: { ...HELP, ...CONFIG, ...BEFORE },
 } as const satisfies Record<string, ForeignFlags>;
 
-/** Environment variables of `ie_serving` that are no flags there. */
+/** Environment variables of `ie_serving` that do not stand for flags. */
 export const IE_SERVING_VARIABLES = {
   FILE_SYSTEM_POLL_WAIT_SECONDS: OVMS_FLAGS.file_system_poll_wait_seconds,
   CPU_EXTENSION: OVMS_FLAGS.cpu_extension,

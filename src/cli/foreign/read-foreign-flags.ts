@@ -12,7 +12,7 @@ export interface FlagStyle {
 export interface ReadFlags {
   /** Values by flag; of several the last one counts. */
   readonly values: ReadonlyMap<string, string>;
-  /** Words that are no flag, in their order. */
+  /** Words other than flags, in their order. */
   readonly unknown: readonly string[];
   /** Flags that lack their value. */
   readonly incomplete: readonly string[];

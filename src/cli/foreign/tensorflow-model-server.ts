@@ -106,7 +106,7 @@ function toModel({ name = "default", path = "" }: Translation["fields"]): ModelC
   return modelConfig({ name, path });
 }
 
-/** A flag whose value is the next word is none there. */
+/** There, a flag and its value are one word. */
 function missingEquals(word: string): string[] {
   const name = word.replace(/^--/, "");
   return name !== word && Object.hasOwn(TENSORFLOW_FLAGS, name)

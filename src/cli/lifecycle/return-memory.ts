@@ -32,7 +32,7 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
-/** Imported when there is something to do, which is no part of the start. */
+/** Imported when there is something to do, so that the start does not take longer. */
 async function trim(): Promise<void> {
   const { trimMemory } = await import("../../native/trim-memory.ts");
   await trimMemory();

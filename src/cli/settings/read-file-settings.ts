@@ -25,7 +25,7 @@ export interface FileSetting {
 /** Settings of configuration files by their names. */
 export type FileSettings = ReadonlyMap<SettingName, FileSetting>;
 
-/** Reads the settings of a configuration file as flags of the same text are read; throws `invalid_argument` with the place of a value that is none. */
+/** Reads the settings of a configuration file as flags of the same text are read; throws `invalid_argument` with its place, for a value that the setting does not take. */
 export function readFileSettings(entries: readonly ConfigEntry[]): FileSettings {
   return new Map(entries.map((entry) => [FILE_SETTINGS.get(entry.key) as SettingName, readEntry(entry)]));
 }

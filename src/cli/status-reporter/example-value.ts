@@ -8,7 +8,7 @@ export function exampleValue({ shape, ...input }: ExampleInput, asCode: boolean)
   return shape.reduceRight(repeat, elementText(input));
 }
 
-/** Bytes that are no text go as TensorFlow Serving takes them. */
+/** Bytes other than text are written as TensorFlow Serving takes them. */
 function elementText({ dtype, element }: Pick<ExampleInput, "dtype" | "element">): string {
   if (typeof element === "number") return dtype === "bool" ? String(element === 1) : String(element);
   const bytes = Buffer.from(element);

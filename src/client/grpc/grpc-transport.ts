@@ -24,7 +24,7 @@ export class GrpcTransport implements Transport {
   readonly address: string;
   readonly #client: Client;
 
-  /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for PEM texts that are none. */
+  /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for texts that are not PEM. */
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
     this.address = address;
     const { authority, isEncrypted } = parseRemoteAddress(address);

@@ -11,7 +11,7 @@ const OTHER_CODES: Readonly<Record<number, ErrorCode>> = {
 };
 const MAX_TEXT = 500;
 
-/** The error of an answer that is no success. */
+/** The error of an answer that reports a failure. */
 export async function failedAnswer(address: string, response: Response): Promise<CallError> {
   const { status } = response;
   const text = await response.text().catch(() => "");

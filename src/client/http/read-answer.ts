@@ -20,7 +20,7 @@ interface WireAnswer {
   readonly outputs?: readonly WireOutput[];
 }
 
-/** Reads the body of an answer of KServe V2; `jsonBytes` = length of its JSON, null = all of it. Throws `invalid_argument` for what is none. */
+/** Reads the body of an answer of KServe V2; `jsonBytes` = length of its JSON, null = all of it. Throws `invalid_argument` for any other body. */
 export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<ModelAnswer, "metadata"> {
   const end = jsonBytes === null ? body.length : Number(jsonBytes);
   const answer = parseExactJson(new TextDecoder().decode(body.subarray(0, end))) as WireAnswer;
@@ -39,6 +39,7 @@ export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<Mod
 
 function fromJson({ name, datatype, shape, data = [] }: WireOutput): Tensor {
   const dtype = datatypeNamed(datatype)?.dtype;
-  if (dtype === undefined) throw invalidArgument(`Output "${name}" is ${datatype}, which is no datatype of KServe V2.`);
+  if (dtype === undefined)
+    throw invalidArgument(`Output "${name}" is ${datatype}, which is not a datatype of KServe V2.`);
   return tensorFromJson(name, { dtype, shape, data });
 }

@@ -31,7 +31,7 @@ export function readIntegerRows(cursor: JsonCursor, store: NumberStore, width: n
       if (column === width) break;
       if (bytes[at] !== COMMA) return rows;
       at += bytes[at + 1] === SPACE ? 2 : 1;
-      // The space may be the text's last byte, and what lies behind is no number that ends.
+      // The space may be the text's last byte, and then the number behind it does not end.
       if (at === bytes.length) return rows;
     }
     if (bytes[at] !== CLOSE_LIST || bytes[at + 1] !== COMMA) return rows;

@@ -30,7 +30,7 @@ export function readIntegerRun(cursor: JsonCursor, store: NumberStore): boolean 
     cursor.pos = pos;
     if (end !== COMMA) return true;
     start = bytes[pos + 1] === SPACE ? pos + 2 : pos + 1;
-    // The space may be the text's last byte, and what lies behind is no number that ends.
+    // The space may be the text's last byte, and then the number behind it does not end.
     if (start === bytes.length) return true;
   }
 }

@@ -22,7 +22,7 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
   | { readonly kind: "type"; readonly value: JsonValue; readonly dtype: DType }
   /** A list of `size` elements, where the first list of that level has another size. */
   | { readonly kind: "size"; readonly size: number }
-  /** A list where the first value at that level is none. */
+  /** A list where the first value at that level is not a list. */
   | { readonly kind: "list" }
   /** A single value where the first one at that level is a list. */
   | { readonly kind: "value"; readonly value: JsonValue }

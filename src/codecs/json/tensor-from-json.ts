@@ -13,7 +13,7 @@ export function parseExactJson(text: string): unknown {
   return JSON.parse(text.replace(EXACT, '"$1"'));
 }
 
-/** The tensor of a list of values, nested or flat; throws `invalid_argument` for what is none. */
+/** The tensor of a list of values, nested or flat; throws `invalid_argument` for anything else. */
 export function tensorFromJson(name: string, { dtype, shape, data }: Record<string, unknown>): Tensor {
   if (typeof dtype !== "string" || !isDType(dtype) || !Array.isArray(shape))
     throw invalidArgument(`The output "${name}" has no dtype and shape; expected what kserving infer --json prints.`);

@@ -1,6 +1,6 @@
 import { readHead } from "../read-head.ts";
 
-/** Endings that XGBoost's and LightGBM's files share with each other, and with files that are no models. */
+/** Endings that XGBoost's and LightGBM's files share with each other, and with files other than models. */
 const SHARED_ENDING = /\.(?:bst|json|txt)$/i;
 
 /** The library that wrote a file of a shared ending, by its first bytes; undefined for any other file, or folder. */

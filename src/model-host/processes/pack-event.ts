@@ -14,7 +14,7 @@ export function packEvent(event: ModelThreadEvent): WireRecord {
   return { kind: DETACH, id: event.detached, meta: undefined, tensors: undefined };
 }
 
-/** Fields that are no plain data become text, and errors their stacks: the line of the log says the same. */
+/** Fields other than plain data become text, and errors their stacks: the line of the log says the same. */
 function packLog({ level, message, fields }: LogEvent): WireRecord {
   const plain = Object.entries(fields).map(([name, value]) => [name, isError(value) ? stackOf(value) : value] as const);
   try {

@@ -22,7 +22,7 @@ export interface LinkParts {
   readonly maxBytes: number;
   /** Called for each message; may throw {@link MalformedMessage} for one that the other side should not have sent. */
   readonly onMessage: (line: number, message: Frame) => void;
-  /** Called once, when the other side sent what is no message; nothing is read from then on. */
+  /** Called once, when the other side sent something other than a message; nothing is read from then on. */
   readonly onMalformed: (reason: MalformedMessage) => void;
 }
 

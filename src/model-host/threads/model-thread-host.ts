@@ -100,7 +100,7 @@ export class ModelThreadHost {
     this.#say({ load: { id, path, options, threads, copies, laneMark } });
     try {
       const facts = await loaded.promise;
-      // Not before: a large model blocks its thread while it loads, and that is no stall.
+      // Not before: a large model blocks its thread while it loads, which is not a stall.
       this.#watch ??= this.#startWatch();
       return this.#toThread(model, facts);
     } catch (reason) {

@@ -80,7 +80,7 @@ export class ProcessMetrics {
   }
 }
 
-/** The timer's own interval is no delay. */
+/** The timer's own interval is not a delay. */
 function toLagSeconds(ns: number): number {
   return Number.isNaN(ns) ? 0 : Math.max(0, ns / 1e9 - LOOP_RESOLUTION_MS / 1000);
 }

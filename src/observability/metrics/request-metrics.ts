@@ -35,7 +35,7 @@ const TIME_NAMES = Object.keys(TIMES) as readonly (keyof typeof TIMES)[];
 /** Upper ends of the ranges of numbers of examples: 1, 2, 4 … 16384, as TensorFlow Serving counts them. */
 export const EXAMPLES_BOUNDS: readonly number[] = Array.from({ length: 15 }, (_, power) => 2 ** power);
 
-/** Stands for requests that are no protocol's. */
+/** Stands for requests that belong to no protocol. */
 const NO_ROUTE: RouteName = { protocol: "", method: "" };
 /** Stands for requests that reached no version of this server. */
 const NO_MODEL = { model: "", version: undefined };

@@ -26,7 +26,7 @@ interface TensorMetadata {
 }
 
 /**
- * Parameter with the names of an input's features. The values of the protocol's parameters are no lists, so they are the
+ * Parameter with the names of an input's features. The protocol's parameters cannot be lists, so that they are the
  * text of a JSON list.
  */
 const FEATURES = "feature_names";

@@ -17,8 +17,8 @@ export type ReadMember = (name: string) => JsonValue | undefined;
 const INT64_MAX = 2n ** 63n - 1n;
 
 /**
- * Reads the choices that JSON and forms have in common. Throws `invalid_argument` for a value that is none, and for what is
- * not taken over from the original, with the reason.
+ * Reads the choices that JSON and forms have in common. Throws `invalid_argument` for values of other types,
+ * and, with the reason, for choices of the original that are not supported.
  */
 export function readHead(member: ReadMember): InferenceHead {
   refuseFunctions(member);

@@ -48,7 +48,7 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
-  /** Rows of a request at most, as clients are told where requests are not put together; absent = a batch is no part of its shapes. */
+  /** Maximum number of rows of a request, which clients can ask for where requests are not batched; absent = its shapes have no batch. */
   readonly maxBatchSize?: number;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;

@@ -38,7 +38,7 @@ function ofWishes({ name, driver, hooks }: KserveWishes) {
   return { name, ...(driver !== undefined && { driver }), ...(hooks !== undefined && { hooks }) };
 }
 
-/** The one model of a folder; undefined where it is none, but may hold folders of some. */
+/** The only model of a folder; undefined for a folder that may hold folders of models instead. */
 async function findOne(path: string, wishes: KserveWishes): Promise<ModelList | undefined> {
   if (await hasTritonConfig(path)) return withName(await readTritonConfig(path, true), wishes);
   try {

@@ -23,7 +23,7 @@ interface Messages {
 
 let registry: ReturnType<typeof createFileRegistry> | undefined;
 
-/** Decodes one of TensorFlow's messages; byte fields view `bytes`. Throws the decoder's error for bytes that are none. */
+/** Decodes one of TensorFlow's messages; byte fields view `bytes`. Throws the decoder's error for any other bytes. */
 export function parseMessage<Name extends keyof Messages>(name: Name, bytes: Uint8Array): Messages[Name] {
   // Unknown fields need not be kept for writing.
   return fromBinary(messageSchema(name), bytes, { readUnknownFields: false }) as unknown as Messages[Name];

@@ -5,7 +5,7 @@ import { SIGNATURE_DEFS } from "./signature-defs.ts";
 /** A .tflite file in memory. */
 export interface TfliteFile {
   readonly bytes: Buffer;
-  /** Operators that are none of TFLite's own, by name. */
+  /** Operators in addition to TFLite's own, by name. */
   readonly customOperators: readonly string[];
   /** True where the size of some tensor depends on the values of another. */
   readonly hasDataDependentSizes: boolean;

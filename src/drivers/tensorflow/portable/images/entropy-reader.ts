@@ -78,7 +78,7 @@ export class EntropyReader {
     if (this.#available < this.#missing) throw new Error("Corrupt JPEG data: premature end of data segment");
   }
 
-  /** One byte more; a zero follows each 255 that is none of a marker. */
+  /** One byte more; a zero follows each 255 that does not begin a marker. */
   #fill(): void {
     const byte = this.#bytes[this.#at];
     const isData = byte !== undefined && (byte !== 0xff || this.#bytes[this.#at + 1] === 0);

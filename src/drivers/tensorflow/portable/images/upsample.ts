@@ -6,7 +6,7 @@ type Widen = (into: Uint8Array, start: number, lines: { readonly near: number; r
 
 /**
  * Gives a component a sample for each of the image's pixels, as the Independent JPEG Group's "fancy" upsampling does: half as many are
- * weighted three to one with their neighbours, other ratios are repeated. Throws an Error for ratios that are no whole numbers.
+ * weighted three to one with their neighbours, other ratios are repeated. Throws an Error for ratios other than whole numbers.
  */
 export function upsample(plane: Plane, component: JpegComponent, frame: JpegFrame): Uint8Array {
   const [columns, rows] = [frame.mostAcross / component.across, frame.mostDown / component.down];
