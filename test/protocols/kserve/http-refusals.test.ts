@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { binary, connect, floats, halfPlusTwo, INFER, nothing, post } from "./kserve-http.ts";
+import { binary, connectOnce, floats, halfPlusTwo, INFER, nothing, post } from "./kserve-http.ts";
 
 describe("KServe V2 over HTTP", () => {
+  const send = connectOnce(nothing);
+  const sendToModel = connectOnce(halfPlusTwo);
   const x = { name: "x", shape: [2], datatype: "FP32" };
   it.each<[string, RequestInit, number, string]>([
     ["JSON that is no object", post("[]"), 400, "expected an object"],
@@ -185,7 +187,6 @@ describe("KServe V2 over HTTP", () => {
       "Raw request must only have 1 input (found 1) to be deduced but got 0 inputs in 'default' model configuration",
     ],
   ])("refuses %s", async (_, init, status, text) => {
-    const send = await connect(nothing);
     const answer = await send(INFER, init);
     expect(answer.status).toBe(status);
     expect(JSON.parse(answer.text).error).toContain(text);
@@ -196,13 +197,11 @@ describe("KServe V2 over HTTP", () => {
     ["[]", "failed to parse the request JSON buffer: it is []; expected an object"],
     ['{"ready":"yes"}', "Invalid value for 'ready': expected a boolean"],
   ])("refuses an index asked for with %s", async (body, error) => {
-    const send = await connect(nothing);
     const answer = await send("/v2/repository/index", post(body));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error }]);
   });
 
   it("knows that a model is unknown before it reads what it is asked", async () => {
-    const send = await connect(nothing);
     const answer = await send("/v2/models/no/infer", post("{"));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       404,
@@ -247,8 +246,7 @@ describe("KServe V2 over HTTP", () => {
       "[request id: <id_unknown>] input byte size mismatch for input 'x' for model 'default'. Expected 0, got 3",
     ],
   ])("refuses %s in Triton's words", async (_, init, text) => {
-    const send = await connect(halfPlusTwo);
-    const answer = await send(INFER, init);
+    const answer = await sendToModel(INFER, init);
     expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { error: text }]);
   });
 
@@ -280,7 +278,6 @@ describe("KServe V2 over HTTP", () => {
       "failed to load 'no', failed to poll from model repository. There is",
     ],
   ])("answers %s %s with %i", async (method, path, status, text) => {
-    const send = await connect(nothing);
     const answer = await send(path, { method });
     expect([answer.status, JSON.parse(answer.text).error]).toEqual([status, expect.stringContaining(text)]);
   });

@@ -1,3 +1,5 @@
+import { beforeAll } from "vitest";
+import { createServer } from "../../../src/server/server.ts";
 import { startServer } from "../../helpers/start-server.ts";
 
 /** URL at which the default model infers. */
@@ -16,14 +18,30 @@ interface Answer {
   readonly text: string;
 }
 
+type Stages = { driver: string; path?: string }[];
+type Send = (path: string, init?: RequestInit) => Promise<Answer>;
+
 /** Sends requests to a server of its own. */
-export async function connect(stages: { driver: string; path?: string }[]) {
+export async function connect(stages: Stages): Promise<Send> {
   const { httpUrl } = await startServer({ stages, allowControl: "local" });
-  return async (path: string, init: RequestInit = {}): Promise<Answer> => {
-    const response = await fetch(httpUrl + path, init);
-    const bytes = Buffer.from(await response.arrayBuffer());
-    return { status: response.status, headers: response.headers, bytes, text: bytes.toString() };
-  };
+  return (path, init) => send(httpUrl + path, init);
+}
+
+/** Sends requests to one server for all tests of a file, which leave it as it was. */
+export function connectOnce(stages: Stages): Send {
+  let url = "";
+  beforeAll(async () => {
+    const server = await createServer({ stages, allowControl: "local", http: {} });
+    url = server.httpUrl as string;
+    return () => server.close();
+  });
+  return (path, init) => send(url + path, init);
+}
+
+async function send(url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, init);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { status: response.status, headers: response.headers, bytes, text: bytes.toString() };
 }
 
 /** A body. */
