@@ -40,15 +40,6 @@ export function frameCompressed(pieces: readonly Uint8Array[]): FramedMessage {
   return [prefix, ...pieces];
 }
 
-/** The uncompressed message in one buffer, without its prefix. */
-export function unframe(framed: FramedMessage): Buffer {
-  const [first, ...rest] = framed as readonly [Uint8Array, ...Uint8Array[]];
-  const message = first.subarray(PREFIX_BYTES);
-  const [second] = rest;
-  if (second === undefined) return toBuffer(message);
-  return message.length === 0 && rest.length === 1 ? toBuffer(second) : Buffer.concat([message, ...rest]);
-}
-
 function writePrefix(framed: Buffer, bytes: number): void {
   framed[0] = 0;
   framed.writeUInt32BE(bytes, 1);
@@ -59,8 +50,4 @@ export function framedBytes(pieces: FramedMessage): number {
   let bytes = 0;
   for (const { length } of pieces) bytes += length;
   return bytes;
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

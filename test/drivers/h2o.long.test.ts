@@ -5,7 +5,8 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { expectTensors } from "./expect-tensors.ts";
-import { loadModel, predict } from "./python/load-model.ts";
+import { predict } from "./predict.ts";
+import { loadModel } from "./python/load-model.ts";
 import { makeModels } from "./python/make-models.ts";
 
 const python = findPython("The h2o driver", ["h2o", "jpype"]);

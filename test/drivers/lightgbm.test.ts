@@ -5,8 +5,9 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { expectTensors } from "./expect-tensors.ts";
+import { predict } from "./predict.ts";
 import { columnsOf, makeEstimators } from "./python/estimators.ts";
-import { loadModel, predict } from "./python/load-model.ts";
+import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The lightgbm driver", ["lightgbm", "sklearn", "pandas"]);
 const estimators = python === undefined ? undefined : makeEstimators(python);

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { loadModel, predict } from "./python/load-model.ts";
+import { predict } from "./predict.ts";
+import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The pmml driver", ["pypmml"]);
 const options = { python: python ?? "" };

@@ -5,7 +5,8 @@ import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
-import { IMPORT_PATH, loadModel, predict } from "./python/load-model.ts";
+import { predict } from "./predict.ts";
+import { IMPORT_PATH, loadModel } from "./python/load-model.ts";
 
 const python = findPython("The python driver", ["numpy"]);
 const rows = (...values: number[]) => createTensor("float32", [values.length / 2, 2], Float32Array.from(values));

@@ -10,7 +10,8 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 import { makeZip } from "../runtimes/make-zip.ts";
 import { describeDriver } from "./driver-contract.ts";
 import { expectTensors } from "./expect-tensors.ts";
-import { IMPORT_PATH, loadModel, predict } from "./python/load-model.ts";
+import { predict } from "./predict.ts";
+import { IMPORT_PATH, loadModel } from "./python/load-model.ts";
 import { makeTorchCases, type TorchCases } from "./pytorch/torch-cases.ts";
 
 const python = findPython("The pytorch driver", ["torch"]);

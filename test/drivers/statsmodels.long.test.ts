@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { findPython } from "../helpers/find-python.ts";
 import { expectTensors } from "./expect-tensors.ts";
+import { predict } from "./predict.ts";
 import { makeEstimators } from "./python/estimators.ts";
-import { loadModel, predict } from "./python/load-model.ts";
+import { loadModel } from "./python/load-model.ts";
 
 const python = findPython("The statsmodels driver", ["statsmodels"]);
 const estimators = python === undefined ? undefined : makeEstimators(python, "statsmodels");

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { bytesField, encodeMessage, integerField, messageField } from "../../src/codecs/protobuf/wire-writer.ts";
-import { frameBytes, frameParts, unframe } from "../../src/grpc/framed-message.ts";
+import { type FramedMessage, frameBytes, frameParts, PREFIX_BYTES } from "../../src/grpc/framed-message.ts";
 
 const LARGE = [Buffer.alloc(20_000, 1), Buffer.alloc(30_000, 2)] as const;
 const PARTS = [
@@ -10,6 +10,10 @@ const PARTS = [
   bytesField(6, LARGE[1]),
 ];
 const MESSAGE = encodeMessage(PARTS);
+
+function unframe(framed: FramedMessage): Buffer {
+  return Buffer.concat(framed).subarray(PREFIX_BYTES);
+}
 
 it.each([true, false])("a message of parts says how long it is and is the same, borrowed (%s) or copied", (borrows) => {
   const framed = frameParts(PARTS, borrows);
@@ -35,5 +39,4 @@ it.each([0, 1, 70_000])("a message of %i written bytes is framed too", (length) 
 it("does not copy a large message that is written already", () => {
   const message = Buffer.alloc(1_000_000);
   expect(frameBytes(message)[1]).toBe(message);
-  expect(unframe(frameBytes(message)).buffer).toBe(message.buffer);
 });

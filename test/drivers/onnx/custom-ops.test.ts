@@ -7,7 +7,8 @@ import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { loadOnnx, openOnnx, predict } from "./load-onnx.ts";
+import { predict } from "../predict.ts";
+import { loadOnnx, openOnnx } from "./load-onnx.ts";
 
 const compiler = process.env.CC ?? "gcc";
 const missing = await missingRuntime("The onnx driver's option custom_op_paths", async () => {

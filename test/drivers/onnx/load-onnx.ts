@@ -1,11 +1,9 @@
 import { onTestFinished } from "vitest";
-import type { DriverHost, Model, PredictCall } from "../../../src/drivers/driver.ts";
+import type { DriverHost, Model } from "../../../src/drivers/driver.ts";
 import driver from "../../../src/drivers/onnx/onnx.ts";
 import type { OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 
 /** The path of a file of test/fixtures/models. */
 export function modelPath(name: string): string {
@@ -31,14 +29,4 @@ export async function loadOnnx(name: string, options: RawOptions = {}): Promise<
   const model = await openOnnx(name, options);
   onTestFinished(() => model.close());
   return model;
-}
-
-/** Runs the model on named tensors. */
-export function predict(
-  model: Model,
-  inputs: Readonly<Record<string, Tensor>>,
-  call: Partial<PredictCall> = {},
-): Promise<Tensors> {
-  const signal = new AbortController().signal;
-  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
 }

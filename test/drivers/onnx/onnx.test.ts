@@ -11,7 +11,8 @@ import { toFloat16 } from "../../../src/tensor/float16.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { describeDriver } from "../driver-contract.ts";
-import { loadOnnx, modelPath, openOnnx, predict } from "./load-onnx.ts";
+import { predict } from "../predict.ts";
+import { loadOnnx, modelPath, openOnnx } from "./load-onnx.ts";
 
 const row = (...values: number[]) => createTensor("float32", [1, values.length], Float32Array.from(values));
 const list = (...values: number[]) => createTensor("float32", [values.length], Float32Array.from(values));

@@ -5,7 +5,8 @@ import { parseOptions, type RawOptions } from "../../../src/drivers/option-table
 import { ServingError } from "../../../src/errors.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { loadOnnx, openOnnx, predict } from "./load-onnx.ts";
+import { predict } from "../predict.ts";
+import { loadOnnx, openOnnx } from "./load-onnx.ts";
 
 function toOptions(raw: RawOptions, offered: readonly string[] = ["cpu"]) {
   return toSessionOptions(offered, parseOptions<OnnxOptions>(ONNX_OPTIONS, raw));

@@ -1,7 +1,8 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createTensors } from "../../../src/tensor/tensor.ts";
-import { floats, openModel, predict } from "./open-model.ts";
+import { predict } from "../predict.ts";
+import { floats, openModel } from "./open-model.ts";
 
 // A program: runs a model on the OpenVINO of a folder, deletes most of that, tries to load another format, and runs the model again.
 const [folder, path] = process.argv.slice(2) as [string, string];

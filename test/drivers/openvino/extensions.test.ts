@@ -4,7 +4,8 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { floats, loadModel, openModel, predict } from "./open-model.ts";
+import { predict } from "../predict.ts";
+import { floats, loadModel, openModel } from "./open-model.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 
 const compiler = process.env.CXX ?? "g++";

@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { floats, loadModel, openModel, predict } from "./open-model.ts";
+import { predict } from "../predict.ts";
+import { floats, loadModel, openModel } from "./open-model.ts";
 import { openvinoModel } from "./openvino-cases.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 

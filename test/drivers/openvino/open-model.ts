@@ -1,10 +1,9 @@
 import { onTestFinished } from "vitest";
-import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model } from "../../../src/drivers/driver.ts";
 import openvino from "../../../src/drivers/openvino/openvino.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
-import { createTensor, createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { openvinoModel } from "./openvino-cases.ts";
 
 /** Loads a model of test/fixtures/openvino, or a path with a slash; the caller closes it. */
@@ -18,16 +17,6 @@ export async function loadModel(name: string, options: RawOptions = {}, log?: Lo
   const model = await openModel(name, options, log);
   onTestFinished(() => model.close());
   return model;
-}
-
-/** Runs the model on named tensors. */
-export function predict(
-  model: Model,
-  inputs: Readonly<Record<string, Tensor>>,
-  call: Partial<PredictCall> = {},
-): Promise<Tensors> {
-  const { signal } = new AbortController();
-  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
 }
 
 /** A float32 tensor of the numbers, or of as many zeros as the shape takes. */

@@ -6,7 +6,8 @@ import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { expectTensors } from "../expect-tensors.ts";
 import { missingRuntime } from "../missing-runtime.ts";
-import { floats, loadModel, openModel, predict } from "./open-model.ts";
+import { predict } from "../predict.ts";
+import { floats, loadModel, openModel } from "./open-model.ts";
 import { openvinoModel } from "./openvino-cases.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 

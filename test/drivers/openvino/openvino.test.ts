@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import { type DriverSubject, describeDriver } from "../driver-contract.ts";
 import { expectTensors } from "../expect-tensors.ts";
-import { loadModel, predict } from "./open-model.ts";
+import { predict } from "../predict.ts";
+import { loadModel } from "./open-model.ts";
 import { OPENVINO_MODELS, openvinoModel, readRuns } from "./openvino-cases.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 

@@ -1,10 +1,8 @@
 import { onTestFinished } from "vitest";
-import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model } from "../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import { createSilentLogger, type Logger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
-import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 
 /** Folder from which test models are imported. */
 export const IMPORT_PATH = "test/fixtures/python";
@@ -26,14 +24,4 @@ export async function loadModel(
   const model = await driver.load(path, parseOptions(driver.options, all), { log, threads: 1 });
   onTestFinished(() => model.close());
   return model;
-}
-
-/** Runs a model on named tensors. */
-export function predict(
-  model: Model,
-  inputs: Readonly<Record<string, Tensor>>,
-  call: Partial<PredictCall> = {},
-): Promise<Tensors> {
-  const signal = new AbortController().signal;
-  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
 }

@@ -10,7 +10,8 @@ import type { Logger } from "../../../src/observability/logger.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { loadModel, predict } from "./load-model.ts";
+import { predict } from "../predict.ts";
+import { loadModel } from "./load-model.ts";
 
 const python = findPython("The host of Python models", ["numpy"]);
 

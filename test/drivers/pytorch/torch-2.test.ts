@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { expectTensors } from "../expect-tensors.ts";
-import { loadModel, predict } from "../python/load-model.ts";
+import { predict } from "../predict.ts";
+import { loadModel } from "../python/load-model.ts";
 import { makeTorchCases, type TorchCases } from "./torch-cases.ts";
 
 const python = findPython("What torch 2 has beyond torch 1.13", ["torch"]);

@@ -1,12 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { onTestFinished } from "vitest";
-import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
+import type { Model } from "../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import tensorflow from "../../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
-import type { Tensors } from "../../../src/tensor/tensor.ts";
-import { expectTensors, type TensorRecord } from "../expect-tensors.ts";
+import { expectTensors } from "../expect-tensors.ts";
+import { predict } from "../predict.ts";
 import { readCases, type TensorflowCase } from "./tensorflow-cases.ts";
 
 const FOLDER = "test/fixtures/tensorflow-formats";
@@ -44,16 +43,6 @@ export async function loadTensorflow(path: string, options: RawOptions = {}): Pr
 export function openTensorflow(path: string, options: RawOptions = {}): Promise<Model> {
   const host = { log: createSilentLogger(), threads: 1 };
   return tensorflow.load(path, parseOptions(tensorflow.options, options), host);
-}
-
-/** One predict, of all outputs if `call` does not say which. */
-export function predict(
-  model: Model,
-  inputs: Tensors | TensorRecord,
-  call: Partial<PredictCall> = {},
-): Promise<Tensors> {
-  const signal = new AbortController().signal;
-  return model.predict(inputs as Tensors, { signature: DEFAULT_SIGNATURE, signal, ...call });
 }
 
 /** Fails unless the model answers as Python did; numbers may be off by the tolerance. */

@@ -4,7 +4,8 @@ import { expect, it } from "vitest";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
-import { openOnnx, predict } from "../load-onnx.ts";
+import { predict } from "../../predict.ts";
+import { openOnnx } from "../load-onnx.ts";
 
 const missing = await missingRuntime("Memory of models by the C API of ONNX Runtime", importOnnxRuntime);
 

@@ -5,7 +5,8 @@ import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts"
 import { createTensor, type Tensors } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
-import { loadOnnx, openOnnx, predict } from "../load-onnx.ts";
+import { predict } from "../../predict.ts";
+import { loadOnnx, openOnnx } from "../load-onnx.ts";
 
 const missing = await missingRuntime("Runs by the C API of ONNX Runtime", importOnnxRuntime);
 

@@ -6,7 +6,8 @@ import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
-import { loadOnnx, predict } from "../load-onnx.ts";
+import { predict } from "../../predict.ts";
+import { loadOnnx } from "../load-onnx.ts";
 
 const missing = await missingRuntime("Values of ONNX Runtime's C API", importOnnxRuntime);
 const list = (...values: number[]) => createTensor("float32", [values.length], Float32Array.from(values));

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { describeDriver } from "../../driver-contract.ts";
 import { expectTensors } from "../../expect-tensors.ts";
-import { floats, loadModel, openModel, predict } from "../open-model.ts";
+import { predict } from "../../predict.ts";
+import { floats, loadModel, openModel } from "../open-model.ts";
 import { OPENVINO_MODELS, openvinoModel, readRuns } from "../openvino-cases.ts";
 
 /** The folder of an openvino-node whose addon is there. */

@@ -6,6 +6,7 @@ import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { describeDriver } from "../../driver-contract.ts";
+import { predict } from "../../predict.ts";
 import {
   expectAsInPython,
   formatCase,
@@ -13,7 +14,6 @@ import {
   formatModels,
   loadTensorflow,
   openTensorflow,
-  predict,
 } from "../format-models.ts";
 
 const { inputs, outputs } = formatCase("merging/model.h5");

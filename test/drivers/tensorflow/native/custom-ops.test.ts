@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
-import { floats, loadNative, openNative, predict } from "./open-native.ts";
+import { predict } from "../../predict.ts";
+import { floats, loadNative, openNative } from "./open-native.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const COMPILER = process.env.CC ?? "cc";

@@ -6,9 +6,10 @@ import type { DType } from "../../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
+import { predict } from "../../predict.ts";
 import { placeholder, type, writeGraph } from "../portable/graph-writer.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
-import { floats, loadNative, openNative, predict, texts } from "./open-native.ts";
+import { floats, loadNative, openNative, texts } from "./open-native.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const missing = await missingRuntime("The tensorflow driver's native engine", tensorflowRuntime);

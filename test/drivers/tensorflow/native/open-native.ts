@@ -1,10 +1,9 @@
 import { onTestFinished } from "vitest";
-import type { Model, PredictCall } from "../../../../src/drivers/driver.ts";
+import type { Model } from "../../../../src/drivers/driver.ts";
 import { parseOptions, type RawOptions } from "../../../../src/drivers/option-table.ts";
 import tensorflow from "../../../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger, type Logger } from "../../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
-import { createTensor, createTensors, type Tensor, type Tensors } from "../../../../src/tensor/tensor.ts";
+import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 
 /** Loads a model of test/fixtures/tensorflow, or a path with a slash, on the native engine; the caller closes it. */
@@ -19,16 +18,6 @@ export async function loadNative(name: string, options: RawOptions = {}): Promis
   const model = await openNative(name, options);
   onTestFinished(() => model.close());
   return model;
-}
-
-/** Runs the model on named tensors. */
-export function predict(
-  model: Model,
-  inputs: Readonly<Record<string, Tensor>>,
-  call: Partial<PredictCall> = {},
-): Promise<Tensors> {
-  const { signal } = new AbortController();
-  return model.predict(createTensors(Object.entries(inputs)), { signature: DEFAULT_SIGNATURE, signal, ...call });
 }
 
 /** A float32 tensor. */

@@ -6,7 +6,8 @@ import { createSilentLogger, type Logger } from "../../../../src/observability/l
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { floats, predict, texts } from "../native/open-native.ts";
+import { predict } from "../../predict.ts";
+import { floats, texts } from "../native/open-native.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 import { constant, placeholder, tensorOf, type, writeGraph } from "./graph-writer.ts";
 import { loadPortable } from "./open-portable.ts";

@@ -5,7 +5,8 @@ import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { expectTensors } from "../../expect-tensors.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
-import { loadTensorflow, predict } from "../format-models.ts";
+import { predict } from "../../predict.ts";
+import { loadTensorflow } from "../format-models.ts";
 import { tensorflowRuntime } from "../native/tensorflow-runtime.ts";
 import { readCases, tensorflowModel } from "../tensorflow-cases.ts";
 

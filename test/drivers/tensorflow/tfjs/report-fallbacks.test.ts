@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { parseOptions } from "../../../../src/drivers/option-table.ts";
 import tensorflow from "../../../../src/drivers/tensorflow/tensorflow.ts";
 import { createRecordingLogger } from "../../../examples/recording-logger.ts";
-import { formatCase, formatModel, predict } from "../format-models.ts";
+import { predict } from "../../predict.ts";
+import { formatCase, formatModel } from "../format-models.ts";
 
 it("a model logs once which kernels run in JavaScript", async () => {
   const { log, events } = createRecordingLogger();

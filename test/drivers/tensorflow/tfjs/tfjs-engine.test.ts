@@ -10,6 +10,7 @@ import { plain } from "../../../helpers/run-pipeline.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { describeDriver } from "../../driver-contract.ts";
 import { overwriteTensors } from "../../expect-tensors.ts";
+import { predict } from "../../predict.ts";
 import {
   expectAsInPython,
   formatCase,
@@ -18,7 +19,6 @@ import {
   formatModels,
   loadTensorflow,
   openTensorflow,
-  predict,
 } from "../format-models.ts";
 import { type GraphModelJson, writeGraphModel } from "./write-graph-model.ts";
 

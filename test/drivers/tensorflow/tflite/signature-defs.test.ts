@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { formatModel, loadTensorflow, openTensorflow, predict } from "../format-models.ts";
+import { predict } from "../../predict.ts";
+import { formatModel, loadTensorflow, openTensorflow } from "../format-models.ts";
 
 const MODEL = formatModel("lite_signature_defs/model.tflite");
 const row = createTensor("float32", [1, 3], Float32Array.of(1, 2, 3));

@@ -5,6 +5,7 @@ import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { describeDriver } from "../../driver-contract.ts";
+import { predict } from "../../predict.ts";
 import {
   expectAsInPython,
   formatCase,
@@ -12,7 +13,6 @@ import {
   formatModels,
   loadTensorflow,
   openTensorflow,
-  predict,
 } from "../format-models.ts";
 
 const rows = (...values: number[][]) => createTensor("float32", [values.length, 3], Float32Array.from(values.flat()));
