@@ -184,7 +184,7 @@ describe.skipIf(missing !== undefined)("the native engine, with a frozen graph,"
     const folder = tempFolder({ "cut.pb": whole.subarray(0, whole.length - 20) });
     await expect(openNative(`${folder}/cut.pb`)).rejects.toMatchObject({
       code: "failed_precondition",
-      message: expect.stringMatching(/^TensorFlow [\d.]+ cannot load ".*cut\.pb": Invalid GraphDef/),
+      message: expect.stringMatching(/cut\.pb" is not a frozen graph, or it is cut short \(801 bytes\)\.$/),
     });
   });
 });
