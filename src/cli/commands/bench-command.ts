@@ -22,6 +22,7 @@ import { createParser, runParser } from "./create-parser.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
 import { withProgress } from "./progress.ts";
 import { readCount, readSeconds } from "./read-number.ts";
+import { refuseBareAddress } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -133,6 +134,7 @@ async function run(place: string, flags: BenchFlags): Promise<void> {
 }
 
 async function open(place: string, flags: BenchFlags, signal: AbortSignal): Promise<BenchTarget> {
+  refuseBareAddress(place, "model");
   const { driver, hooks, option, instances, threads, remoteAuthFile, ...others } = flags;
   return openBenchTarget({
     ...{

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
+import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { CLIENT_WRITERS, type ClientLanguage, languageOfFile } from "../client-types/client-writers.ts";
@@ -9,6 +10,7 @@ import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
 import { withProgress } from "./progress.ts";
+import { refuseBareAddress } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -75,7 +77,8 @@ async function run(place: string, flags: ClientFlags): Promise<void> {
 }
 
 async function describe(place: string, { model, remoteAuthFile, ...flags }: ClientFlags) {
-  if (!/^(?:https?|grpcs?):\/\//.test(place)) {
+  if (!isAddress(place)) {
+    refuseBareAddress(place, "server");
     if (model.length > 0) throw invalidArgument(`--model is for servers; "${place}" is one model's file or folder.`);
     return describeFile(place, flags);
   }

@@ -21,6 +21,7 @@ import { readInputs } from "./input-flags.ts";
 import { openModel } from "./open-model.ts";
 import { withProgress } from "./progress.ts";
 import { readCount } from "./read-number.ts";
+import { refuseBareAddress } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -111,6 +112,7 @@ async function openTargets(places: readonly string[], flags: CompareFlags, targe
       targets.push(await openRemoteTarget(place));
       continue;
     }
+    refuseBareAddress(place, "model");
     const isOpen = flags.driver.length === 0;
     for (const driver of isOpen ? await driversFor(place) : flags.driver) {
       const name = places.length === 1 ? driver : `${place} (${driver})`;
