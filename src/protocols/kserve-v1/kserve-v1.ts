@@ -1,7 +1,9 @@
 import { ServingError } from "../../errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
+import { malformedRequest } from "../tensorflow-serving/malformed-request.ts";
 import { type ModelStatus, modelStatus } from "../tensorflow-serving/model-status.ts";
 
 /**
@@ -10,14 +12,24 @@ import { type ModelStatus, modelStatus } from "../tensorflow-serving/model-statu
  */
 export const kserveV1: Protocol = {
   name: "kserve-v1",
-  http: ({ service, kserveRoutes: isOn = false }) => ({ inference: [], routes: isOn ? routesOf(service) : [] }),
+  http: ({ service, kserveRoutes: isOn = false }) => ({
+    inference: [],
+    routes: isOn ? routesOf(service) : [],
+    // Those of TensorFlow Serving, whose URLs of predictions look like a model's.
+    refuse: malformedRequest,
+  }),
 };
 
 function routesOf(service: InferenceService): readonly HttpRoute[] {
   return [
     { method: "GET", path: "/", kind: "read", answer: async () => toJson({ status: "alive" }) },
     { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson({ models: namesOf(service) }) },
-    { method: "GET", path: "/v1/models/:name", kind: "read", answer: (_, names) => answerReady(service, names) },
+    {
+      method: "GET",
+      path: "/v1/models/:name",
+      kind: "read",
+      answer: (exchange, names) => answerReady(service, exchange, names),
+    },
   ];
 }
 
@@ -26,7 +38,12 @@ function namesOf(service: InferenceService): readonly string[] {
 }
 
 /** Throws `unavailable` for a model that is not ready, `not_found` for an unknown one. */
-async function answerReady(service: InferenceService, { name = "" }: PathParameters): Promise<HttpAnswer> {
+async function answerReady(
+  service: InferenceService,
+  { request }: HttpExchange,
+  { name = "" }: PathParameters,
+): Promise<HttpAnswer> {
+  if (name.includes(":")) throw malformedRequest(request);
   const status = statusOf(service, name);
   const isReady = status.model_version_status.some(({ state }) => state === "AVAILABLE");
   if (!isReady) throw new ServingError("unavailable", `Model with name ${name} is not ready.`);

@@ -28,6 +28,13 @@ test("an unknown model is 404, and one that is not loaded 503, which KServe's cl
   expect(await read(`${httpUrl}/v1/models/none`)).toEqual([404, { error: "Model with name none does not exist." }]);
 });
 
+test.each(["GET", "POST"])("%s of a verb that is not there says what there is", async (method) => {
+  const { httpUrl } = await startServer({ models, kserveRoutes: true });
+  const answer = await fetch(`${httpUrl}/v1/models/half:explain`, { method });
+  const error = expect.stringMatching(/^Malformed request: \w+ \/v1\/models\/half:explain\. Expected POST .*:predict/);
+  expect([answer.status, await answer.json()]).toEqual([400, { error }]);
+});
+
 test("the routes are off unless they are asked for", async () => {
   const { httpUrl } = await startServer({ models });
   const [, list] = await read(`${httpUrl}/v1/models`);
