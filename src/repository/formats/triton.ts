@@ -94,6 +94,8 @@ function driverOf({ platform, backend }: Fields): string | undefined {
 function refusalOf(fields: Fields, driver: string | undefined, folder: string): string | undefined {
   const { platform, backend = platform, sequence_batching, model_transaction_policy } = fields;
   if (backend !== undefined && driver === undefined) {
+    if (backend === "python")
+      return `${folder} has the backend python, which is not served; write its model.py as hooks, or as a class for the python driver`;
     const backends = Object.keys(DRIVERS).filter((one) => !one.includes("_"));
     return `${folder} has the backend ${backend}, for which there is no driver; expected one of ${backends.join(", ")}`;
   }

@@ -182,7 +182,7 @@ describe("Triton's config.pbtxt", () => {
     ],
     [
       'backend: "python"',
-      "m has the backend python, for which there is no driver; expected one of onnxruntime, tensorflow, openvino, pytorch.",
+      "m has the backend python, which is not served; write its model.py as hooks, or as a class for the python driver.",
     ],
     [
       'name: "n" backend: "onnxruntime"',
