@@ -19,6 +19,9 @@ export interface RepositorySourceOptions {
   readonly log: Logger;
 }
 
+/** In the place of names, as Triton has it: all models of the first scan. */
+const ALL = "*";
+
 type Aspire = (models: readonly AspiredModel[]) => void;
 
 /** The models that files and folders describe, which are scanned again and again. */
@@ -48,9 +51,11 @@ export class RepositorySource implements ModelSource {
       pollMs: quietMs,
       onChange: (models) => {
         this.#models = models;
+        this.#nameAll();
         this.#update();
       },
     });
+    this.#checkAlone();
     if (pollMs < 0) aspire([]);
     else await this.#poll.scan();
     this.#checkWanted();
@@ -111,9 +116,20 @@ export class RepositorySource implements ModelSource {
     return this.#models.some((model) => model.name === name);
   }
 
+  /** Puts the names of the models in the place of `*`; those that come later wait until they are asked for. */
+  #nameAll(): void {
+    if (this.#wanted?.delete(ALL)) for (const { name } of this.#models) this.#wanted.add(name);
+  }
+
+  #checkAlone(): void {
+    const { explicit = [] } = this.#options;
+    if (!explicit.includes(ALL) || explicit.length === 1) return;
+    throw invalidArgument(`--load-model is ${explicit.join(", ")}; expected "${ALL}" alone, or names alone.`);
+  }
+
   #checkWanted(): void {
     const { pollMs, explicit = [] } = this.#options;
-    const unknown = pollMs < 0 ? undefined : explicit.find((name) => !this.#has(name));
+    const unknown = pollMs < 0 ? undefined : explicit.find((name) => name !== ALL && !this.#has(name));
     if (unknown === undefined) return;
     const names = this.#models.map(({ name }) => name);
     throw invalidArgument(`--load-model is "${unknown}", which no model is called.${servedNames(unknown, names)}`);

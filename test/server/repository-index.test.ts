@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { RepositorySource } from "../../src/server/repository-source.ts";
 import { openServer } from "../../src/server/server.ts";
 import { withDefaults } from "../../src/server/server-options.ts";
@@ -50,6 +50,24 @@ describe("the index of a repository whose models clients load", () => {
     expect(await index()).toEqual([bad, half, ["other", "3", "READY", ""]]);
     expect(await post("models/other/unload")).toEqual([200, ""]);
     expect(await index()).toEqual([bad, half, ["other", "3", "UNAVAILABLE", "unloaded"]]);
+  });
+
+  it("has all models of the start where * is to be loaded, as Triton has it, and later ones once they are asked for", async () => {
+    const { folder, server, post, index } = await start(["*"]);
+    const ready = [
+      ["half", "1", "READY", ""],
+      ["other", "3", "READY", ""],
+    ];
+    await vi.waitFor(async () => expect(await index({ ready: true })).toEqual(ready));
+    cpSync(join(folder, "half"), join(folder, "late"), { recursive: true });
+    await server.service.rescan();
+    expect(await index({ ready: true })).toEqual(ready);
+    expect(await post("models/late/load")).toEqual([200, ""]);
+    expect(await index({ ready: true })).toContainEqual(["late", "1", "READY", ""]);
+  });
+
+  it("is not there where * is to be loaded beside names", async () => {
+    await expect(start(["half", "*"])).rejects.toThrow('--load-model is half, *; expected "*" alone, or names alone.');
   });
 
   it("has no model that TensorFlow Serving's clients would take for a failed one", async () => {

@@ -44,7 +44,7 @@ export const REPOSITORY_SETTINGS = {
     type: "list",
     separator: ",",
     placeholder: "NAME",
-    help: "model of --model-control explicit to load; repeatable",
+    help: "model of --model-control explicit to load, or * for all; repeatable",
     commands: SERVE,
   },
   pollInterval: {
