@@ -11,6 +11,7 @@ export const SERVER_DEFAULTS = {
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",
   simpleTensorflowServing: false,
   kserveRoutes: false,
+  openvinoMetadata: false,
   ui: true,
   allowControl: "off",
   accessLog: false,

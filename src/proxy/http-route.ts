@@ -39,6 +39,8 @@ export interface HttpDependencies {
   readonly simpleTensorflowServing?: boolean | undefined;
   /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
   readonly kserveRoutes?: boolean | undefined;
+  /** True where `/v1/models/NAME/metadata` is answered as OpenVINO Model Server does. */
+  readonly openvinoMetadata?: boolean | undefined;
   /** True where calls of TensorFlow Serving's protocol are refused whose method is not that of the signature's method name. */
   readonly checkMethodNames?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */

@@ -85,6 +85,8 @@ export interface HttpServerOptions {
   readonly checkMethodNames?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
   readonly kserveRoutes?: boolean;
+  /** Answers `/v1/models/NAME/metadata` as OpenVINO Model Server does. */
+  readonly openvinoMetadata?: boolean;
   readonly log: Logger;
 }
 
@@ -149,9 +151,9 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
   const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
-  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames } = options;
+  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames, openvinoMetadata } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const sources = { grpcPort, platform, sharedMemory, page };
+  const sources = { grpcPort, platform, sharedMemory, page, openvinoMetadata };
   const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, checkMethodNames, ...sources };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }

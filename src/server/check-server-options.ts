@@ -52,6 +52,7 @@ const OPTIONS = {
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
   simpleTensorflowServing: BOOLEAN_CHECK,
   kserveRoutes: BOOLEAN_CHECK,
+  openvinoMetadata: BOOLEAN_CHECK,
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
   maxConnections: integerCheck(0, undefined, " (0 = no limit)"),

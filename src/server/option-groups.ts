@@ -87,8 +87,8 @@ export function toTransportOptions(
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
-  const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes } = choices;
-  const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes };
+  const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata } = choices;
+  const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata };
   const answers = { tensorContent, requireModelSpec, checkMethodNames, ...paths, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);

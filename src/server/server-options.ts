@@ -74,6 +74,8 @@ export interface ServerOptions {
   readonly simpleTensorflowServing?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. Default false. */
   readonly kserveRoutes?: boolean;
+  /** Answers `/v1/models/NAME/metadata` with protobuf's own names of fields, as OpenVINO Model Server does. Default false. */
+  readonly openvinoMetadata?: boolean;
   /** Serves a page for people at `/` and `/ui`. Default true. */
   readonly ui?: boolean;
   /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */

@@ -57,6 +57,8 @@ export interface TransportOptions {
   readonly simpleTensorflowServing: boolean;
   /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
   readonly kserveRoutes: boolean;
+  /** True where `/v1/models/NAME/metadata` is answered as OpenVINO Model Server does. */
+  readonly openvinoMetadata: boolean;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Permissions of clients. */

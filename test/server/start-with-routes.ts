@@ -31,7 +31,7 @@ type OptionalNames<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name 
 
 /** Options on which routes may depend; whether the server has them is checked, so that none of its routes is missing. */
 const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoutes>, true>> = {
-  ...{ page: true, platform: true, simpleTensorflowServing: true, kserveRoutes: true },
+  ...{ page: true, platform: true, simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true },
 };
 
 /** Options that add no routes. */

@@ -46,6 +46,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
     simpleTensorflowServing: settings.simpleTensorflowServing,
     kserveRoutes: settings.kserveRoutes,
+    openvinoMetadata: settings.openvinoMetadata,
     ui: settings.ui,
     allowControl: settings.allowControl,
     accessLog: settings.accessLog,

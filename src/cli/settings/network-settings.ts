@@ -160,6 +160,13 @@ export const NETWORK_SETTINGS = {
     details: "[kserve.md](kserve.md#v1) has the calls; predictions need no flag.",
     commands: SERVE,
   },
+  openvinoMetadata: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.openvinoMetadata,
+    help: "answer /v1/models/NAME/metadata as OpenVINO Model Server",
+    details: "That is with protobuf's own names of fields (`modelSpec`), where TensorFlow Serving has `model_spec`.",
+    commands: SERVE,
+  },
   allowProxyHeaders: {
     type: "boolean",
     default: false,

@@ -18,11 +18,14 @@ const DESCRIPTORS = new URL("../../../proto/descriptors.binpb", import.meta.url)
 /** Messages of proto/ by type name, for calls that are too rare for their own codec. */
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(DESCRIPTORS)));
 
-/** Reads a message into protobuf's JSON form, field names as in the .proto file, all fields there; throws `invalid_argument` for malformed bytes. */
-export function decodeMessage(type: string, bytes: Uint8Array): JsonObject {
+/** Names of fields in JSON: those of the .proto file, or protobuf's own, `modelSpec` for `model_spec`. */
+export type FieldNames = "proto" | "json";
+
+/** Reads a message into protobuf's JSON form, all fields there; throws `invalid_argument` for malformed bytes. */
+export function decodeMessage(type: string, bytes: Uint8Array, names: FieldNames = "proto"): JsonObject {
   const schema = schemaOf(type);
   try {
-    const options = { registry, useProtoFieldName: true, alwaysEmitImplicit: true };
+    const options = { registry, useProtoFieldName: names === "proto", alwaysEmitImplicit: true };
     return toJson(schema, fromBinary(schema, bytes), options) as JsonObject;
   } catch (cause) {
     throw invalidArgument(`Malformed ${type}; expected that message of this server's reflection.`, cause);

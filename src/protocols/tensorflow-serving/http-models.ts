@@ -4,7 +4,7 @@ import type { InferenceService, ModelRef } from "../../serving/inference-service
 import { type ModelDetail, modelDetail } from "../simple-tensorflow-serving/model-detail.ts";
 import { toJson } from "./http-json.ts";
 import { malformedRequest } from "./malformed-request.ts";
-import { modelMetadata } from "./model-metadata.ts";
+import { modelMetadata, toOpenvinoMetadata } from "./model-metadata.ts";
 import { type ModelStatus, modelStatus } from "./model-status.ts";
 import { toModelRef } from "./url-model-ref.ts";
 
@@ -16,16 +16,24 @@ const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/mo
 interface ModelRoutesOptions {
   /** True where the states of all versions come with the members of Simple TensorFlow Serving; clients that read them as a protobuf message take no others. */
   readonly hasDetails: boolean;
+  /** True where the metadata is that of OpenVINO Model Server. */
+  readonly openvinoMetadata: boolean;
 }
 
 /** The routes that list the models, the states of a model's versions, and its inputs and outputs. */
-export function modelRoutes(service: InferenceService, { hasDetails }: ModelRoutesOptions): readonly HttpRoute[] {
+export function modelRoutes(
+  service: InferenceService,
+  { hasDetails, openvinoMetadata }: ModelRoutesOptions,
+): readonly HttpRoute[] {
   const status = telling((ref) =>
     hasDetails && ref.version === undefined && ref.label === undefined
       ? withDetail(service, ref.model)
       : modelStatus(service, ref),
   );
-  const metadata = telling((ref) => modelMetadata(service, ref));
+  const metadata = telling(async (ref) => {
+    const found = await modelMetadata(service, ref);
+    return openvinoMetadata ? toOpenvinoMetadata(found) : found;
+  });
   const ofOne = PATHS.flatMap((path): HttpRoute[] => [
     { method: "GET", path, kind: "read", answer: status },
     { method: "GET", path: `${path}/metadata`, kind: "read", answer: metadata },

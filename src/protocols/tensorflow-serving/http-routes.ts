@@ -17,6 +17,7 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
   service,
   simpleTensorflowServing = false,
   checkMethodNames = false,
+  openvinoMetadata = false,
 }) => ({
   inference: [
     inferenceRoute("predict", (request, exchange) =>
@@ -29,7 +30,10 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
       answerExamples(service, { ...request, checkMethodNames, method: "regress" }, exchange),
     ),
   ],
-  routes: [...modelRoutes(service, { hasDetails: simpleTensorflowServing }), ...configRoutes(service)],
+  routes: [
+    ...modelRoutes(service, { hasDetails: simpleTensorflowServing, openvinoMetadata }),
+    ...configRoutes(service),
+  ],
   prefix: PREFIX,
   refuse: malformedRequest,
   answerOptions: preflight,

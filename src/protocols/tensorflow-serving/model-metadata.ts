@@ -17,6 +17,7 @@ import { tensorProtoParts } from "./tensor-proto-writer.ts";
 
 /** The only field of a model's metadata that there is, and its message. */
 export const SIGNATURE_DEF = "signature_def";
+const RESPONSE = "tensorflow.serving.GetModelMetadataResponse";
 const SIGNATURE_MAP = "tensorflow.serving.SignatureDefMap";
 /** The number of DT_INVALID. */
 const INVALID_TYPE = 0;
@@ -42,7 +43,13 @@ export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer>
   const { encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
   const fields = metadata.metadata as Record<string, JsonObject>;
   const anys = mapValues(fields, (map) => ({ "@type": `type.googleapis.com/${SIGNATURE_MAP}`, ...map }));
-  return encodeAs("tensorflow.serving.GetModelMetadataResponse", { ...metadata, metadata: anys });
+  return encodeAs(RESPONSE, { ...metadata, metadata: anys });
+}
+
+/** The same as OpenVINO Model Server's REST API gives it: the whole message, with protobuf's own names of fields. */
+export async function toOpenvinoMetadata(metadata: JsonObject): Promise<JsonObject> {
+  const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
+  return decodeMessage(RESPONSE, await encodeModelMetadata(metadata), "json");
 }
 
 /** A version with the signatures of its file that cannot be run, where clients see the model itself. */

@@ -36,6 +36,7 @@ describe("without flags", () => {
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       simpleTensorflowServing: false,
       kserveRoutes: false,
+      openvinoMetadata: false,
       workers: 1,
       hookTimeout: 60,
       hookStall: 10,

@@ -3,6 +3,7 @@ import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/oracle.ts";
+import { startServer } from "../../helpers/start-server.ts";
 import { connectService } from "./connect-service.ts";
 
 const FIXTURES = "test/fixtures";
@@ -112,5 +113,25 @@ describe("the metadata of a model", () => {
     const statusOf = async (rest: string) => (await fetch(`${server.httpUrl}/v1/models/${rest}/metadata`)).status;
     expect(await Promise.all(["half/versions/1", "half/versions/2", "none"].map(statusOf))).toEqual([200, 404, 404]);
     expect(await statusOf("half/labels/nix")).toBe(400);
+  });
+});
+
+describe("the metadata of OpenVINO Model Server", () => {
+  it("has protobuf's own names of fields", async () => {
+    const models = { half: { path: `${FIXTURES}/models/half-plus-two.onnx` } };
+    const { httpUrl } = await startServer({ models, openvinoMetadata: true });
+    const response = await fetch(`${httpUrl}/v1/models/half/metadata`);
+    const dim = [{ size: "-1", name: "" }];
+    const floats = (name: string) => ({ name, dtype: "DT_FLOAT", tensorShape: { dim, unknownRank: false } });
+    const signature = { inputs: { x: floats("x") }, outputs: { y: floats("y") }, defaults: {} };
+    expect(await response.json()).toEqual({
+      modelSpec: { name: "half", version: "1", signatureName: "" },
+      metadata: {
+        signature_def: {
+          "@type": "type.googleapis.com/tensorflow.serving.SignatureDefMap",
+          signatureDef: { serving_default: { ...signature, methodName: "tensorflow/serving/predict" } },
+        },
+      },
+    });
   });
 });
