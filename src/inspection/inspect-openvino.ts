@@ -8,8 +8,19 @@ const CONSTANT =
 const NOTE = /<(\w+) value="([^"]*)"\s*\/>/g;
 /** OpenVINO's names of types that have others here. */
 const TYPES: Readonly<Record<string, string>> = {
-  ...{ f16: "float16", f32: "float32", f64: "float64", bf16: "bfloat16", boolean: "bool" },
-  ...{ i8: "int8", i16: "int16", i32: "int32", i64: "int64", u8: "uint8", u16: "uint16", u32: "uint32", u64: "uint64" },
+  f16: "float16",
+  f32: "float32",
+  f64: "float64",
+  bf16: "bfloat16",
+  boolean: "bool",
+  i8: "int8",
+  i16: "int16",
+  i32: "int32",
+  i64: "int64",
+  u8: "uint8",
+  u16: "uint16",
+  u32: "uint32",
+  u64: "uint64",
 };
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 
@@ -32,7 +43,8 @@ export function inspectOpenvino(path: string): FileFacts {
   return {
     format: `OpenVINO IR, version ${/<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1]}`,
     ...(writer !== undefined && { producer: `OpenVINO ${writer}` }),
-    ...{ operators, weights },
+    operators,
+    weights,
     metadata: { ...(name !== undefined && { name: plain(name) }), ...metadata },
   };
 }

@@ -22,7 +22,8 @@ export function inspectSavedModel(folder: string): FileFacts {
   return {
     format: `TensorFlow SavedModel, version ${version}`,
     ...(writer !== "" && { producer: `TensorFlow ${writer}` }),
-    ...{ operators, weights },
+    operators,
+    weights,
     metadata: { tags: tags.join("; "), ...(assets.length > 0 && { assets: [...new Set(assets)].join(", ") }) },
   };
 }

@@ -52,7 +52,8 @@ export function inspectTfjs(path: string): FileFacts {
   return {
     format: `TensorFlow.js ${isGraph ? "graph" : "layers"} model`,
     ...(known.length > 0 && { producer: known.join(", converted by ") }),
-    ...{ operators, weights },
+    operators,
+    weights,
     metadata: {},
   };
 }

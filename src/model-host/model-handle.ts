@@ -46,7 +46,12 @@ export function factsOf(handle: ModelHandle): ModelFacts {
   const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
   const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, unserved, modelInfo, memoryBytes } = handle;
   return {
-    ...{ driver, path, signatures, defaultSignature, echoes, loadMs },
+    driver,
+    path,
+    signatures,
+    defaultSignature,
+    echoes,
+    loadMs,
     ...(maxBatchSize !== undefined && { maxBatchSize }),
     ...(runtime !== undefined && { runtime }),
     ...(isPure !== undefined && { isPure }),

@@ -16,7 +16,13 @@ export async function openEncrypted(
   const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
   const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
   const tls = await openTls({
-    ...{ host, httpPort, sockets, files, grpc, connections, log },
+    host,
+    httpPort,
+    sockets,
+    files,
+    grpc,
+    connections,
+    log,
     port: grpcSocketOnly ? undefined : options.port,
     socketPath: isForGrpc ? grpcSocketPath : undefined,
     http: isForGrpc ? undefined : http,

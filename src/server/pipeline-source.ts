@@ -16,7 +16,10 @@ export class PipelineSource implements ModelSource {
   async start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void> {
     const { name, stages = [], hooks, options, warmup } = this.#choices;
     const source = {
-      ...{ name, version: 1n, stages, options },
+      name,
+      version: 1n,
+      stages,
+      options,
       ...(hooks !== undefined && { hooks }),
       ...(warmup !== undefined && { warmUp: toWarmUp(warmup) }),
     };

@@ -13,7 +13,10 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
   const details = Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;
   if (!hasHeaders && metadata.get("content-type").length === 0) return unanswered(address, error);
   return new CallError(code, answeredText(address, `${status[number] ?? number}: ${text || "no reason"}`, code), {
-    ...{ cause: error, details, status: number, serverText: text },
+    cause: error,
+    details,
+    status: number,
+    serverText: text,
     isSafeToRetry: code === "unavailable",
     retryAfterMs: retryDelayMs(details),
   });

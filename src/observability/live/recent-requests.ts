@@ -30,8 +30,13 @@ export class RecentRequests {
     const marks = record.marks();
     const { model, version, route } = record;
     this.#kept.push({
-      ...{ id: loggedId(record.id), at: toEpochMs(marks.start), model, version: String(version ?? "") },
-      ...{ route: route?.method ?? "", protocol: route?.protocol ?? "", status: code ?? String(status) },
+      id: loggedId(record.id),
+      at: toEpochMs(marks.start),
+      model,
+      version: String(version ?? ""),
+      route: route?.method ?? "",
+      protocol: route?.protocol ?? "",
+      status: code ?? String(status),
       totalMs: marks.end - marks.start,
       parts: toParts(marks, record.timeline?.intervals ?? []),
     });

@@ -84,7 +84,9 @@ export class SharedTensors {
     const { signal, memory } = call;
     return codecs.run(fromRawJob, [head, raw, { model, id, maxBytes }], {
       transfer: new Set([raw.buffer]),
-      ...{ signal, memory, scratchBytes },
+      signal,
+      memory,
+      scratchBytes,
     });
   }
 
