@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { inOrder } from "../async/in-order.ts";
-import { borrowMemory, lendMemory } from "../limits/lent-memory.ts";
+import { borrowMemory, markBorrowed } from "../limits/borrowed-memory.ts";
 import type { MemoryShare } from "../limits/memory-budget.ts";
 import { codecs } from "./codecs.ts";
 import { type EncodedForm, encodingBytes } from "./encoding-bytes.ts";
@@ -69,7 +69,7 @@ export function encodeInParts<Args extends readonly unknown[]>(
     const room = borrowMemory(Math.ceil((ROOM_SHARE * scratchBytes) / ROOM_UNIT) * ROOM_UNIT);
     const options = { transfer: new Set([room]), signal, memory, scratchBytes };
     const made = await codecs.run(job, [...part, new Uint8Array(room)] as const, options);
-    lendMemory(made.buffer);
+    markBorrowed(made.buffer);
     return made;
   };
   // One is sent, and another waits for that, while the threads make others.

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
+import { returnMemory } from "../limits/borrowed-memory.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
-import { returnMemory } from "../limits/lent-memory.ts";
 import { isPooled } from "../limits/memory-pool.ts";
 import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";

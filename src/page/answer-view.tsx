@@ -1,8 +1,8 @@
 import type { PageTensor } from "../protocols/page/page-data.ts";
 import { elementText } from "./element-text.ts";
 import { countOf, type FormTensor } from "./form-tensor.ts";
-import { pictureOf } from "./picture-of.ts";
-import { PictureView } from "./picture-view.tsx";
+import { outputImageOf } from "./output-image.ts";
+import { OutputImageView } from "./output-image-view.tsx";
 import { TopBars } from "./top-bars.tsx";
 import { topClasses } from "./top-classes.ts";
 
@@ -36,12 +36,12 @@ export function AnswerView({ outputs, ms, specs }: AnswerViewProps) {
 
 function Output({ output, labels }: { readonly output: FormTensor; readonly labels: readonly string[] | undefined }) {
   const rows = topClasses(output, labels);
-  const picture = pictureOf(output);
+  const image = outputImageOf(output);
   return (
     <>
       {rows && <TopBars name={output.name} rows={rows} />}
-      {picture && <PictureView picture={picture} name={output.name} />}
-      {!rows && !(picture && "bytes" in picture) && <Values output={output} />}
+      {image && <OutputImageView image={image} name={output.name} />}
+      {!rows && !(image && "bytes" in image) && <Values output={output} />}
     </>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** A button that takes a photo by a camera of the browser's machine. Browsers have cameras for pages over TLS or of this machine alone. */
-export function CameraField({ name, onTake }: { readonly name: string; readonly onTake: (picture: File) => void }) {
+export function CameraField({ name, onTake }: { readonly name: string; readonly onTake: (photo: File) => void }) {
   const video = useRef<HTMLVideoElement>(null);
   const [stream, setStream] = useState<MediaStream>();
   const [problem, setProblem] = useState("");
@@ -22,7 +22,7 @@ export function CameraField({ name, onTake }: { readonly name: string; readonly 
         setProblem(`The camera cannot be used: ${reason.message}. Allow it in the browser, or choose a file.`),
     );
   const take = async () => {
-    if (video.current !== null) onTake(await pictureOf(video.current));
+    if (video.current !== null) onTake(await photoOf(video.current));
     setStream(undefined);
   };
   return (
@@ -36,7 +36,7 @@ export function CameraField({ name, onTake }: { readonly name: string; readonly 
         <>
           <video ref={video} autoplay muted playsInline aria-label={`Camera for ${name}`} />
           <button type="button" onClick={() => void take()}>
-            Take the picture
+            Take the photo
           </button>
         </>
       )}
@@ -49,7 +49,7 @@ export function CameraField({ name, onTake }: { readonly name: string; readonly 
   );
 }
 
-async function pictureOf(video: HTMLVideoElement): Promise<File> {
+async function photoOf(video: HTMLVideoElement): Promise<File> {
   const canvas = document.createElement("canvas");
   canvas.width = video.videoWidth;
   canvas.height = video.videoHeight;

@@ -54,7 +54,7 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
             ? "Drop a file here, paste one, or choose one."
             : `${file.name}, ${sizeText(file.bytes.length)}`}
         </p>
-        {forImages && <CameraField name={name} onTake={(picture) => void take([picture])} />}
+        {forImages && <CameraField name={name} onTake={(photo) => void take([photo])} />}
         {file !== undefined && (
           <button type="button" onClick={() => onChange({ ...value, file: undefined })}>
             Without the file

@@ -3,7 +3,7 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
 import { ServingError } from "../errors.ts";
-import { returnMemory } from "../limits/lent-memory.ts";
+import { returnMemory } from "../limits/borrowed-memory.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";

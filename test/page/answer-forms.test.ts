@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { elementText } from "../../src/page/element-text.ts";
-import { pictureOf } from "../../src/page/picture-of.ts";
+import { outputImageOf } from "../../src/page/output-image.ts";
 import { topClasses } from "../../src/page/top-classes.ts";
 
 const scores = (shape: readonly number[], values: readonly number[]) => ({
@@ -36,24 +36,24 @@ describe("the best classes of an answer", () => {
 describe("an output that is an image", () => {
   test("is known by its first bytes", () => {
     const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 1);
-    expect(pictureOf({ name: "y", datatype: "BYTES", shape: [1], values: [png] })).toEqual({
+    expect(outputImageOf({ name: "y", datatype: "BYTES", shape: [1], values: [png] })).toEqual({
       type: "image/png",
       bytes: png,
     });
     expect(
-      pictureOf({ name: "y", datatype: "BYTES", shape: [1], values: [Uint8Array.of(1, 2, 3, 4)] }),
+      outputImageOf({ name: "y", datatype: "BYTES", shape: [1], values: [Uint8Array.of(1, 2, 3, 4)] }),
     ).toBeUndefined();
   });
 
   test("is known by its shape, channels last or first", () => {
     const values = new Array(16 * 16 * 3).fill(0).map((_, index) => (index % 3 === 0 ? 1 : 0));
-    const last = pictureOf(scores([1, 16, 16, 3], values));
+    const last = outputImageOf(scores([1, 16, 16, 3], values));
     expect(last && "pixels" in last && [last.width, last.height, [...last.pixels.subarray(0, 4)]]).toEqual([
       16,
       16,
       [255, 0, 0, 255],
     ]);
-    const first = pictureOf(scores([3, 16, 20], [...new Array(320).fill(0), ...new Array(640).fill(200)]));
+    const first = outputImageOf(scores([3, 16, 20], [...new Array(320).fill(0), ...new Array(640).fill(200)]));
     expect(first && "pixels" in first && [first.width, first.height, [...first.pixels.subarray(0, 4)]]).toEqual([
       20,
       16,
@@ -66,7 +66,7 @@ describe("an output that is an image", () => {
       [16, 16, 2],
       [8, 16, 16, 3],
     ]) {
-      expect([shape, pictureOf(scores(shape, new Array(shape.reduce((a, b) => a * b)).fill(0)))]).toEqual([
+      expect([shape, outputImageOf(scores(shape, new Array(shape.reduce((a, b) => a * b)).fill(0)))]).toEqual([
         shape,
         undefined,
       ]);

@@ -31,7 +31,7 @@ describe.skipIf(lacksChromium())("over the image of a request, the page draws", 
     expect(await seriousFindings(page)).toEqual([]);
   });
 
-  test("maps, and takes the picture of a camera", async () => {
+  test("maps, and takes the photo of a camera", async () => {
     const hooks: Hooks = {
       inputs: [{ name: "photo", dtype: "bytes", shape: [1] }],
       outputs: [{ name: "heat", dtype: "float32", shape: [16, 16] }],
@@ -46,7 +46,7 @@ describe.skipIf(lacksChromium())("over the image of a request, the page draws", 
     await page.getByLabel("Camera for photo").waitFor();
     await expect.poll(() => page.evaluate(`document.querySelector("video").videoWidth`)).toBeGreaterThan(0);
     expect(await seriousFindings(page)).toEqual([]);
-    await page.getByRole("button", { name: "Take the picture" }).click();
+    await page.getByRole("button", { name: "Take the photo" }).click();
     await page.getByText(/^camera\.jpg, /).waitFor();
     await page.getByRole("button", { name: "Run" }).click();
     await page.getByRole("img", { name: "Map of heat" }).waitFor();

@@ -54,10 +54,10 @@ async function readJson(exchange: HttpExchange): Promise<ReadRequest> {
       tensors: (signature) => readTensors(request, signature.spec ?? {}, encodedInput(signature)),
     };
   }
-  const { head, body: lent } = await exchange.decode(readHeadJob, [body, maxBytes], body);
+  const { head, body: returned } = await exchange.decode(readHeadJob, [body, maxBytes], body);
   const tensors = (signature: ChosenSignature) => {
     const known = toPlainSignature(signature.spec ?? {});
-    return exchange.decode(readTensorsJob, [lent, known, encodedInput(signature), maxBytes], lent);
+    return exchange.decode(readTensorsJob, [returned, known, encodedInput(signature), maxBytes], returned);
   };
   return { head, tensors };
 }

@@ -45,7 +45,7 @@ export function readTensors({ root, budget }: JsonRequest, known: Signature, enc
   });
 }
 
-/** The head of a large request, with the body that was lent. */
+/** The head of a large request, with the body, which the thread gives back. */
 export const readHeadJob = defineJob(
   import.meta.url,
   "readHeadJob",

@@ -1,29 +1,29 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Picture } from "./picture-of.ts";
+import type { OutputImage } from "./output-image.ts";
 
 /** An output that is an image. */
-export function PictureView({ picture, name }: { readonly picture: Picture; readonly name: string }) {
+export function OutputImageView({ image, name }: { readonly image: OutputImage; readonly name: string }) {
   return (
     <figure>
-      {"bytes" in picture ? <Encoded picture={picture} name={name} /> : <Pixels picture={picture} name={name} />}
+      {"bytes" in image ? <Encoded image={image} name={name} /> : <Pixels image={image} name={name} />}
       <figcaption class="facts">{name}</figcaption>
     </figure>
   );
 }
 
-function Encoded({ picture, name }: { readonly picture: Extract<Picture, { bytes: unknown }>; readonly name: string }) {
+function Encoded({ image, name }: { readonly image: Extract<OutputImage, { bytes: unknown }>; readonly name: string }) {
   const [url, setUrl] = useState("");
   useEffect(() => {
-    const made = URL.createObjectURL(new Blob([picture.bytes], { type: picture.type }));
+    const made = URL.createObjectURL(new Blob([image.bytes], { type: image.type }));
     setUrl(made);
     return () => URL.revokeObjectURL(made);
-  }, [picture]);
+  }, [image]);
   return url === "" ? null : <img src={url} alt={`Output ${name}`} />;
 }
 
-function Pixels({ picture, name }: { readonly picture: Extract<Picture, { pixels: unknown }>; readonly name: string }) {
+function Pixels({ image, name }: { readonly image: Extract<OutputImage, { pixels: unknown }>; readonly name: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { width, height, pixels } = picture;
+  const { width, height, pixels } = image;
   useEffect(() => {
     canvas.current?.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
   }, [pixels, width, height]);

@@ -2,7 +2,7 @@ import { isPooled, MemoryPool } from "./memory-pool.ts";
 
 /** Memory of exactly the size that is needed: what lies behind a content would be another request's. */
 const pool = new MemoryPool(0);
-const lent = new WeakSet<ArrayBufferLike>();
+const borrowed = new WeakSet<ArrayBufferLike>();
 
 /**
  * Memory for a content of one request, which has to be written whole: it may hold what another request has left. It is garbage like
@@ -10,13 +10,13 @@ const lent = new WeakSet<ArrayBufferLike>();
  */
 export function borrowMemory(bytes: number): ArrayBuffer {
   const memory = pool.take(bytes) ?? Buffer.allocUnsafeSlow(bytes).buffer;
-  lendMemory(memory);
+  markBorrowed(memory);
   return memory;
 }
 
 /** Marks memory without other users as borrowed: what another thread returns is a new object. */
-export function lendMemory(memory: ArrayBufferLike): void {
-  if (isPooled(memory.byteLength)) lent.add(memory);
+export function markBorrowed(memory: ArrayBufferLike): void {
+  if (isPooled(memory.byteLength)) borrowed.add(memory);
 }
 
 /**
@@ -24,6 +24,6 @@ export function lendMemory(memory: ArrayBufferLike): void {
  * content. Any other memory is left as it is.
  */
 export function returnMemory(memory: ArrayBufferLike): void {
-  if (!lent.delete(memory) || memory.byteLength === 0) return;
+  if (!borrowed.delete(memory) || memory.byteLength === 0) return;
   pool.release(structuredClone(memory as ArrayBuffer, { transfer: [memory as ArrayBuffer] }));
 }

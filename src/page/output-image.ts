@@ -1,7 +1,7 @@
 import type { FormTensor } from "./form-tensor.ts";
 
 /** An output as an image: encoded, or as pixels. */
-export type Picture =
+export type OutputImage =
   | { readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly width: number; readonly height: number; readonly pixels: Uint8ClampedArray<ArrayBuffer> };
 
@@ -15,7 +15,7 @@ const MAGIC: readonly (readonly [type: string, start: string])[] = [
 const [MIN_SIDE, MAX_SIDE] = [16, 4096];
 
 /** The image that an output is: encoded bytes, or a tensor of the form [1, H, W, 1 or 3 or 4], [1, 1 or 3, H, W] or without the 1; undefined for any other. */
-export function pictureOf({ datatype, shape, values }: FormTensor): Picture | undefined {
+export function outputImageOf({ datatype, shape, values }: FormTensor): OutputImage | undefined {
   const [first] = values;
   if (datatype === "BYTES") return first instanceof Uint8Array && values.length === 1 ? encoded(first) : undefined;
   const place = layoutOf(shape);
@@ -39,7 +39,7 @@ export function pictureOf({ datatype, shape, values }: FormTensor): Picture | un
   return { width, height, pixels };
 }
 
-function encoded(bytes: Uint8Array): Picture | undefined {
+function encoded(bytes: Uint8Array): OutputImage | undefined {
   const start = Array.from(bytes.subarray(0, 4), (byte) => byte.toString(16).padStart(2, "0")).join("");
   const found = MAGIC.find(([, magic]) => start.startsWith(magic));
   return found && { type: found[0], bytes: new Uint8Array(bytes) };

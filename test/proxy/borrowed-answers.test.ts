@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { borrowMemory } from "../../src/limits/lent-memory.ts";
+import { borrowMemory } from "../../src/limits/borrowed-memory.ts";
 import type { MemoryShare } from "../../src/limits/memory-budget.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { borrowMemory, returnMemory } from "../../src/limits/lent-memory.ts";
+import { borrowMemory, returnMemory } from "../../src/limits/borrowed-memory.ts";
 
 const BYTES = 100_003;
 
-test("memory that was returned is lent again, and who still views it sees nothing", () => {
+test("memory that was returned is borrowed again, and who still views it sees nothing", () => {
   const first = borrowMemory(BYTES);
   const view = new Uint8Array(first).fill(7);
   returnMemory(first);
