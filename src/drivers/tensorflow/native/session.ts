@@ -7,6 +7,7 @@ import { Turns } from "../../../native/turns.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";
+import type { RankGuard } from "./rank-guard.ts";
 import { type Feed, runSession } from "./run-session.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
@@ -30,6 +31,8 @@ export interface SessionParts {
   readonly limit: number;
   /** Called when abandoned runs leave no room for others. */
   readonly onStuck: () => void;
+  /** Refuses runs that would end the process. */
+  readonly ranks?: RankGuard | undefined;
 }
 
 /** Milliseconds that such runs may leave no room. */
@@ -43,14 +46,16 @@ export class TensorflowSession {
   readonly #graph: NativeObject;
   readonly #turns: Turns;
   readonly #abandoned: AbandonedRuns;
+  readonly #ranks: RankGuard | undefined;
   /** The runs whose callers wait. */
   readonly #answers = new Set<Promise<unknown>>();
   #closed = false;
   #ended: Promise<void> | undefined;
 
   /** Takes over the session and its graph: frees them in {@link close}. */
-  constructor(api: TensorflowApi, session: Pointer, { graph, limit, onStuck }: SessionParts) {
+  constructor(api: TensorflowApi, session: Pointer, { graph, limit, onStuck, ranks }: SessionParts) {
     this.#api = api;
+    this.#ranks = ranks;
     this.#abandoned = new AbandonedRuns({ limit, graceMs: STUCK_MS, onStuck });
     this.#graph = graph;
     this.#session = new NativeObject(session, (pointer) =>
@@ -76,6 +81,8 @@ export class TensorflowSession {
     const fed = fetches.map((fetch) => feeds.find(({ target }) => isSame(target, fetch))?.tensor);
     const unknown = fetches.filter((_, index) => fed[index] === undefined);
     const isIdle = unknown.length === 0 && !limits.targets?.length;
+    const names = (limits.targets ?? []).map((operation) => this.#api.TF_OperationName(operation) ?? "");
+    this.#ranks?.check(feeds, [...unknown.map(({ name }) => name), ...names]);
     const computed = isIdle ? [] : await this.#compute(feeds, unknown, limits);
     return fed.map((tensor) => (tensor === undefined ? computed.shift()! : copyOf(tensor)));
   }
