@@ -43,7 +43,8 @@ export class GrpcSender implements Sender {
     const known = this.#sessions[at];
     if (known !== undefined && !known.closed && !known.destroyed) return known;
     const settings = { enablePush: false, initialWindowSize: WINDOW_BYTES };
-    const session = connect(this.#target.origin, { settings });
+    // Node would end requests once 10 MB of them wait to be sent.
+    const session = connect(this.#target.origin, { settings, maxSessionMemory: Number.MAX_SAFE_INTEGER });
     session.on("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
     // Each open request reports it.
     session.on("error", () => {});
