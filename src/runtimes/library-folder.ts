@@ -13,7 +13,7 @@ export function libraryAt(runtime: NativeRuntime, path: string): string | undefi
 
 /** The same for a folder. */
 export function libraryBelow(runtime: NativeRuntime, folder: string): string | undefined {
-  const folders = runtime.subfolders.flatMap((pattern) => expand(folder, pattern));
+  const folders = runtime.subfolders.flatMap((pattern) => foldersMatching(folder, pattern));
   return folders.map((each) => libraryIn(runtime, each)).find((found) => found !== undefined);
 }
 
@@ -25,7 +25,7 @@ export function libraryIn({ required }: NativeRuntime, folder: string): string |
 }
 
 /** Folders in a folder: `*` in a part of the pattern matches anything but a separator. */
-function expand(folder: string, pattern: string): string[] {
+export function foldersMatching(folder: string, pattern: string): string[] {
   const parts = pattern.split("/").filter((part) => part !== "");
   return parts.reduce<string[]>(
     (folders, part) => folders.flatMap((each) => matching(each, part).map((name) => join(each, name))),

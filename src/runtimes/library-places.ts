@@ -34,7 +34,7 @@ export function lookedIn(runtime: NativeRuntime): string[] {
 
 /** The environment variables that may name a runtime's library, or its folder. */
 export function libraryVariables(runtime: string): readonly string[] {
-  const name = runtime.toUpperCase();
+  const name = runtime.toUpperCase().replaceAll("-", "_");
   return [`KSERVING_${name}_LIB`, `${name}_LIB`];
 }
 
@@ -60,7 +60,8 @@ const PYTHON = process.platform === "win32" ? "python" : "python3";
 const PRINT_PACKAGE_FOLDERS =
   "import site, sysconfig; print(sysconfig.get_path('platlib'), *site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
 
-function pythonFolders(): string[] {
+/** The folders of the packages of `python3`; none where it does not start. */
+export function pythonFolders(): string[] {
   try {
     const printed = execFileSync(PYTHON, ["-c", PRINT_PACKAGE_FOLDERS], {
       encoding: "utf8",

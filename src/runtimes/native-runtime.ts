@@ -2,8 +2,10 @@ import type { HostPlatform } from "./host-platform.ts";
 
 /** A runtime whose libraries kserving calls directly: its parts and its sources. */
 export interface NativeRuntime {
-  /** As in `kserving runtimes install NAME` and `--driver NAME`. */
+  /** As in `kserving runtimes remove NAME`, mostly also `--driver NAME`. */
   readonly name: string;
+  /** The rest of the command that installs it, after `kserving runtimes install`; default: the name. */
+  readonly install?: string;
   /** Its usual name. */
   readonly title: string;
   /** The version that is installed where none is asked for: the one that the tests run. */

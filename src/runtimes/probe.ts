@@ -9,6 +9,8 @@ export interface RuntimeFacts {
   readonly version: string;
   /** Devices (CPU, GPU:0), or the execution providers of ONNX Runtime. */
   readonly devices: readonly string[];
+  /** The reason why it cannot use the devices that it is meant for. */
+  readonly lacks?: string;
 }
 
 /** The outcome of loading a runtime. */

@@ -2,12 +2,13 @@ import { invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { onnx } from "./onnx.ts";
+import { onnxCuda } from "./onnx-cuda.ts";
 import { openvino } from "./openvino.ts";
 import { pytorch } from "./pytorch.ts";
 import { tensorflow } from "./tensorflow.ts";
 
 /** Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not among them. Adding one is one line here. */
-export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino];
+export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino, onnxCuda];
 
 /** The usual name of a runtime that can be installed or removed. Throws as {@link findRuntime} does. */
 export function titleOf(name: string): string {

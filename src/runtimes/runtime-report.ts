@@ -7,7 +7,7 @@ export interface FoundRuntime {
   /** Absent where it does not load. */
   readonly version?: string;
   readonly devices?: readonly string[];
-  /** The reason why it cannot be used. */
+  /** The reason why it cannot be used, or not on all of its devices. */
   readonly problem?: string;
   /** True for the one that a driver would take. */
   readonly isUsed: boolean;

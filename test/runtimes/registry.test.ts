@@ -8,7 +8,7 @@ describe("findRuntime", () => {
   test.each([
     [
       "tensorflw",
-      'There is no runtime "tensorflw". Did you mean "tensorflow"? Expected onnx, tensorflow, openvino or pytorch.',
+      'There is no runtime "tensorflw". Did you mean "tensorflow"? Expected onnx, tensorflow, openvino, onnx-cuda or pytorch.',
     ],
   ])("says of %s what to do", (name, message) => {
     expect(() => findRuntime(name)).toThrow(message);
@@ -24,11 +24,16 @@ test.each([
   ["openvino", LINUX, "openvino"],
   ["openvino", { os: "win32", arch: "x64", kernelMajor: 10 }, "openvino"],
   ["openvino", { os: "darwin", arch: "x64", kernelMajor: 23 }, undefined],
+  ["onnx-cuda", LINUX, "onnxruntime-gpu"],
+  ["onnx-cuda", { ...LINUX, arch: "arm64" }, "onnxruntime-gpu"],
+  ["onnx-cuda", { os: "win32", arch: "x64", kernelMajor: 10 }, "onnxruntime-gpu"],
+  ["onnx-cuda", { os: "win32", arch: "arm64", kernelMajor: 10 }, undefined],
+  ["onnx-cuda", { os: "darwin", arch: "arm64", kernelMajor: 23 }, undefined],
 ] as const)("%s for %j is in the wheel %s", (name, host, project) => {
   expect(findRuntime(name).wheelProject(host)).toBe(project);
 });
 
-// Names as they stand in the wheels of TensorFlow 2.21 and OpenVINO 2026.4.
+// Names as they stand in the wheels of TensorFlow 2.21, OpenVINO 2026.4 and ONNX Runtime 1.30.
 test.each([
   ["tensorflow", "tensorflow/libtensorflow_cc.so.2", true],
   ["tensorflow", "tensorflow/libtensorflow_framework.2.dylib", true],
@@ -45,6 +50,14 @@ test.each([
   ["openvino", "openvino/libs/libopenvino_pytorch_frontend.so.2641", false],
   ["openvino", "openvino/libs/libopenvino_intel_npu_plugin.so", false],
   ["openvino", "openvino/_pyopenvino.cpython-313-x86_64-linux-gnu.so", false],
+  ["onnx-cuda", "onnxruntime/capi/libonnxruntime.so.1.30.0", true],
+  ["onnx-cuda", "onnxruntime/capi/libonnxruntime_providers_shared.so", true],
+  ["onnx-cuda", "onnxruntime/capi/libonnxruntime_providers_cuda.so", true],
+  ["onnx-cuda", "onnxruntime/capi/libonnxruntime_providers_tensorrt.so", true],
+  ["onnx-cuda", "onnxruntime/capi/onnxruntime_providers_cuda.dll", true],
+  ["onnx-cuda", "onnxruntime/capi/onnxruntime.dll", true],
+  ["onnx-cuda", "onnxruntime/capi/onnxruntime_pybind11_state.cpython-312-x86_64-linux-gnu.so", false],
+  ["onnx-cuda", "onnxruntime/capi/_ld_preload.py", false],
 ])("%s keeps %s: %s", (name, path, expected) => {
   expect(findRuntime(name).keeps(path)).toBe(expected);
 });

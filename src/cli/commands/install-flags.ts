@@ -6,6 +6,7 @@ export interface InstallFlags {
   readonly jar?: string;
   readonly path?: string;
   readonly from?: "index" | "pip" | "npm";
+  readonly device?: "cpu" | "cuda";
   readonly force?: boolean;
   readonly yes?: boolean;
 }

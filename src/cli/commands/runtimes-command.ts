@@ -14,6 +14,7 @@ const EPILOGUE = `
 Examples:
   kserving runtimes list
   kserving runtimes install onnx
+  kserving runtimes install onnx --device cuda
   kserving runtimes install openvino
   kserving runtimes install tensorflow --version 2.20.0
   kserving runtimes install tensorflow --path /opt/venv
@@ -75,6 +76,7 @@ function addInstall(command: Command): void {
     .addOption(
       new Option("--from <source>", "downloader: kserving, pip, or the npm package").choices(["index", "pip", "npm"]),
     )
+    .addOption(new Option("--device <device>", "onnx: what runs the models (default: cpu)").choices(["cpu", "cuda"]))
     .option("--force", "replace an installed version")
     .option("--yes", "pytorch: accept a CUDA build of several GB where there is no CPU build")
     .action(installCommand);

@@ -7,6 +7,7 @@ import { libraryIn } from "../../runtimes/library-folder.ts";
 import type { NativeRuntime } from "../../runtimes/native-runtime.ts";
 import { runNpmInstaller } from "../../runtimes/npm-installer.ts";
 import { onnx } from "../../runtimes/onnx.ts";
+import { onnxCuda } from "../../runtimes/onnx-cuda.ts";
 import { probeRuntime } from "../../runtimes/probe.ts";
 import { pytorch } from "../../runtimes/pytorch.ts";
 import { findRuntime } from "../../runtimes/registry.ts";
@@ -21,20 +22,27 @@ const UNDONE = "nothing was installed";
 
 /** `kserving runtimes install NAME`. Throws when the runtime is not there in the end, or does not load. */
 export async function installCommand(name: string, flags: InstallFlags): Promise<void> {
+  checkDevice(name, flags);
   if (name === pytorch.name) return installPytorchCommand(flags, rootOf(flags));
-  if (name === onnx.name) return installOnnxCommand(flags, rootOf(flags));
-  const runtime = findRuntime(name);
+  if (name === onnx.name && flags.device !== "cuda") return installOnnxCommand(flags, rootOf(flags));
+  const runtime = name === onnx.name ? onnxCuda : findRuntime(name);
   checkFlags(flags);
   const reporter = createReporter(process.stderr);
   const folder = flags.from === "npm" ? await installByNpm(runtime, reporter) : await install(runtime, flags, reporter);
   const probe = await probeRuntime({ runtime: runtime.name, library: libraryIn(runtime, folder) ?? "" });
-  if (probe.loads) return console.log(`It loads here, with ${probe.devices.join(", ")}.`);
+  if (probe.loads) return console.log(probe.lacks ?? `It loads here, with ${probe.devices.join(", ")}.`);
   throw new ServingError("failed_precondition", `${runtime.title} is in place but does not load here: ${probe.reason}`);
 }
 
 /** The runtimes folder that a command works on. */
 export function rootOf({ dir }: Pick<InstallFlags, "dir">): string {
   return dir === undefined ? runtimesFolder() : resolve(dir);
+}
+
+/** The other runtimes have libraries for all devices in one. */
+function checkDevice(name: string, { device }: InstallFlags): void {
+  if (device === undefined || name === onnx.name) return;
+  throw new ServingError("invalid_argument", `--device is for ${onnx.name} alone; leave it out.`);
 }
 
 /** At most one flag names a source; the npm package's installer knows none of the others. */

@@ -12,8 +12,10 @@ export async function checkRuntimes(
 function toFinding({ title, found, install }: RuntimeReport): Finding {
   const used = found.find(({ isUsed }) => isUsed);
   const fix = install === undefined ? {} : { fix: install };
-  if (used?.problem !== undefined)
-    return { check: title, state: "problem", text: `${placeOf(used)}: ${used.problem}`, ...fix };
+  if (used?.problem !== undefined) {
+    const state = used.version === undefined ? "problem" : "warning";
+    return { check: title, state, text: `${placeOf(used)}: ${used.problem}`, ...fix };
+  }
   if (used !== undefined)
     return { check: title, state: "ok", text: `${used.version ?? ""} of ${placeOf(used)}`.trim() };
   const [broken] = found;

@@ -55,18 +55,23 @@ export function findProvider(
   const name = wanted.find((candidate) => offered.includes(candidate));
   if (name === undefined) throw notOffered(runtime_backend, offered);
   const device = TAKES_DEVICE_ID.includes(name) ? { deviceId: device_id } : {};
-  return { name, ...device, ...parseProviderOptions(name, ep) };
+  return { name, ...device, ...parseProviderOptions(name, PROVIDER_OPTIONS[name] ?? {}, ep) };
 }
 
-function notOffered(backend: BackendName, offered: readonly string[]): ServingError {
+/** The error for a backend that a build of ONNX Runtime does not have. */
+export function notOffered(backend: BackendName, offered: readonly string[]): ServingError {
   const gpu = offered.some((name) => GPU_PROVIDERS.includes(name)) ? ["GPU"] : [];
   const names = [...offered.map((name) => name.toUpperCase()), ...gpu].join(", ");
   const message = `runtime_backend ${backend} is not in this build of ONNX Runtime, which offers ${names}.`;
   return failedPrecondition(message);
 }
 
-function parseProviderOptions(provider: string, ep: BackendOptions["ep"]): Record<string, unknown> {
-  const table = PROVIDER_OPTIONS[provider] ?? {};
+/** The `-o ep.` options of a provider by its table; throws `invalid_argument` for one that it does not take. */
+export function parseProviderOptions(
+  provider: string,
+  table: OptionTable<Record<string, unknown>>,
+  ep: BackendOptions["ep"],
+): Record<string, unknown> {
   const unknown = Object.keys(ep).find((key) => !takesOption(table, key));
   if (unknown === undefined) return parseOptions(table, ep);
   const known = Object.keys(table);

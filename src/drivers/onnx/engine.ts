@@ -40,6 +40,8 @@ export interface OnnxEngine {
   readonly version: string;
   /** Place where it was found, as people would name it. */
   readonly source: string;
+  /** The GPU that runs the models; absent for the CPU. */
+  readonly device?: string;
   /** Names of the execution providers that it has, in lower case: `cpu`, `cuda`. */
   readonly providers: readonly string[];
   /** Loads a model by its path, so that data files next to it are found. Errors are those of ONNX Runtime. */

@@ -16,6 +16,9 @@ const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status 
 const NOISE =
   /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? |\w+ )?|\[ONNXRuntimeError\] : \d+ : \w+ : /g;
 
+/** The place where CUDA failed: the machine, the line of C++, the call. */
+const CUDA_NOISE = / ; GPU=[^;]*; hostname=[^;]*; file=[^;]*; line=[^;]*; expr=[^;]*;?\s*/g;
+
 /** The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` where memory is missing, with the runtime's own reason. */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
   const folder = dirname(resolve(path)) + sep;
@@ -31,7 +34,7 @@ function hint(text: string): string {
   if (text.includes("is not a registered function/op"))
     return ". Give the library that has the operator with -o custom_op_paths=.";
   if (!text.includes("Failed to load shared library")) return "";
-  return ". Its CUDA libraries come with the package's install script: npm install onnxruntime-node, without --onnxruntime-node-install=skip; CUDA and cuDNN must be there too.";
+  return ". Leave -o engine out, and run: kserving runtimes install onnx --device cuda (kserving runtimes list says what else is missing).";
 }
 
 /**
@@ -87,7 +90,7 @@ function* symbolicAxes(symbols: SymbolicShapes): Generator<readonly [input: stri
 }
 
 function withoutNoise(text: string): string {
-  return text.replace(NOISE, "");
+  return text.replace(NOISE, "").replace(CUDA_NOISE, "");
 }
 
 function oneLine(text: string): string {

@@ -31,14 +31,20 @@ export default defineDriver<OnnxOptions>({
       hasBoundedRuns: file?.hasBoundedRuns ?? false,
     });
     try {
-      const runtime = `ONNX Runtime ${engine.version} of ${engine.source}`;
-      return { ...createModel(session, file, host), runtime };
+      const where = engine.device === undefined ? "" : ` on ${engine.device}`;
+      const runtime = `ONNX Runtime ${engine.version} of ${engine.source}${where}`;
+      return { ...createModel(session, file, host), runtime, isSteady: isSteady(file, options) };
     } catch (reason) {
       await session.close();
       throw reason;
     }
   },
 });
+
+/** Checks that a copy of the model may run in the main thread: it would have the weights on a GPU twice, and wait there for others' work. */
+function isSteady(file: ModelFile | undefined, { runtime_backend }: OnnxOptions): boolean {
+  return runtime_backend === "CPU" && (file?.hasBoundedRuns ?? false);
+}
 
 /** The model file, without bounds for its runs where operators are custom: nothing is known of them. */
 function withCustomOps(file: ModelFile | undefined, { custom_op_paths }: OnnxOptions): ModelFile | undefined {
@@ -69,7 +75,6 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
   return {
     signatures: labels === undefined ? signatures : labelClasses(signatures, labels),
     isPure: true,
-    isSteady: file?.hasBoundedRuns ?? false,
     hookArgs: {
       session: createSessionHandle(session, metadata),
       model_inputs: toShapes(inputs),

@@ -1,6 +1,6 @@
 import type { InferenceSession } from "onnxruntime-node";
 import type { OptionTable } from "../option-table.ts";
-import { BACKENDS, type BackendName, findProvider, OTHER_BACKENDS } from "./backends.ts";
+import { BACKENDS, type BackendName, OTHER_BACKENDS } from "./backends.ts";
 import { ENGINE_NAMES, type EngineName } from "./engine-name.ts";
 
 /** The driver's options, parsed. */
@@ -74,16 +74,15 @@ export const ONNX_OPTIONS: OptionTable<OnnxOptions> = {
     type: "prefix",
     help: "A session configuration entry of ONNX Runtime, such as session.intra_op.allow_spinning=0. Entries that do not begin with session are given after it: session.optimization.KEY.",
   },
-  ep: { type: "prefix", help: "An option of the execution provider, such as ep.preferredLayout=NHWC for WEBGPU." },
+  ep: { type: "prefix", help: "An option of the execution provider, such as ep.gpu_mem_limit=4000000000 for CUDA." },
 };
 
 /** The first words of configuration entries outside `session`, by onnxruntime_session_options_config_keys.h. */
 const OTHER_FAMILIES = ["ep", "memory", "mlas", "optimization"];
 
-/** Session options as ONNX Runtime takes them; throws for a backend that is not among the execution providers offered. */
-export function toSessionOptions(offered: readonly string[], options: OnnxOptions): InferenceSession.SessionOptions {
+/** Session options as ONNX Runtime takes them, without its execution providers. */
+export function toSessionOptions(options: OnnxOptions): InferenceSession.SessionOptions {
   return {
-    executionProviders: [findProvider(offered, options)],
     intraOpNumThreads: options.intra_op_threads,
     interOpNumThreads: options.inter_op_threads,
     executionMode: options.execution_mode,

@@ -27,6 +27,8 @@ test.each([
   [["install", "opnvino"], 'There is no runtime "opnvino". Did you mean "openvino"?'],
   [["install", "openvino", "--wheel", "a", "--jar", "b"], "--wheel and --jar exclude each other; give one of them."],
   [["install", "tensorflow", "--from", "npm", "--dir", "d"], "--from npm and --dir exclude each other"],
+  [["install", "openvino", "--device", "cuda"], "--device is for onnx alone; leave it out."],
+  [["install", "onnx", "--device", "tpu"], "Expected one of cpu, cuda;"],
   [["install", "openvino", "--from", "npm"], "No npm package carries OpenVINO; leave out --from."],
   [["install", "openvino", "--version", "../1"], 'The version is "../1"; expected one such as 2.21.0.'],
   [["install", "pytorch", "--wheel", "a.whl"], "--wheel is not for PyTorch, which pip installs with what it needs"],

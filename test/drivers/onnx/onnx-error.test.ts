@@ -22,6 +22,23 @@ describe("the runtime's own words", () => {
   });
 });
 
+describe("what CUDA says", () => {
+  test("loses the machine, the line of C++ and the call", () => {
+    const text =
+      "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=node-7 ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc ; line=129 ; expr=cudaStreamSynchronize(static_cast<cudaStream_t>(stream_)); ";
+    const message = "ONNX Runtime failed: CUDA failure 700: an illegal memory access was encountered";
+    expect(run(text)).toMatchObject({ code: "internal", message });
+  });
+
+  test.each([
+    "Failed to allocate memory for requested buffer of size 274877906944",
+    "Available memory of 130515968 is smaller than requested bytes of 205520896",
+    "CUDA failure 2: out of memory ; GPU=0 ; hostname=h ; file=f ; line=1 ; expr=cudaMalloc((void**)&p, size); ",
+  ])("%s is a lack of memory", (text) => {
+    expect([run(text).code, load(text).code]).toEqual(["resource_exhausted", "resource_exhausted"]);
+  });
+});
+
 describe("a text of any length and kind costs little time", () => {
   test.each([
     ["one word", "a".repeat(200_000)],
@@ -29,6 +46,7 @@ describe("a text of any length and kind costs little time", () => {
     ["many places", "x.cc:1 a(".repeat(30_000)],
     ["many types", `x.cc:1 ${"a:<>".repeat(50_000)}`],
     ["many nodes", "while running A node. Name:'".repeat(10_000)],
+    ["a call of CUDA without an end", " ; GPU=0 ; hostname=h ; file=f".repeat(10_000)],
     ["a path of many parts", "/a".repeat(100_000)],
   ])("%s", (_, text) => {
     const started = performance.now();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import { openEngine } from "../../../src/drivers/onnx/open-engine.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
@@ -49,6 +49,22 @@ describe.skipIf(missing !== undefined)("openEngine", () => {
       message: expect.stringContaining("cannot be loaded on"),
     });
   });
+
+  it.runIf(process.platform === "linux").each(["CUDA", "GPU", "TENSORRT"])(
+    "names the command that installs ONNX Runtime for %s where that is not there, and takes nothing else",
+    async (runtime_backend) => {
+      const nothing = tempFolder();
+      for (const name of ["KSERVING_RUNTIMES_DIR", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH"]) vi.stubEnv(name, nothing);
+      const options = parseOptions<OnnxOptions>(ONNX_OPTIONS, { runtime_backend });
+      await expect(openEngine(options, createEventLog().log)).rejects.toMatchObject({
+        code: "failed_precondition",
+        message: expect.stringMatching(
+          /^ONNX Runtime with CUDA is not .* Run: kserving runtimes install onnx --device cuda /,
+        ),
+      });
+      vi.unstubAllEnvs();
+    },
+  );
 
   it("names the command that installs ONNX Runtime where there is none", async () => {
     const { log } = createEventLog();

@@ -32,6 +32,14 @@ export const C_API = {
   SetIntraOpNumThreads: [24, "void *", "void *", "int"],
   SetInterOpNumThreads: [25, "void *", "void *", "int"],
   AddSessionConfigEntry: [130, "void *", "void *", "str", "str"],
+  CreateCUDAProviderOptions: [205, "void *", "void *"],
+  UpdateCUDAProviderOptions: [206, "void *", "void *", "void *", "void *", "size_t"],
+  ReleaseCUDAProviderOptions: [208, "void", "void *"],
+  SessionOptionsAppendExecutionProvider_CUDA_V2: [204, "void *", "void *", "void *"],
+  CreateTensorRTProviderOptions: [171, "void *", "void *"],
+  UpdateTensorRTProviderOptions: [172, "void *", "void *", "void *", "void *", "size_t"],
+  ReleaseTensorRTProviderOptions: [174, "void", "void *"],
+  SessionOptionsAppendExecutionProvider_TensorRT_V2: [170, "void *", "void *", "void *"],
   RegisterCustomOpsLibrary_V2: [228, "void *", "void *", "void *"],
 
   CreateSession: [7, "void *", "void *", "void *", "void *", "void *"],
@@ -88,6 +96,18 @@ export const C_API = {
   ReleaseRunOptions: [97, "void", "void *"],
   Run: [9, "void *", "void *", "void *", "void *", "void *", "size_t", "void *", "size_t", "void *"],
 } as const;
+
+/** The first version of the API that says which provider runs an operator, with the functions for that. */
+export const ASSIGNMENT_VERSION = 24;
+export const ASSIGNMENT_API = {
+  Session_GetEpGraphAssignmentInfo: [407, "void *", "void *", "void *", "void *"],
+  EpAssignedSubgraph_GetEpName: [408, "void *", "void *", "void *"],
+  EpAssignedSubgraph_GetNodes: [409, "void *", "void *", "void *", "void *"],
+  EpAssignedNode_GetOperatorType: [412, "void *", "void *", "void *"],
+} as const;
+
+/** Functions of {@link ASSIGNMENT_API}. */
+export type AssignmentApi = PlacedFunctions<typeof ASSIGNMENT_API>;
 
 /** ONNX Runtime's library, opened. */
 export type OnnxApi = PlacedFunctions<typeof C_API>;

@@ -1,7 +1,9 @@
 import type { InferenceSession } from "onnxruntime-node";
 import type { Pointer } from "../../../native/bind-functions.ts";
+import { addProvider } from "./add-provider.ts";
 import { addCustomOps } from "./custom-ops.ts";
 import type { NativeContext } from "./open-onnx.ts";
+import type { WantedProvider } from "./providers-wanted.ts";
 import { check, takePointer } from "./status.ts";
 import { toNativePath } from "./to-native-path.ts";
 
@@ -13,6 +15,8 @@ const EXECUTION_MODES = { sequential: 0, parallel: 1 } as const;
 interface NativeOptions extends InferenceSession.SessionOptions {
   /** Libraries of custom operators. */
   readonly customOpPaths?: string | undefined;
+  /** The execution providers before the CPU's. */
+  readonly providers: readonly WantedProvider[];
 }
 
 /** Creates an OrtSession for a model's file, for {@link OnnxApi.ReleaseSession}. */
@@ -21,6 +25,7 @@ export function loadSession(context: NativeContext, path: string, options: Nativ
   const settings = takePointer(api, (at) => api.CreateSessionOptions(at));
   try {
     setOptions(context, settings, options);
+    for (const provider of options.providers) addProvider(context, settings, provider);
     if (options.customOpPaths !== undefined) addCustomOps(context, settings, options.customOpPaths);
     return takePointer(api, (at) => api.CreateSession(environment, toNativePath(path), settings, at));
   } finally {

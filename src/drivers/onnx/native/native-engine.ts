@@ -1,42 +1,70 @@
-import { failedPrecondition } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import type { RunLimits } from "../../../native/cancellable-runs.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { PoolCalls } from "../../../native/pool-calls.ts";
-import { type FoundOnnx, libraryOf } from "../../../runtimes/onnx.ts";
+import type { Logger } from "../../../observability/logger.ts";
 import type { DriverHost } from "../../driver.ts";
+import { notOffered } from "../backends.ts";
 import type { OnnxEngine } from "../engine.ts";
 import { type OnnxOptions, toSessionOptions } from "../session-options.ts";
+import { RECORD_ASSIGNMENT, readAssignment, requireGpu } from "./assignment.ts";
 import { loadSession } from "./load-session.ts";
 import { NativeSession } from "./native-session.ts";
 import { type NativeContext, openOnnx } from "./open-onnx.ts";
 import { listProviders } from "./providers.ts";
+import { wantedProviders } from "./providers-wanted.ts";
 import { SharedSession } from "./shared-session.ts";
 
-const CPU_ALONE = "The engine native runs models on the CPU alone; leave -o engine out.";
 const STUCK =
   "a run whose request is over does not end, and others wait for it; if that goes on for --model-stall, the model is loaded again";
 
-/** ONNX Runtime by its C API. Throws `failed_precondition` where the library of this copy cannot be called. */
-export function openNativeEngine({ path, source }: FoundOnnx, logLevel: number): OnnxEngine {
-  const context = openOnnx(libraryOf(path), logLevel);
+/** A library of ONNX Runtime. */
+export interface NativeCopy extends Pick<OnnxEngine, "source" | "device"> {
+  /** Its file. */
+  readonly library: string;
+}
+
+/** ONNX Runtime by its C API. Throws `failed_precondition` where this library cannot be called. */
+export function openNativeEngine({ library, source, device }: NativeCopy, logLevel: number): OnnxEngine {
+  const context = openOnnx(library, logLevel);
   const providers = listProviders(context);
   return {
     name: "native",
     version: context.version,
     source,
+    ...(device !== undefined && { device }),
     providers,
     load: async (path, { options, host, hasBoundedRuns }) => {
-      if (options.runtime_backend !== "CPU") throw failedPrecondition(CPU_ALONE);
+      const wanted = wantedProviders(options);
+      if (wanted.some(({ name }) => !providers.includes(name))) throw notOffered(options.runtime_backend, providers);
       const { custom_op_paths: customOpPaths } = options;
-      const settings = { ...toSessionOptions(providers, withThreads(options, host)), customOpPaths };
-      const session = shareSession(context, host, () => loadSession(context, path, settings));
+      const settings = { ...toSessionOptions(withThreads(options, host)), customOpPaths, providers: wanted };
+      const load = wanted.length === 0 ? loadSession : loadOnGpu(host.log);
+      const session = shareSession(context, host, () => load(context, path, settings));
       return new NativeSession(context, session, {
         hasBoundedRuns,
+        staysHere: wanted.length > 0,
         poolCalls: new PoolCalls(host.poolCalls),
         ...toLimits(host),
       });
     },
+  };
+}
+
+/** Loads a session that has to use the GPU; the log has how many of its operators do. */
+function loadOnGpu(log: Logger): typeof loadSession {
+  return (context, path, options) => {
+    const extra = { ...options.extra, ...(context.assignment && RECORD_ASSIGNMENT) };
+    const session = loadSession(context, path, { ...options, extra });
+    try {
+      const assignment = readAssignment(context, session);
+      if (assignment !== undefined)
+        log.info("operators on the GPU", { ...requireGpu(assignment, options.providers[0]!) });
+      return session;
+    } catch (reason) {
+      context.api.ReleaseSession(session);
+      throw reason;
+    }
   };
 }
 

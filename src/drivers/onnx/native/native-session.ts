@@ -15,10 +15,12 @@ import { PreparedRuns } from "./prepared-runs.ts";
 interface SessionChoice extends RunLimits {
   /** True where a run that is likely to be quick may block the thread. */
   readonly hasBoundedRuns: boolean;
+  /** True where every run blocks the thread: CUDA has handles and 100 MB for each thread in which it runs, and ends no run in any. */
+  readonly staysHere: boolean;
   readonly poolCalls: PoolCalls;
 }
 
-/** An OrtSession. It runs in this thread while its runs are quick, else in the pool, where they can be ended. */
+/** An OrtSession. It runs in this thread on a GPU and while its runs are quick, else in the pool, where they can be ended. */
 export class NativeSession implements EngineSession {
   readonly outputs: readonly OnnxPort[];
   readonly metadata: Readonly<Record<string, string>>;
@@ -29,9 +31,11 @@ export class NativeSession implements EngineSession {
   readonly #pace: Pace | undefined;
   readonly #runs: CancellableRuns;
   readonly #poolCalls: PoolCalls;
+  readonly #staysHere: boolean;
 
   /** Takes over the session. */
-  constructor(context: NativeContext, session: NativeObject, { hasBoundedRuns, poolCalls, ...limits }: SessionChoice) {
+  constructor(context: NativeContext, session: NativeObject, choice: SessionChoice) {
+    const { hasBoundedRuns, staysHere, poolCalls, ...limits } = choice;
     const { pointer } = session;
     this.#session = session;
     const inputs = readInputs(context, pointer);
@@ -42,6 +46,7 @@ export class NativeSession implements EngineSession {
     this.#pace = hasBoundedRuns ? new Pace() : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);
     this.#poolCalls = poolCalls;
+    this.#staysHere = staysHere;
     this.#runs = new CancellableRuns(limits);
   }
 
@@ -52,7 +57,7 @@ export class NativeSession implements EngineSession {
   async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
-    if (this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
+    if (this.#staysHere || this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
     const start = () => {
       const run = new NativeRun(this.#runnable, inputs, wanted);
       const result = this.#timed(bytes, () => this.#runSlow(run)).finally(() => run.release());

@@ -2,12 +2,22 @@ import { failedPrecondition } from "../../../errors.ts";
 import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
 import { bindPlaces } from "../../../native/bind-places.ts";
 import { openLibrary } from "../../../native/open-library.ts";
-import { API_BASE, API_VERSION, C_API, type OnnxApi } from "./c-api.ts";
+import {
+  API_BASE,
+  API_VERSION,
+  ASSIGNMENT_API,
+  ASSIGNMENT_VERSION,
+  type AssignmentApi,
+  C_API,
+  type OnnxApi,
+} from "./c-api.ts";
 import { takePointer } from "./status.ts";
 
 /** ONNX Runtime in this thread, with what each of its calls needs. */
 export interface NativeContext {
   readonly api: OnnxApi;
+  /** Absent in a library that is too old for it. */
+  readonly assignment?: AssignmentApi;
   readonly version: string;
   /** The process has one, which is never freed. */
   readonly environment: Pointer;
@@ -34,8 +44,10 @@ export function openOnnx(path: string, logLevel: number): NativeContext {
   if (functions === null)
     throw failedPrecondition(`${title} is version ${version}; expected 1.${API_VERSION} or later.`);
   const api = bindPlaces(functions, C_API);
+  const newer = base.GetApi(ASSIGNMENT_VERSION);
   const context: NativeContext = {
     api,
+    ...(newer !== null && { assignment: bindPlaces(newer, ASSIGNMENT_API) }),
     version,
     environment: takePointer(api, (at) => api.CreateEnv(logLevel, "kserving", at)),
     memory: takePointer(api, (at) => api.CreateCpuMemoryInfo(...MEMORY, at)),

@@ -1,11 +1,12 @@
 import { failedPrecondition } from "../../../errors.ts";
+import { findProvider } from "../backends.ts";
 import type { OnnxEngine } from "../engine.ts";
 import type { LoadedOnnx } from "../onnx-runtime.ts";
 import { toSessionOptions } from "../session-options.ts";
 import { NodeSession } from "./node-session.ts";
 
 const NO_CUSTOM_OPS =
-  "custom_op_paths is for the engine native, which runs models on the CPU; leave -o engine and -o runtime_backend out.";
+  "custom_op_paths is for the engine native, which runs models on the CPU and with CUDA; leave -o engine out.";
 
 /** ONNX Runtime by onnxruntime-node's JavaScript API. */
 export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
@@ -19,7 +20,8 @@ export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
     providers,
     load: async (path, { options }) => {
       if (options.custom_op_paths !== undefined) throw failedPrecondition(NO_CUSTOM_OPS);
-      const sessionOptions = toSessionOptions(providers, options);
+      const executionProviders = [findProvider(providers, options)];
+      const sessionOptions = { ...toSessionOptions(options), executionProviders };
       env.logLevel = options.ort_log_level;
       return new NodeSession(api, await InferenceSession.create(path, sessionOptions));
     },
