@@ -1,6 +1,7 @@
 import type { RawOptions } from "../drivers/option-table.ts";
 import { detectDriver, type FoundDriver, findDriver, inThisThread } from "../drivers/registry.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
+import type { CleanupStack } from "./cleanup-stack.ts";
 import { findModel } from "./folders/find-model.ts";
 import type { StageOptions } from "./stage.ts";
 
@@ -15,6 +16,23 @@ export interface Stage {
 }
 
 /**
+ * The stages that are not other models of this server. Waits for every driver even where one is not found, so that the
+ * compiled ones are freed.
+ */
+export async function chooseStages(models: readonly StageOptions[], cleanup: CleanupStack): Promise<Stage[]> {
+  if (models.length === 0) {
+    throw invalidArgument('No model is given; expected at least one, such as { driver: "null" } for hooks alone.');
+  }
+  const own = models.map((model, index) => (model.model === undefined ? chooseStage(model, index) : []));
+  const choices = await Promise.allSettled(own);
+  const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? choice.value : []));
+  for (const { found } of stages) cleanup.add(() => found.dispose());
+  const failed = choices.find((choice) => choice.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return stages;
+}
+
+/**
  * Finds the model of a stage, which may be the only one in a folder, and its driver. Throws `invalid_argument` for a
  * missing path, `failed_precondition` for an unknown driver.
  */
@@ -26,10 +44,7 @@ export async function chooseStage(stage: StageOptions, index: number): Promise<S
   const { driver } = found;
   if (path === "" && !driver.pathless) {
     await found.dispose();
-    throw new ServingError(
-      "invalid_argument",
-      `The ${driver.name} driver needs a model; expected --model-path PATH with it.`,
-    );
+    throw invalidArgument(`The ${driver.name} driver needs a model; expected --model-path PATH with it.`);
   }
   return { number: index + 1, found, path, options };
 }

@@ -1,17 +1,15 @@
 import { dirname, resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
-import { ServingError } from "../errors.ts";
 import type { AnyHooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
 import { startModel } from "../model-host/start-model.ts";
-import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable, type ServableParts } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
-import { chooseStage, type Stage } from "./choose-stages.ts";
+import { chooseStages } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
 import { type Copies, fileSizes, type SizedStage } from "./estimate-memory.ts";
 import { fetchSource } from "./fetch-source.ts";
@@ -21,7 +19,7 @@ import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
 import { reserveMemory } from "./reserve-memory.ts";
 import type { StageOptions } from "./stage.ts";
 import { checkOptionKeys } from "./stage-options.ts";
-import { WarmUp } from "./warm-up/warm-up.ts";
+import { createWarmUp, warmUpThreads } from "./warm-up/create-warm-up.ts";
 import type { WarmUpEntry } from "./warm-up/warm-up-entry.ts";
 
 /** A pipeline as a user describes it. */
@@ -92,7 +90,7 @@ export async function loadServable(
     cleanup.add(() => runner.close());
     await warmUp.pipeline(runner);
     warmUp.end();
-    warmUpLater(source, options, { hosts, runner });
+    warmUpThreads(source, options, { hosts, runner });
     const models = hosts.map(({ facts }) => facts);
     const memoryBytes = await reserved.loaded(models);
     return {
@@ -113,24 +111,6 @@ export async function loadServable(
     await cleanup.run();
     throw options.storage?.toAddresses(reason) ?? reason;
   }
-}
-
-/**
- * The stages that are not other models of this server. Waits for every driver even where one is not found, so that the
- * compiled ones are freed.
- */
-async function chooseStages(models: readonly StageOptions[], cleanup: CleanupStack): Promise<Stage[]> {
-  if (models.length === 0) {
-    const message = 'No model is given; expected at least one, such as { driver: "null" } for hooks alone.';
-    throw new ServingError("invalid_argument", message);
-  }
-  const own = models.map((model, index) => (model.model === undefined ? chooseStage(model, index) : []));
-  const choices = await Promise.allSettled(own);
-  const stages = choices.flatMap((choice) => (choice.status === "fulfilled" ? choice.value : []));
-  for (const { found } of stages) cleanup.add(() => found.dispose());
-  const failed = choices.find((choice) => choice.status === "rejected");
-  if (failed !== undefined) throw failed.reason;
-  return stages;
 }
 
 function copiesOf(
@@ -166,32 +146,6 @@ async function startModels(
       options,
     );
   }
-}
-
-/** Also warms up threads that replace others later, when the load's own signal does not count any more. */
-function warmUpLater(
-  source: ServableSource,
-  { signal: _, ...options }: LoadOptions,
-  { hosts, runner }: { readonly hosts: readonly ModelHost[]; readonly runner: PipelineRunner },
-): void {
-  const isAlone = hosts.length === 1 && source.hooks === undefined;
-  const warm = async (run: (warmUp: WarmUp) => Promise<void>) => {
-    const warmUp = createWarmUp(source, { ...options, instances: 1, workers: 1 });
-    await run(warmUp);
-    warmUp.end();
-  };
-  for (const [stage, host] of hosts.entries())
-    host.warmUpThreads?.((copy) => warm((warmUp) => warmUp.copy(copy, stage, isAlone)));
-  runner.warmUpThreads?.((thread) => warm((warmUp) => warmUp.pipeline(thread)));
-}
-
-/** Hook sets run in this thread only. */
-function createWarmUp({ name, version, hooks, warmUp: entries = [] }: ServableSource, options: LoadOptions): WarmUp {
-  const { instances, workers, recorded, savedModelWarmup, signal, log } = options;
-  return new WarmUp({
-    ...{ name, version, entries, instances, recorded, savedModelWarmup, signal, log },
-    workers: typeof hooks === "string" ? workers : 1,
-  });
 }
 
 /** Hook sets have no folder. */
