@@ -89,7 +89,9 @@ describe("what cannot be had ends with 1 and one line", () => {
 
   test("a path whose ending no driver knows", async () => {
     const { code, stderr } = await runCommand(["--port", "0", "--model-path", "package.json"]);
-    expect(oneLine(stderr)).toContain("No driver recognises package.json by its name; say which one with --driver");
+    expect(oneLine(stderr)).toContain(
+      "No driver recognises package.json by its name. It looks like plain text; expected a model",
+    );
     expect(code).toBe(1);
   });
 

@@ -75,7 +75,7 @@ describe("what does not load", () => {
     [
       "a name that tells nothing",
       [{ path: "package.json" }],
-      /No driver recognises package\.json by its name; say which one with --driver/,
+      /No driver recognises package\.json by its name\. It looks like plain text; expected a model/,
     ],
     [
       "a path where nothing is",
