@@ -57,7 +57,7 @@ export function runUntilSignal(running: Running, reporter: StatusReporter, { del
 
 /** The way in which the program stops. */
 export interface Stopping {
-  /** Milliseconds for which it answers on after SIGTERM. */
+  /** Milliseconds for which it keeps answering after SIGTERM. */
   readonly delayMs: number;
   /** Resolves where it is to stop as if that had come. */
   readonly ends?: Promise<unknown>;

@@ -107,7 +107,7 @@ export const LIMIT_SETTINGS = {
     type: "seconds",
     placeholder: "SECONDS",
     default: 5,
-    help: "time to answer on after SIGTERM, while not ready",
+    help: "time to keep answering after SIGTERM, while not ready",
     details:
       "Load balancers need it to see that the server is not ready. Ctrl-C (SIGINT) has no delay ([Stopping](operations.md#stopping)).",
     commands: BOTH,
