@@ -59,13 +59,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly memory: MemoryBudget;
   readonly requestTimeoutMs: number;
   readonly #manager: ModelManager;
-  readonly #log: Logger;
-  readonly #reconfigure: LocalServiceOptions["reconfigure"];
-  readonly #rescan: LocalServiceOptions["rescan"];
-  readonly #load: NonNullable<LocalServiceOptions["load"]>;
-  readonly #unload: NonNullable<LocalServiceOptions["unload"]>;
-  readonly #loadable: NonNullable<LocalServiceOptions["loadable"]>;
-  readonly #recorder: RequestRecorder | undefined;
+  readonly #options: LocalServiceOptions;
   readonly #readiness: Readiness;
   readonly #loads = new LoadCounter();
   readonly #leases: Leases;
@@ -73,19 +67,11 @@ export class LocalService implements InferenceService, ServiceLimits {
   #hookRoutes: HookRoutes | undefined;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
-    const { requestTimeoutMs, maxCount, maxBytes, reconfigure, rescan, log } = options;
-    this.#log = log;
-    this.#reconfigure = reconfigure;
-    this.#rescan = rescan;
     this.#manager = manager;
-    const { load = (name) => manager.load(name), unload = (name, scope) => manager.unload(name, scope) } = options;
-    this.#recorder = options.recorder;
-    this.#loadable = options.loadable ?? (() => []);
-    this.#load = load;
-    this.#unload = unload;
-    this.requestTimeoutMs = requestTimeoutMs;
-    this.admission = new Admission(maxCount);
-    this.memory = new MemoryBudget(maxBytes);
+    this.#options = options;
+    this.requestTimeoutMs = options.requestTimeoutMs;
+    this.admission = new Admission(options.maxCount);
+    this.memory = new MemoryBudget(options.maxBytes);
     this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.check());
@@ -106,7 +92,8 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   index({ loadable = false }: IndexScope = {}): readonly ServableState[] {
     const models = this.#manager.catalog.models();
-    return servableStates(models, { loadable: loadable ? this.#loadable() : [], isLeaving: this.#isLeaving });
+    const others = loadable ? (this.#options.loadable?.() ?? []) : [];
+    return servableStates(models, { loadable: others, isLeaving: this.#isLeaving });
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
@@ -127,34 +114,38 @@ export class LocalService implements InferenceService, ServiceLimits {
   }
 
   recorded(): readonly RecordedCount[] {
-    return this.#recorder?.counts() ?? [];
+    return this.#options.recorder?.counts() ?? [];
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
-    await this.#load(this.nameOf(model), overrides).catch((reason) => {
+    const { load = (name) => this.#manager.load(name), log } = this.#options;
+    await load(this.nameOf(model), overrides).catch((reason) => {
       throw publicError(ServingError.from(reason));
     });
     const given = overrides && { files: [...overrides.files.keys()], config: overrides.config.length };
-    this.#log.info("a client loaded the model", { model, ...(given && { given }) });
+    log.info("a client loaded the model", { model, ...(given && { given }) });
   }
 
   async unload(model: string, options?: UnloadOptions): Promise<void> {
-    await this.#unload(this.nameOf(model), options);
-    this.#log.info("a client unloaded the model", { model });
+    const { unload = (name, scope) => this.#manager.unload(name, scope), log } = this.#options;
+    await unload(this.nameOf(model), options);
+    log.info("a client unloaded the model", { model });
   }
 
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
-    if (this.#reconfigure === undefined) throw new ServingError("unimplemented", "This server's models are fixed.");
-    await this.#reconfigure(models);
-    this.#log.info("a client changed the configuration", { models: models.map(({ name }) => name) });
+    const { reconfigure, log } = this.#options;
+    if (reconfigure === undefined) throw new ServingError("unimplemented", "This server's models are fixed.");
+    await reconfigure(models);
+    log.info("a client changed the configuration", { models: models.map(({ name }) => name) });
     const failures = await this.#manager.settled();
     if (failures.length > 0) throw notAvailable(failures);
     for (const { name, labels } of models) this.#manager.catalog.get(name)?.assertLabels(labels);
   }
 
   async rescan(): Promise<void> {
-    await this.#rescan?.();
-    this.#log.info("models scanned again for a client");
+    const { rescan, log } = this.#options;
+    await rescan?.();
+    log.info("models scanned again for a client");
     await this.#manager.settled();
   }
 
