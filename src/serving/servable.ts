@@ -94,22 +94,13 @@ export interface ServableParts {
 
 /** Gives a pipeline its name; `close` frees its parts. */
 export function createServable(
-  identity: { readonly name: string; readonly version: bigint },
-  {
-    runner,
-    tensorFacts,
-    maxBatchSize = 0,
-    hooksShareTensors,
-    hasHooks,
-    memoryBytes,
-    hosts,
-    needed,
-    close,
-  }: ServableParts,
+  { name, version }: { readonly name: string; readonly version: bigint },
+  parts: ServableParts,
 ): Servable {
-  const { name, version } = identity;
+  const { runner, hosts, needed, hasHooks, hooksShareTensors, memoryBytes, maxBatchSize = 0, close } = parts;
   const requests = new RequestCounter();
-  const described = describeTensors(tensorFacts);
+  const models = hosts.map(({ facts }) => facts);
+  const described = describeTensors(parts.tensorFacts);
   return {
     name,
     version,
@@ -117,14 +108,11 @@ export function createServable(
     memoryBytes,
     leases: new LeaseCount(),
     requests,
-    drivers: hosts.map(({ facts }) => facts.driver),
-    models: hosts.map(({ facts }) => facts),
+    drivers: models.map(({ driver }) => driver),
+    models,
     needed: needed.map(({ facts }) => facts),
-    graphRefusal: graphRefusal(
-      hosts.map(({ facts }) => facts),
-      { hasHooks, isOther: needed.length > 0 },
-    ),
-    maxBatchSize: (hosts.length === 1 && hosts[0]?.facts.maxBatchSize) || maxBatchSize,
+    graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
+    maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
     get signatures() {
       return described(runner.signatures);
     },
@@ -136,25 +124,31 @@ export function createServable(
     },
     run: (request) => runner.run(request),
     isReady: () => runner.isReady() && hosts.every((host) => host.isReady()),
-    statistics: async () => ({
-      requests: requests.statistics(),
-      runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
-      isBatched: hosts.some(({ facts: { maxBatchSize = 0 } }) => maxBatchSize > 0),
-      hooks: runner.hookTimes?.() ?? [],
-      loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
-      threads: {
-        hook: sumThreads([runner.threads?.()].flatMap((counts) => counts ?? [])),
-        model: sumThreads(hosts.flatMap((host) => host.threads?.() ?? [])),
-      },
-    }),
-    exampleInputs: () => {
-      const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};
-      // Its values are such as no request carries.
-      if (signature.inputs?.length === 0 || signature.outputs?.length === 0) return Promise.resolve(undefined);
-      return findExampleInputs(hasHooks ? undefined : hosts[0]?.handle, signature);
-    },
+    statistics: () => statisticsOf(parts, requests),
+    exampleInputs: () => exampleInputsOf(parts),
     sources: () => runner.sources ?? [],
     reload: async () => runner.reload?.(),
     close,
   };
+}
+
+async function statisticsOf({ runner, hosts }: ServableParts, requests: RequestCounter): Promise<ServableStatistics> {
+  return {
+    requests: requests.statistics(),
+    runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
+    isBatched: hosts.some(({ facts: { maxBatchSize = 0 } }) => maxBatchSize > 0),
+    hooks: runner.hookTimes?.() ?? [],
+    loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
+    threads: {
+      hook: sumThreads([runner.threads?.()].flatMap((counts) => counts ?? [])),
+      model: sumThreads(hosts.flatMap((host) => host.threads?.() ?? [])),
+    },
+  };
+}
+
+/** Undefined for a signature without inputs or outputs, since no request has their values. */
+async function exampleInputsOf({ runner, hosts, hasHooks }: ServableParts): Promise<ExampleInputs | undefined> {
+  const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};
+  if (signature.inputs?.length === 0 || signature.outputs?.length === 0) return undefined;
+  return findExampleInputs(hasHooks ? undefined : hosts[0]?.handle, signature);
 }
