@@ -1,4 +1,13 @@
 #!/usr/bin/env node
+// What distributions ship is often older, and fails with whatever it meets first. Node 10 and later read this far.
+const NEEDED = [20, 19];
+const [major, minor] = process.versions.node.split(".").map(Number);
+if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
+  const versions = `This is Node ${process.versions.node}; kserving needs ${NEEDED.join(".")} or newer`;
+  process.stderr.write(`kserving: ${versions}. Install a newer Node, for example with nvm or fnm.\n`);
+  process.exit(1);
+}
+
 const { existsSync } = require("node:fs");
 const { availableParallelism } = require("node:os");
 const { join } = require("node:path");
@@ -6,7 +15,7 @@ const { pathToFileURL } = require("node:url");
 
 // Read once, when the thread pool starts, hence before anything is imported. Model runs take at most one thread a core;
 // the four that are Node's default stay free for files, DNS and images.
-process.env.UV_THREADPOOL_SIZE ??= String(availableParallelism() + 4);
+if (process.env.UV_THREADPOOL_SIZE === undefined) process.env.UV_THREADPOOL_SIZE = String(availableParallelism() + 4);
 
 const program = join(__dirname, "../dist/cli/main.js");
 if (!existsSync(program)) {
