@@ -1,4 +1,5 @@
-import { writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { findDriver } from "../../src/drivers/registry.ts";
@@ -214,6 +215,28 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
     });
   });
 
+  it.each([
+    ["has no method forward", "def twice(self, x):\n    return x", /no method forward, .*; it has twice\.$/],
+    [
+      "takes what no tensor becomes",
+      "def forward(self, words: List[str], x):\n    return x",
+      /^forward takes "words" as a List\[str\]; requests carry tensors and numbers alone\./,
+    ],
+  ])("refuses TorchScript that %s", async (_what, method, message) => {
+    const place = tempFolder({ "net.py": scriptOf(method) });
+    execFileSync(python ?? "", [`${place}/net.py`, `${place}/net.pt`], { stdio: ["ignore", "ignore", "pipe"] });
+    await expect(load(`${place}/net.pt`)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it("says that an archive is cut short", async () => {
+    const whole = readFileSync(file("net.script.pt"));
+    const place = tempFolder({ "cut.pt": whole.subarray(0, 1000) });
+    await expect(load(`${place}/cut.pt`)).rejects.toThrow('"cut.pt" is cut short: it has 1000 bytes, and the archive');
+  });
+
   it("says what a file is that is no model", async () => {
     const broken = join(tempFolder(), "broken.pt");
     writeFileSync(broken, "not a model");
@@ -254,3 +277,19 @@ describe.skipIf(python === undefined)("the pytorch driver", () => {
 });
 
 const FORM_OPTIONS: Readonly<Record<string, Record<string, string>>> = { "pickle.pt": { allow_pickle: "true" } };
+
+/** A program that saves a scripted module with one exported method. */
+function scriptOf(method: string): string {
+  const body = method.replaceAll("\n", "\n    ");
+  return `
+import sys
+from typing import List
+import torch
+
+class Net(torch.nn.Module):
+    @torch.jit.export
+    ${body}
+
+torch.jit.save(torch.jit.script(Net()), sys.argv[1])
+`;
+}

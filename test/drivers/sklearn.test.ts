@@ -52,6 +52,10 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
     await expect(loadModel("sklearn", text, { options })).rejects.toThrow(
       /^The file is a model of another kind, .* no pickle/,
     );
+    writeFileSync(broken, "csklearn.svm.no_such_module\nSVC\n.");
+    await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(
+      /^The pickle needs the module "sklearn.svm.no_such_module", .* another version of sklearn wrote it\./,
+    );
     writeFileSync(broken, "no pickle");
     await expect(loadModel("sklearn", broken, { options })).rejects.toThrow(/^The pickle cannot be loaded: /);
   });

@@ -1,5 +1,7 @@
 """Pickles and joblib files, which run whatever code is in them while they load."""
 
+import sys
+
 from ..errors import one_line, refused
 
 ENDINGS = (".pkl", ".pickle", ".joblib")
@@ -29,9 +31,19 @@ def load_pickle(path, options):
     try:
         return _load(path)
     except ModuleNotFoundError as error:
-        raise refused(f'The pickle needs the module "{error.name}", which this Python does not have.', error) from error
+        raise refused(other_version(error) or f'The pickle needs the module "{error.name}", which this Python does not have.', error) from error
     except Exception as error:
         raise refused(f"The pickle cannot be loaded: {one_line(error)}", error) from error
+
+
+def other_version(error):
+    """The reason of a ModuleNotFoundError for a part of a package that is there; None for other modules."""
+    package = (error.name or "").partition(".")[0]
+    found = sys.modules.get(package)
+    if found is None or package == error.name:
+        return None
+    version = getattr(found, "__version__", "that is here")
+    return f'The pickle needs the module "{error.name}", which {package} {version} does not have: another version of {package} wrote it. Install that one, or save the model again with this one.'
 
 
 def _load(path):

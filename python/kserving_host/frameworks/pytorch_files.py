@@ -8,6 +8,7 @@ import torch
 
 from .. import user_module
 from ..errors import HostError, last_lines, one_line, refused
+from .pickles import other_version
 
 ENDINGS = (".pt", ".pth", ".pt2", ".ts", ".bin", ".ckpt", ".torchscript")
 # Where training scripts put the weights within what they save.
@@ -69,9 +70,13 @@ def _load_script(file, options, device):
     if options.get("model_class"):
         print(f"{os.path.basename(file)} is TorchScript, which has its code in itself; model_class is not used")
     try:
-        return Loaded(torch.jit.load(file, map_location=device), "torchscript")
+        script = torch.jit.load(file, map_location=device)
     except Exception as error:
         raise refused(f"torch {torch.__version__} cannot load this TorchScript: {one_line(error)}", error) from error
+    if not hasattr(script, "forward"):
+        methods = ", ".join(name for name in script._c._method_names() if not name.startswith("_"))
+        raise refused(f"The TorchScript has no method forward, which a request runs; it has {methods or 'none'}.")
+    return Loaded(script, "torchscript")
 
 
 def _load_exported(file):
@@ -144,7 +149,7 @@ def _load(file, how):
         return torch.load(file, map_location="cpu", **how)
     except ModuleNotFoundError as error:
         where = "the folders of the model and of the hooks, import_path and PYTHONPATH"
-        raise refused(f'The pickle needs the module "{error.name}", which is not on the import path: {where}.', error) from error
+        raise refused(other_version(error) or f'The pickle needs the module "{error.name}", which is not on the import path: {where}.', error) from error
     except AttributeError as error:
         raise refused(f"The pickle needs what its modules do not have: {one_line(error)}", error) from error
     except Exception as error:

@@ -1,9 +1,14 @@
 """Parameters of a model's forward."""
 
 import inspect
+import re
+
+from ..errors import refused
 
 # TorchScript's types and Python's annotations that stand for one number.
 SCALARS = {"int": int, "float": float, "bool": bool, "number": float, "Scalar": float}
+# TorchScript's types that no tensor becomes.
+OTHERS = re.compile(r"^(List|Tuple|Dict|Optional\[(List|Tuple|Dict)|NamedTuple|str$|__torch__)")
 # Python's annotations that say of which type a tensor is.
 TENSORS = {
     "HalfTensor": "float16",
@@ -57,6 +62,8 @@ def _schema_of(model):
 def _from_argument(argument):
     optional = str(argument.type).startswith("Optional[") or argument.has_default_value()
     default = argument.default_value if argument.has_default_value() else None
+    if not optional and OTHERS.match(str(argument.type)):
+        raise refused(f'forward takes "{argument.name}" as a {argument.type}; requests carry tensors and numbers alone. Script a module around it that takes tensors.')
     return Parameter(argument.name, str(argument.type), not optional, default)
 
 

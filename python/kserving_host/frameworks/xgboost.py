@@ -43,5 +43,7 @@ def _load_native(path):
     try:
         return xgboost.Booster(model_file=path)
     except Exception as error:
+        if "str[0] == '{'" in str(error):
+            raise refused(f"The file is neither JSON nor UBJSON, which xgboost {xgboost.__version__} reads. The binary format of older versions is read by XGBoost 3.0 and before: load it there, and save_model it as model.ubj.", error) from error
         text = one_line(error).split("\nStack trace:", 1)[0]
         raise refused(f"xgboost {xgboost.__version__} cannot load the model: {text}", error) from error

@@ -31,7 +31,7 @@ export function toLoadError(reason: unknown, path: string, backend: string): Ser
 }
 
 function hint(text: string): string {
-  if (text.includes("is not a registered function/op"))
+  if (/is not a registered function\/op|No opset import for domain/.test(text))
     return ". Give the library that has the operator with -o custom_op_paths=.";
   if (!text.includes("Failed to load shared library")) return "";
   return ". Leave -o engine out, and run: kserving runtimes install onnx --device cuda (kserving runtimes list says what else is missing).";

@@ -39,6 +39,13 @@ describe("what CUDA says", () => {
   });
 });
 
+test.each([
+  "Fatal error: my:Op(-1) is not a registered function/op",
+  'This is an invalid model. In Node, ("", Op, "my", -1) : , Error No opset import for domain \'my\'',
+])("a model with operators of a library says how it is given: %s", (text) => {
+  expect(load(text).message).toMatch(/ Give the library that has the operator with -o custom_op_paths=\.$/);
+});
+
 describe("a text of any length and kind costs little time", () => {
   test.each([
     ["one word", "a".repeat(200_000)],

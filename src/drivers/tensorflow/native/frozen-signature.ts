@@ -9,7 +9,8 @@ import type { GraphTensor, TensorflowGraph } from "./graph.ts";
 
 /** Operations that a node behind may have no value of. */
 const SWITCHES = ["Switch", "RefSwitch"];
-const CONDITIONAL = [...SWITCHES, "Enter", "RefEnter", "Restore", "RestoreV2", "SaveV2", "Save"];
+const VARIABLES = ["Variable", "VariableV2", "VarHandleOp"];
+const CONDITIONAL = [...SWITCHES, ...VARIABLES, "Enter", "RefEnter", "Restore", "RestoreV2", "SaveV2", "Save"];
 
 /**
  * The signature of a graph without one: the options `inputs` and `outputs`, else its placeholders and unused tensors.
@@ -21,12 +22,17 @@ export function createFrozenSignature(
 ): ModelSignature {
   const given = named(graph, "inputs", inputs) ?? graph.placeholders();
   const results = named(graph, "outputs", outputs) ?? servable(graph, lastingResults(graph, path));
-  if (results.length === 0)
-    throw failedPrecondition("The graph has no tensor that looks like an output; name some with -o outputs=.");
+  if (results.length === 0) throw failedPrecondition(noOutput(graph));
   return {
     inputs: given.map((tensor) => toBoundTensor(graph, "Input", tensor)),
     outputs: results.map((tensor) => toBoundTensor(graph, "Output", tensor)),
   };
+}
+
+function noOutput(graph: TensorflowGraph): string {
+  if (!graph.hasAny(VARIABLES)) return "The graph has no tensor that looks like an output; name some with -o outputs=.";
+  const advice = "freeze it, serve a SavedModel of it, or name outputs that need no variable with -o outputs=.";
+  return `The graph is not frozen: all its outputs need variables, whose values are not in the file; ${advice}`;
 }
 
 function named(graph: TensorflowGraph, option: string, names: string | undefined): GraphTensor[] | undefined {

@@ -10,13 +10,15 @@ const ENTER = /^(Ref)?Enter$/;
 const EXIT = /^(Ref)?Exit$/;
 /** Operations on checkpoints, which a frozen graph does not have with it. */
 const CHECKPOINT = /^(Restore|Save|MergeV2Checkpoints)/;
+/** Variables, which have no value in a graph without a checkpoint. */
+const VARIABLE = /^(Variable(V2)?|VarHandleOp)$/;
 
 /**
  * The nodes that have no value in some run, or in none: those in a branch that is not taken, in a loop, or behind a checkpoint
- * (TensorFlow 1's control flow, where a branch begins with Switch and ends with Merge). Fetching one fails the whole run.
+ * or a variable (TensorFlow 1's control flow, where a branch begins with Switch and ends with Merge). Fetching one fails the whole run.
  */
 export function findConditionalNodes(nodes: readonly NodeDef[]): ReadonlySet<string> {
-  if (!nodes.some(({ op }) => SWITCH.test(op) || ENTER.test(op) || CHECKPOINT.test(op))) return new Set();
+  if (!nodes.some(({ op }) => SWITCH.test(op) || ENTER.test(op) || isMissing(op))) return new Set();
   const conditions = new ConditionsOfNodes(nodes);
   const isSwitch = new Set(nodes.filter(({ op }) => SWITCH.test(op)).map(({ name }) => name));
   return new Set(nodes.map(({ name }) => name).filter((name) => conditions.of(name).size > 0 || isSwitch.has(name)));
@@ -53,7 +55,7 @@ class ConditionsOfNodes {
     if (MERGE.test(node.op)) return withoutBoth(given);
     if (EXIT.test(node.op)) return new Set([...given].filter((condition) => !condition.startsWith(LOOP)));
     if (ENTER.test(node.op)) given.add(LOOP);
-    if (CHECKPOINT.test(node.op)) given.add("checkpoint");
+    if (isMissing(node.op)) given.add("checkpoint");
     return given;
   }
 
@@ -70,6 +72,10 @@ class ConditionsOfNodes {
 }
 
 const LOOP = "loop ";
+
+function isMissing(op: string): boolean {
+  return CHECKPOINT.test(op) || VARIABLE.test(op);
+}
 
 /** Of a Merge, whose inputs are the ends of both branches. */
 function withoutBoth(conditions: Conditions): Conditions {

@@ -1,13 +1,13 @@
 import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { predict } from "../../predict.ts";
-import { placeholder, type, writeGraph } from "../portable/graph-writer.ts";
+import { type NodeJson, placeholder, type, writeGraph } from "../portable/graph-writer.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 import { floats, loadNative, openNative, texts } from "./open-native.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";
@@ -177,6 +177,21 @@ describe.skipIf(missing !== undefined)("the native engine, with a frozen graph,"
       code: "failed_precondition",
       message: expect.stringMatching(/^TensorFlow [\d.]+ has no op "NobodyKnowsThis", .* -o custom_op_paths=/),
     });
+  });
+
+  it("refuses one whose variables were not frozen, and leaves out what needs one", async () => {
+    const attr = { dtype: type("float32"), shape: { shape: {} } };
+    const T = { T: type("float32") };
+    const x = placeholder("x", floats([2], 1, 2));
+    const nodes = [x, { name: "v", op: "VariableV2", attr }, { name: "y", op: "Mul", input: ["x", "v"], attr: T }];
+    const open = (...more: NodeJson[]) =>
+      openNative(`${tempFolder({ "graph.pb": writeGraph([...nodes, ...more]) })}/graph.pb`);
+    await expect(open()).rejects.toThrow(
+      /^The graph is not frozen: all its outputs need variables, .* SavedModel of it/,
+    );
+    const model = await open({ name: "z", op: "Neg", input: ["x"], attr: T });
+    onTestFinished(() => model.close());
+    expect(model.signatures[DEFAULT_SIGNATURE]?.outputs).toMatchObject([{ name: "z" }]);
   });
 
   it("refuses one that is cut short", async () => {

@@ -44,6 +44,11 @@ it("names what needs a checkpoint", () => {
   expect(conditional(...lines)).toEqual(["all", "done", "r"]);
 });
 
+it("names what needs a variable, which has no value in a graph alone", () => {
+  const lines = ["x Placeholder", "v VariableV2", "w Assign v x", "y Mul x v", "z Neg x"];
+  expect(conditional(...lines)).toEqual(["v", "w", "y"]);
+});
+
 it("names nothing in a graph without branches, and goes through deep ones", () => {
   const deep = Array.from({ length: 50_000 }, (_, index) => `n${index + 1} Neg n${index}`);
   expect(conditional("n0 Placeholder", ...deep)).toEqual([]);
