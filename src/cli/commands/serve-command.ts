@@ -11,14 +11,12 @@ import { endOnError } from "../lifecycle/end-on-error.ts";
 import { takeInheritedSockets } from "../lifecycle/inherited-sockets.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
-import { reopenOnDemand } from "../lifecycle/reopen-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
 import { watchMemory } from "../lifecycle/watch-memory.ts";
-import { openProgramLog, type ProgramLog } from "../program-log.ts";
 import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
-import { type Environment, misspeltVariables } from "../settings/environment.ts";
+import type { Environment } from "../settings/environment.ts";
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
@@ -30,6 +28,7 @@ import { reportExample } from "../status-reporter/report-example.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { toModelSources } from "./model-sources.ts";
 import { openFront } from "./open-front.ts";
+import { openLog } from "./open-log.ts";
 import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
 
@@ -45,8 +44,9 @@ export async function serve(
   const { settings, foreign } = commandLine;
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
-  const programLog = openLog(commandLine, env);
+  const programLog = openLog(settings, env, foreign?.warnings);
   const { log, terminal } = programLog;
+  if (foreign !== undefined) log.info(foreign.notice);
   const systemd = await openSystemdReporter(process.env, log);
   const sockets = takeInheritedSockets(process.env, log);
   const options = { ...withSockets(wanted, sockets), ...(terminal && { onDownload: drawDownloads(terminal) }) };
@@ -85,15 +85,6 @@ async function wantedOptions(commandLine: ServeCommandLine, sources: ModelSource
     ...(words.length > 0 && { alias: ONLY_MODEL_ALIAS }),
     ...(foreign?.password !== undefined && { auth: { ...options.auth, password: foreign.password } }),
   };
-}
-
-function openLog({ settings, foreign }: ServeCommandLine, env: Environment): ProgramLog {
-  const programLog = openProgramLog(settings);
-  const { log } = programLog;
-  reopenOnDemand(programLog);
-  for (const warning of [...misspeltVariables(env), ...(foreign?.warnings ?? [])]) log.warn(warning);
-  if (foreign !== undefined) log.info(foreign.notice);
-  return programLog;
 }
 
 /** A socket that systemd passes is served without a flag for it. */
