@@ -2,6 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
@@ -36,6 +38,14 @@ test("compare runs a model on a driver and in a server, and finds both equal", a
     { name: address, ms: expect.any(Number) },
   ]);
   expect(outputs).toEqual([{ target: address, output: "y", distance: 0, isNear: true, text: "" }]);
+});
+
+test("compare sends a server values over HTTP for which JSON has no words", async () => {
+  const { httpUrl } = await startServer({ models: { half: { path: half } } });
+  const file = join(tempFolder({}), "x.npy");
+  writeFileSync(file, writeNpy(createTensor("float32", [2], Float32Array.of(Number.NaN, Number.NEGATIVE_INFINITY))));
+  const { code, stderr } = await compare(half, `${httpUrl}/v2/models/half`, ...ONE, "--input", `x=@${file}`);
+  expect([code, stderr]).toEqual([0, ""]);
 });
 
 test("compare reads a server's answers over gRPC too", async () => {
