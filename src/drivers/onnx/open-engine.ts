@@ -5,7 +5,6 @@ import { lookedIn } from "../../runtimes/library-places.ts";
 import { missingRuntime } from "../../runtimes/missing-runtime.ts";
 import { type FoundOnnx, findOnnx, libraryOf, ONNX_PLACES, onnx } from "../../runtimes/onnx.ts";
 import { onnxCuda } from "../../runtimes/onnx-cuda.ts";
-import { openCuda } from "../../runtimes/open-cuda.ts";
 import { BOOLEANS } from "../option-table.ts";
 import type { OnnxEngine } from "./engine.ts";
 import { importOnnxRuntime } from "./onnx-runtime.ts";
@@ -58,6 +57,7 @@ async function openOnCuda(options: OnnxOptions): Promise<OnnxEngine> {
     throw missingRuntime({ ...onnxCuda, name: onnxCuda.install, looked: lookedIn(onnxCuda) });
   }
   const { openNativeEngine } = await import("./native/native-engine.ts");
+  const { openCuda } = await import("../../runtimes/open-cuda.ts");
   const { gpus } = openCuda(found.path, { cudnn: usesCudnn(options) });
   const { device_id: id } = options;
   const device = gpus[id];
