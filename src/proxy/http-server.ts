@@ -124,7 +124,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   const listener = createRequestListener(protocols, dependencies, hookRoutes);
   answerRequests(server, exchanges, { dependencies, listener });
   observeRequests(server, observer);
-  refuseGarbage(server, observer);
+  refuseGarbage(server, observer, { grpcPort: options.grpcPort, log });
   const { port, host } = await open(server, options);
   let closed: Promise<void> | undefined;
   return {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
+import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { errorBody, hadLastAnswer } from "./http-errors.ts";
 import { observeGarbage } from "./recorded-request.ts";
@@ -13,17 +14,36 @@ const PARSER_STATUS: Readonly<Record<string, string>> = {
 /** Message of Node's parser for an unknown version; the same code also means a wrong line end. */
 const INVALID_VERSION = "Invalid HTTP version";
 
+/** Code of Node's parser for the beginning of HTTP/2. */
+const HTTP2 = "HPE_PAUSED_H2_UPGRADE";
+
+/** Facts about a server for clients that use its HTTP port for gRPC. */
+interface MeantGrpc {
+  /** Absent = there is none. */
+  readonly grpcPort?: number | undefined;
+  readonly log: Logger;
+}
+
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
 
-/** Answers requests that the server cannot handle: CONNECT, and bytes that the parser refuses. */
-export function refuseGarbage(server: Server, observer: RequestObserver): void {
+/**
+ * Answers requests that the server cannot handle: CONNECT, and bytes that the parser refuses. The first client that
+ * speaks HTTP/2, as gRPC does, is logged, since it does not understand the answer.
+ */
+export function refuseGarbage(server: Server, observer: RequestObserver, { grpcPort, log }: MeantGrpc): void {
+  const where = grpcPort === undefined ? "gRPC is not served" : `gRPC is served on port ${grpcPort}`;
+  let hasWarned = false;
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
     observeGarbage(405, observer);
   });
-  server.on("clientError", (error: ParserError, socket: Duplex) =>
-    observeGarbage(refuseBytes(error, socket), observer),
-  );
+  server.on("clientError", (error: ParserError, socket: Duplex) => {
+    if (error.code === HTTP2 && !hasWarned) {
+      log.warn(`a client of the HTTP port speaks HTTP/2, as gRPC does: ${where}`);
+      hasWarned = true;
+    }
+    observeGarbage(refuseBytes(error, socket), observer);
+  });
 }
 
 /** Answers bytes that are not an HTTP request; returns the status, undefined for a closed connection. */
