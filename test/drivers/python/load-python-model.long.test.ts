@@ -175,7 +175,7 @@ describe.skipIf(python === undefined)("a model in Python", () => {
   });
 
   it("needs its framework in that interpreter", async () => {
-    const folder = tempFolder({ "model.ubj": "" });
+    const folder = tempFolder({ "model.ubj": "{L" });
     const bare = join(folder, "venv");
     execFileSync(python as string, ["-m", "venv", "--without-pip", bare]);
     const loading = loadModel("xgboost", join(folder, "model.ubj"), {
