@@ -1,7 +1,7 @@
 /** Bundles the program, `src`, into `dist`: far fewer files than modules, since each costs a process and each of its threads time to start. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { type Plugin, rolldown } from "rolldown";
+import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 
 const [SOURCE, BUILT] = [resolve("src"), resolve("dist")];
 /** Stands for the way from a built file to `dist`. */
@@ -22,7 +22,15 @@ const STARTS: Readonly<Record<string, readonly string[]>> = {
     ...["cli/commands/serve-command", "server/server", "server/server-options", "server/protocols"],
     ...["grpc/grpc-server", "proxy/http-server"],
   ],
+  quick: commands("completion", "doctor", "drivers", "hash", "new"),
+  health: commands("health"),
+  runtimes: commands("runtimes"),
+  config: commands("config", "export"),
+  models: commands("infer", "inspect"),
+  tools: commands("bench", "client", "compare", "replay", "tune"),
 };
+/** Code that costs a start less than another file would. */
+const SMALL_BYTES = 16000;
 
 /** Gives each module the URL that it would have as a file of its own, by which others are found from it. */
 const ownUrls: Plugin = {
@@ -36,8 +44,10 @@ const ownUrls: Plugin = {
   },
 };
 
-type ImportsOf = (id: string) => readonly string[];
-let needs: [name: string, modules: Set<string>][] | undefined;
+/** The modules that each part needs, by its name. */
+type Needs = ReadonlyMap<string, Set<string>>;
+
+let files: ReadonlyMap<string, string> | undefined;
 
 const bundle = await rolldown({
   input: Object.fromEntries(entries.all.map((name) => [name, pathOf(name)])),
@@ -56,9 +66,7 @@ const { output } = await bundle.write({
   chunkFileNames: "chunks/[name]-[hash].js",
   codeSplitting: {
     includeDependenciesRecursively: false,
-    groups: [
-      { debugName: "starts", name: (id, context) => chunkOf(id, (of) => context.getModuleInfo(of)?.importedIds ?? []) },
-    ],
+    groups: [{ debugName: "starts", name: fileOf }],
   },
   comments: false,
 });
@@ -76,16 +84,51 @@ function toEscape(character: string): string {
 }
 
 /** The name of the file that a module is in; null where the bundler may choose. What an entry does, only who starts it wants. */
-function chunkOf(id: string, importsOf: ImportsOf): string | null {
-  if (id.endsWith("-entry.ts")) return null;
-  needs ??= Object.entries(STARTS).map(([name, roots]) => [name, reach(roots.map(pathOf), importsOf)]);
-  return needs.flatMap(([name, modules]) => (modules.has(id) ? name : [])).join("-") || null;
+function fileOf(id: string, context: ChunkingContext): string | null {
+  files ??= assignFiles(context);
+  return id.endsWith("-entry.ts") ? null : (files.get(id) ?? null);
 }
 
-function reach(roots: readonly string[], importsOf: ImportsOf): Set<string> {
+/** The names of files by module. A file imports only files that at least the same parts need, so that none waits for itself. */
+function assignFiles(context: ChunkingContext): ReadonlyMap<string, string> {
+  const needs = new Map(Object.entries(STARTS).map(([name, roots]) => [name, reach(roots.map(pathOf), context)]));
+  for (const modules of byParts(needs).values()) shareSmall(modules, needs, context);
+  const named = [...byParts(needs)].map(([parts, modules], index) => {
+    const name = parts.includes(" ") ? `shared-${index}` : parts;
+    return [...modules].map((id) => [id, name] as const);
+  });
+  return new Map(named.flat());
+}
+
+/** The modules of all parts, by the names of the parts that need them. */
+function byParts(needs: Needs): Map<string, Set<string>> {
+  const sorted = new Map<string, Set<string>>();
+  for (const id of new Set([...needs.values()].flatMap((modules) => [...modules]))) {
+    const parts = [...needs].flatMap(([name, modules]) => (modules.has(id) ? name : [])).join(" ");
+    sorted.set(parts, (sorted.get(parts) ?? new Set()).add(id));
+  }
+  return sorted;
+}
+
+/** Gives what would be a small file to all parts, but for web pages, which have no modules of Node; and not with packages. */
+function shareSmall(modules: ReadonlySet<string>, needs: Needs, context: ChunkingContext): void {
+  const all = reach([...modules], context);
+  const others = [...needs].filter(([name]) => name !== "client").map(([, needed]) => needed);
+  const added = [...all].filter((id) => others.some((needed) => !needed.has(id)));
+  const bytes = added.reduce((sum, id) => sum + (context.getModuleInfo(id)?.code?.length ?? 0), 0);
+  if (bytes >= SMALL_BYTES || [...all].some((id) => !/^(?:[./]|node:)/.test(id))) return;
+  for (const needed of others) for (const id of all) needed.add(id);
+}
+
+/** Modules with all that they import, packages too. */
+function reach(roots: readonly string[], context: ChunkingContext): Set<string> {
   const reached = new Set(roots);
-  for (const id of reached) for (const imported of importsOf(id)) reached.add(imported);
+  for (const id of reached) for (const imported of context.getModuleInfo(id)?.importedIds ?? []) reached.add(imported);
   return reached;
+}
+
+function commands(...names: readonly string[]): readonly string[] {
+  return names.map((name) => `cli/commands/${name}-command`);
 }
 
 function pathOf(name: string): string {

@@ -119,7 +119,7 @@ test("a started server has loaded the command line, the log, few files, and Node
   expect(main.packages).toEqual([...ofLog, "safe-stable-stringify", "sonic-boom", "thread-stream", "commander"].sort());
   expect(model.packages.filter((name) => !name.startsWith("@koromix/"))).toEqual(["koffi"]);
   // A file of their own for every module that several parts share would be hundreds.
-  expect(main.files).toBeLessThanOrEqual(50);
-  expect(model.files).toBeLessThanOrEqual(32);
+  expect(main.files).toBeLessThanOrEqual(45);
+  expect(model.files).toBeLessThanOrEqual(20);
   expect(areFlagsSame).toBe(true);
 });
