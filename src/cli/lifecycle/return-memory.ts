@@ -12,7 +12,8 @@ const BUSY_MS = 200;
 export function returnMemory({ everyMs = EVERY_MS, quietMs = QUIET_MS, busyMs = BUSY_MS } = {}): () => void {
   if (process.platform !== "linux") return () => {};
   let checked = cpuMs();
-  let trimmed = checked;
+  // What the start took counts too.
+  let trimmed = 0;
   const timer = setInterval(() => {
     const now = cpuMs();
     const isQuiet = now - checked <= quietMs;
