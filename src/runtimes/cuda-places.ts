@@ -4,7 +4,7 @@ import { pytorch } from "./pytorch.ts";
 import { installedRuntimes } from "./runtimes-folder.ts";
 
 /** The name of CUDA's own libraries in the runtimes folder. */
-const CUDA = "cuda";
+export const CUDA = "cuda";
 
 const IS_WINDOWS = process.platform === "win32";
 /** Folders of libraries below that of a Python's packages, and of an installation of CUDA. */

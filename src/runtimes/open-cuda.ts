@@ -3,7 +3,6 @@ import { failedPrecondition } from "../errors.ts";
 import { listGpus } from "./cuda-driver.ts";
 import { cudaLibraries, cudaVersionOf, loadCudaLibraries } from "./cuda-libraries.ts";
 import { CUDA_PLACES } from "./cuda-places.ts";
-import { hostPlatform } from "./host-platform.ts";
 import { CUDA_PROVIDER, onnxCuda } from "./onnx-cuda.ts";
 
 /** CUDA, as this process has it. */
@@ -24,6 +23,6 @@ export function openCuda(library: string, { cudnn = true }: { readonly cudnn?: b
   const gpus = listGpus(version);
   const missing = loadCudaLibraries(cudaLibraries(version, { cudnn }));
   if (missing.length === 0) return { gpus, version };
-  const message = `CUDA ${version}'s libraries ${missing.join(", ")} are not found here, or do not load. Looked for them in ${CUDA_PLACES}. Run: python3 -m pip install "${onnxCuda.wheelProject(hostPlatform())}[cuda,cudnn]==${onnxCuda.testedVersion}"`;
+  const message = `CUDA ${version}'s libraries ${missing.join(", ")} are not found here, or do not load. Looked for them in ${CUDA_PLACES}. Run: kserving runtimes install ${onnxCuda.install} --yes`;
   throw failedPrecondition(message);
 }

@@ -1,5 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
+import { CUDA } from "./cuda-places.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { onnx } from "./onnx.ts";
 import { onnxCuda } from "./onnx-cuda.ts";
@@ -10,9 +11,12 @@ import { tensorflow } from "./tensorflow.ts";
 /** Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not among them. Adding one is one line here. */
 export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino, onnxCuda];
 
-/** The usual name of a runtime that can be installed or removed. Throws as {@link findRuntime} does. */
+/** The usual name of a runtime that can be removed. Throws as {@link findRuntime} does. */
 export function titleOf(name: string): string {
-  return [onnx, pytorch].find((runtime) => runtime.name === name)?.title ?? findRuntime(name).title;
+  return (
+    [onnx, pytorch, { name: CUDA, title: "CUDA" }].find((runtime) => runtime.name === name)?.title ??
+    findRuntime(name).title
+  );
 }
 
 /** The native runtime of a name. Throws `invalid_argument` for an unknown one. */

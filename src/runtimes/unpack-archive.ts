@@ -20,6 +20,9 @@ export interface UnpackOptions {
   readonly reporter: Reporter;
 }
 
+/** The parts of a runtime that say which files of an archive are wanted. */
+type Unpackable = Pick<NativeRuntime, "title" | "required" | "keeps">;
+
 /** Files that came out of an archive. */
 export interface Unpacked {
   readonly files: RuntimeManifest["files"];
@@ -31,7 +34,7 @@ export interface Unpacked {
  * Writes a runtime's libraries from a wheel or jar into a folder, each under its base name and compared with the archive's checksums and, in a wheel, with
  * the SHA-256 of its RECORD. Throws `data_loss` for what differs and `failed_precondition` for an archive of something else.
  */
-export async function unpackArchive(path: string, runtime: NativeRuntime, options: UnpackOptions): Promise<Unpacked> {
+export async function unpackArchive(path: string, runtime: Unpackable, options: UnpackOptions): Promise<Unpacked> {
   let archive: ZipArchive | undefined;
   try {
     archive = await ZipArchive.open(path);
@@ -44,7 +47,7 @@ export async function unpackArchive(path: string, runtime: NativeRuntime, option
   }
 }
 
-async function unpack(archive: ZipArchive, runtime: NativeRuntime, options: UnpackOptions): Promise<Unpacked> {
+async function unpack(archive: ZipArchive, runtime: Unpackable, options: UnpackOptions): Promise<Unpacked> {
   const entries = archive.entries.filter(({ name }) => runtime.keeps(name));
   checkComplete(entries, runtime);
   const totalBytes = entries.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -64,7 +67,7 @@ async function unpack(archive: ZipArchive, runtime: NativeRuntime, options: Unpa
   return { files, version: record?.version };
 }
 
-function checkComplete(entries: readonly ZipEntry[], { title, required }: NativeRuntime): void {
+function checkComplete(entries: readonly ZipEntry[], { title, required }: Unpackable): void {
   const names = entries.map(({ name }) => basename(name));
   if (required.every((pattern) => names.some((name) => pattern.test(name)))) return;
   const message = `it does not have the libraries of ${title} that are needed. Take another version or another file.`;

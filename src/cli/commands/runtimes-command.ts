@@ -78,7 +78,7 @@ function addInstall(command: Command): void {
     )
     .addOption(new Option("--device <device>", "onnx: what runs the models (default: cpu)").choices(["cpu", "cuda"]))
     .option("--force", "replace an installed version")
-    .option("--yes", "pytorch: accept a CUDA build of several GB where there is no CPU build")
+    .option("--yes", "accept several GB: CUDA's own libraries for onnx, a CUDA build of pytorch")
     .action(installCommand);
 }
 

@@ -14,6 +14,7 @@ import { findRuntime } from "../../runtimes/registry.ts";
 import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
+import { completeCuda } from "./complete-cuda.ts";
 import type { InstallFlags } from "./install-flags.ts";
 import { installOnnxCommand } from "./runtimes-install-onnx.ts";
 import { installPytorchCommand } from "./runtimes-install-pytorch.ts";
@@ -29,6 +30,7 @@ export async function installCommand(name: string, flags: InstallFlags): Promise
   checkFlags(flags);
   const reporter = createReporter(process.stderr);
   const folder = flags.from === "npm" ? await installByNpm(runtime, reporter) : await install(runtime, flags, reporter);
+  if (runtime === onnxCuda) await completeCuda(folder, flags, { root: rootOf(flags), reporter });
   const probe = await probeRuntime({ runtime: runtime.name, library: libraryIn(runtime, folder) ?? "" });
   if (probe.loads) return console.log(probe.lacks ?? `It loads here, with ${probe.devices.join(", ")}.`);
   throw new ServingError("failed_precondition", `${runtime.title} is in place but does not load here: ${probe.reason}`);
