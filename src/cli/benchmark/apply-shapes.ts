@@ -1,14 +1,20 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { ExampleInput } from "../../signature/example-inputs.ts";
 
 /** Gives example inputs the shapes of `--shape NAME=1,3,224,224` flags; throws `invalid_argument` for other texts and unknown names. */
 export function applyShapes(examples: readonly ExampleInput[], flags: readonly string[]): readonly ExampleInput[] {
   const shapes = new Map(flags.map(parseShape));
   const names = examples.map(({ name }) => name);
-  for (const name of shapes.keys())
-    if (!names.includes(name))
-      throw invalidArgument(`--shape names the input "${name}"; the model has ${names.join(", ")}.`);
+  for (const name of shapes.keys()) if (!names.includes(name)) throw unknownInput(name, names);
   return examples.map((example) => ({ ...example, shape: shapes.get(example.name) ?? example.shape }));
+}
+
+function unknownInput(name: string, known: readonly string[]): ServingError {
+  const has =
+    known.length === 0
+      ? "does not declare inputs, and has no shapes to set. Give its inputs with --input NAME=VALUE"
+      : `has ${known.join(", ")}`;
+  return invalidArgument(`--shape names the input "${name}"; the model ${has}.`);
 }
 
 function parseShape(flag: string): [name: string, shape: readonly number[]] {

@@ -12,7 +12,8 @@ const SHORT = ["--warm-up", "0", "--window", "0.1", "--max-windows", "3"];
 let server: Server;
 beforeAll(async () => {
   const odd = { process: () => Promise.reject(new Error("no")) };
-  server = await createServer({ models: { half: { path: half }, odd: { path: half, hooks: odd } }, http: {} });
+  const models = { half: { path: half }, odd: { path: half, hooks: odd }, any: { driver: "null" } };
+  server = await createServer({ models, http: {} });
   return () => server.close();
 });
 
@@ -54,6 +55,7 @@ test.each([
   [["http://127.0.0.1:1/v2/models/half"], 1, "http://127.0.0.1:1 cannot be reached"],
   [["grpc://HOST"], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
   [["grpc://HOST/half", "--shape", "y=1"], 2, 'names the input "y"; the model has x'],
+  [["grpc://HOST/any", "--shape", "x=3"], 2, "the model does not declare inputs"],
   [["grpc://HOST/half", "--shape", "x"], 2, "expected NAME=SIZES"],
   [["grpc://HOST/half", "--input", 'x="a"'], 2, "expects 'FP32'"],
   [["grpc://HOST/half", "--concurrency", "1.5"], 2, "expected whole numbers"],
