@@ -1,6 +1,6 @@
 /**
- * Serves one hook file under every supported Node line, in folders with and without `"type": "module"`, and looks for the
- * members of Node that it does not document.
+ * Serves one hook file under every supported Node line, in folders with and without `"type": "module"`, looks for the
+ * members of Node that it does not document, and runs the tests of servers with several listeners where there can be any.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +11,28 @@ import { askServedHooks } from "./ask-served-hooks.ts";
 import { runCommand } from "./run-command.ts";
 
 const VERSIONS = [20, 22, 24];
+/** The first line whose threads can open one port several times, and the tests that are of use with several listeners too. */
+const FIRST_WITH_LISTENERS = 22;
+const WITH_LISTENERS = [
+  "protocols/kserve/round-trips",
+  "protocols/tensorflow-serving/http-routes",
+  "proxy/hook-router",
+  "request-log/request-logs",
+  "server/access-log",
+  "server/authentication",
+  "server/authentication-matrix",
+  "server/client-limits",
+  "server/grpc-socket",
+  "server/hooks-of-versions",
+  "server/idle-unload",
+  "server/listeners",
+  "server/named-models",
+  "server/open-side-port",
+  "server/retire",
+  "server/split-and-shadow",
+  "server/tls",
+  "tracing/trace-settings",
+].map((name) => `test/${name}.test.ts`);
 const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));
 const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));
 
@@ -56,6 +78,10 @@ try {
     }
     runCommand(exact[1] as string, [vitest, "run", "test/net/node-members.test.ts"]);
     console.log(`Node ${exact[0]}, members of its own: ok`);
+    if (version < FIRST_WITH_LISTENERS) continue;
+    const env = { ...process.env, KSERVING_TEST_LISTENERS: "2" };
+    runCommand(exact[1] as string, [vitest, "run", ...WITH_LISTENERS], { env });
+    console.log(`Node ${exact[0]}, several listeners: ok`);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

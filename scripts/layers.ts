@@ -116,6 +116,7 @@ export const LAYERS: readonly Layer[] = [
     folder: "server",
     mayImport: [
       ...TRANSPORT,
+      "threads",
       "storage",
       "drivers",
       "hooks",

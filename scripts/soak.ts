@@ -15,9 +15,9 @@ import { type StartedCommand, startCommand } from "./start-command.ts";
 const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
 carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
 are loaded again each 20 s. Ends with 0 only when no answer was wrong and none failed but in a killed thread. With --lane in place of
-PredictJSON a model without hooks, which has to be run in the server's main thread.
+PredictJSON a model without hooks, which has to be run in the server's main thread. With --listeners several threads accept the connections.
 
-  npm run soak -- --minutes 10 --lane`;
+  npm run soak -- --minutes 10 --lane --listeners 2`;
 
 const KILL_EACH_MS = 5_000;
 const RELOAD_EACH_MS = 20_000;
@@ -27,6 +27,7 @@ const END_WITHIN_MS = 30_000;
 const OPTIONS = {
   minutes: { type: "string", default: "10" },
   lane: { type: "boolean" },
+  listeners: { type: "string", default: "1" },
   help: { type: "boolean" },
 } as const;
 const { values: flags } = parseArgs({ options: OPTIONS });
@@ -40,7 +41,7 @@ async function soak(minutes: number, hasLane: boolean): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
   const config = join(folder, "models.json");
   writeFileSync(config, JSON.stringify({ models: modelsOf(started, hasLane) }));
-  const server = await startCommand([process.execPath, ...serverCommand(config)]);
+  const server = await startCommand([process.execPath, ...serverCommand(config, flags.listeners)]);
   watchChild(server.child);
   const crashed = once(server.child, "exit").then(([code, signal]) => {
     throw new Error(`the server ended by itself: code ${code}, signal ${signal}`);
@@ -68,11 +69,11 @@ function fromRoot(path: string): string {
   return fileURLToPath(new URL(`../${path}`, import.meta.url));
 }
 
-function serverCommand(config: string): string[] {
+function serverCommand(config: string, listeners: string): string[] {
   return [
     fromRoot("bin/kserving.cjs"),
     ...["--config", config, "--server-timing"],
-    ...["--hook-stall", "1", "--threads", "1"],
+    ...["--hook-stall", "1", "--threads", "1", "--listeners", listeners],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
   ];
 }

@@ -10,8 +10,16 @@ export interface ClientGateOptions extends ClientRules {
   readonly onRefused?: (client: string, why: string) => void;
 }
 
-/** Lets clients in as far as their limits go; all transports share one. */
-export class ClientGate {
+/** Lets clients in as far as their limits go. */
+export interface ClientGate {
+  /** Begins a call; returns its end, which may be called again. Throws, or rejects with, `resource_exhausted` for a client that has reached a limit. */
+  enter(caller: Caller): (() => void) | Promise<() => void>;
+  /** The messages of a stream whose call has {@link enter}ed, at the rate that its client may send. */
+  pace(caller: Caller, messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+}
+
+/** The gate of this thread, which all transports share. */
+export class LocalGate implements ClientGate {
   readonly #key: ClientKey;
   readonly #limits: ClientLimits;
   readonly #onRefused: ClientGateOptions["onRefused"];
@@ -22,9 +30,12 @@ export class ClientGate {
     this.#onRefused = onRefused;
   }
 
-  /** Begins a call; returns its end, which may be called again. Throws `resource_exhausted` for a client that has reached a limit. */
   enter(caller: Caller): () => void {
-    const client = this.#key(caller);
+    return this.enterAs(this.#key(caller));
+  }
+
+  /** Begins a call of the client with this key. */
+  enterAs(client: string): () => void {
     try {
       return this.#limits.begin(client);
     } catch (reason) {
@@ -33,7 +44,6 @@ export class ClientGate {
     }
   }
 
-  /** The messages of a stream whose call has {@link enter}ed, at the rate that its client may send. */
   async *pace(caller: Caller, messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
     const client = this.#key(caller);
     let isFirst = true;

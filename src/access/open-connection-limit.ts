@@ -1,4 +1,5 @@
 import { ConnectionLimit } from "../limits/connection-limit.ts";
+import type { ThreadCounts } from "../limits/thread-counts.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 
 interface WarningLog {
@@ -6,9 +7,9 @@ interface WarningLog {
 }
 
 /** The limit of connections, 0 = none; refused ones are logged once a minute. */
-export function openConnectionLimit(max: number, log: WarningLog): ConnectionLimit {
+export function openConnectionLimit(max: number, log: WarningLog, counts?: ThreadCounts): ConnectionLimit {
   const warn = onceInAWhile((open: number) =>
     log.warn(`connections are refused: there are ${open}, the most that the server may have (--max-connections)`),
   );
-  return new ConnectionLimit(max, warn);
+  return new ConnectionLimit(max, warn, counts);
 }

@@ -5,7 +5,12 @@ const HEADER = "x-kserving-page";
 
 /** A secret of a running server that its own page knows, and pages of other origins cannot read. */
 export class PageToken {
-  readonly text = randomBytes(24).toString("base64url");
+  readonly text: string;
+
+  /** A new one, or the one that another thread has made. */
+  constructor(text = randomBytes(24).toString("base64url")) {
+    this.text = text;
+  }
 
   /** Checks that a call's headers have it. */
   isIn(headers: Readonly<Record<string, unknown>>): boolean {

@@ -46,7 +46,7 @@ interface Task {
  */
 export class CodecPool {
   /** Jobs that it does at the same time, at most. */
-  readonly maxThreads: number;
+  maxThreads: number;
   readonly #idleMs: number;
   readonly #idle = new Map<CodecWorker, NodeJS.Timeout>();
   readonly #running = new Map<Task, CodecWorker>();
@@ -55,6 +55,11 @@ export class CodecPool {
   constructor({ maxThreads = defaultThreads(), idleMs = IDLE_MS }: CodecPoolOptions = {}) {
     this.maxThreads = maxThreads;
     this.#idleMs = idleMs;
+  }
+
+  /** Leaves their part of the threads to the pools of as many other threads. */
+  share(pools: number): void {
+    this.maxThreads = Math.max(1, Math.ceil(this.maxThreads / pools));
   }
 
   /**

@@ -9,6 +9,7 @@ import { openRecord, tellOver } from "./call-record.ts";
 import type { GrpcCall } from "./grpc-call.ts";
 import type { GrpcRoutes } from "./grpc-route.ts";
 import { PacedConnection } from "./paced-connection.ts";
+import type { CallPasser } from "./pass-on.ts";
 import { watchResets } from "./reset-watch.ts";
 import { StreamCall } from "./stream-call.ts";
 import { UnaryCall } from "./unary-call.ts";
@@ -20,6 +21,8 @@ export interface Answering {
   readonly names: ReadonlyMap<string, RouteName>;
   readonly context: CallContext;
   readonly openCalls: MemberList<GrpcCall>;
+  /** Passes on what another thread answers: all but single requests to models. */
+  readonly passer: CallPasser | undefined;
 }
 
 interface Arrived {
@@ -34,6 +37,11 @@ export function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHea
   // A broken stream also closes, which ends its call.
   stream.on("error", ignore);
   watchResets(stream);
+  const { passer } = answering;
+  if (passer !== undefined && !isSingleRequest(headers[":path"], answering)) {
+    PacedConnection.of(stream.session)?.begin(stream, () => passer.pass(stream, headers));
+    return;
+  }
   const { observer } = answering.context;
   const record = openRecord(stream, headers, observer);
   record.route = answering.names.get(headers[":path"] ?? "");
@@ -43,6 +51,11 @@ export function answerStream(stream: ServerHttp2Stream, headers: IncomingHttpHea
   stream.on("close", () => {
     if (!arrived.isRun) tellOver(stream, headers, { record, observer });
   });
+}
+
+function isSingleRequest(path: string | undefined, { routes }: Answering): boolean {
+  const route = routes[path ?? ""];
+  return route !== undefined && "method" in route && route.kind === "inference";
 }
 
 function begin(stream: ServerHttp2Stream, arrived: Arrived, answering: Answering): void {

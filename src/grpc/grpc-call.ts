@@ -77,7 +77,11 @@ export abstract class GrpcCall extends ListMember {
       if (this.isOver) return;
       this.#scope = scope;
       if (this.kind !== "inference") this.assertMay(this.kind);
-      if (this.kind !== "health") this.#leave = this.context.clients?.enter(this.#caller);
+      if (this.kind !== "health") {
+        const begun = this.context.clients?.enter(this.#caller);
+        if (!(begun instanceof Promise)) this.#leave = begun;
+        else if (!(await this.#count(begun))) return;
+      }
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
       const { id, timeline } = record;
@@ -100,6 +104,14 @@ export abstract class GrpcCall extends ListMember {
 
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
+
+  /** Counts the call of a client whose limits another thread knows; false where it is over meanwhile. */
+  async #count(begun: Promise<() => void>): Promise<boolean> {
+    const leave = await begun;
+    if (this.#isClosed) leave();
+    else this.#leave = leave;
+    return !this.isOver;
+  }
 
   /** Throws `permission_denied` unless the client may make this kind of call. */
   protected assertMay(kind: CallKind): void {

@@ -32,6 +32,7 @@ import type { GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
 import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
+import { CallPasser } from "./pass-on.ts";
 import { refuseHttp1 } from "./refuse-http1.ts";
 import { SendWatch } from "./send-watch.ts";
 
@@ -81,6 +82,8 @@ export interface GrpcServerOptions {
   readonly tracer?: RequestTracer | undefined;
   /** Keeps the last requests for the page. Default: none are kept. */
   readonly recent?: RecentRequests | undefined;
+  /** Opens a connection to the thread that answers all calls but single requests to models. Default: this one does. */
+  readonly passOn?: ((client: Socket) => Socket) | undefined;
   /** Counts the calls. Default: they are not counted. */
   readonly metrics?: RequestMetrics | undefined;
   readonly log: Logger;
@@ -129,7 +132,10 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const routes: GrpcRoutes = Object.assign(Object.create(null), ...protocols.map((protocol) => protocol.routes));
   const names = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
-  server.on("stream", (stream, headers) => answerStream(stream, headers, { routes, names, context, openCalls }));
+  const passer = options.passOn && new CallPasser(options.passOn);
+  server.on("stream", (stream, headers) =>
+    answerStream(stream, headers, { routes, names, context, openCalls, passer }),
+  );
   const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
   let graceMs = 0;

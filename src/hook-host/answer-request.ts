@@ -1,12 +1,13 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { fromPlainCall } from "../pipeline/call-options.ts";
+import { payloadFromTensors, payloadToTensors } from "../pipeline/payload-tensors.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { Reply } from "../threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
 import type { WireRecord } from "../threads/wire-record.ts";
-import { payloadFromTensors, payloadToTensors, type RanMeta, type RunMeta } from "./hook-protocol.ts";
+import type { RanMeta, RunMeta } from "./hook-protocol.ts";
 
 /** The end of a request, and what is to be called where it failed. */
 interface Running {

@@ -8,7 +8,6 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
-import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import { FIRST_REQUEST } from "../threads/rpc-client.ts";
 import type { LogEvent } from "../threads/thread-logger.ts";
 import type { TimedAnswer } from "../threads/timed-answer.ts";
@@ -136,17 +135,3 @@ export type HookEvent =
   | { readonly loadModel: LeaseRequest }
   | { readonly closeModel: number }
   | { readonly closed: true };
-
-const JSON_NAME = "json";
-
-/** A payload as a record's tensors. */
-export function payloadToTensors(payload: Payload): Tensors {
-  if (payload.kind === "tensors") return payload.tensors;
-  return createTensors([[JSON_NAME, createTensor("uint8", [payload.json.length], payload.json)]]);
-}
-
-/** The payload that the tensors stand for. */
-export function payloadFromTensors(kind: Payload["kind"], tensors: Tensors): Payload {
-  if (kind === "tensors") return { kind, tensors };
-  return { kind, json: tensors[JSON_NAME]?.data as Uint8Array };
-}

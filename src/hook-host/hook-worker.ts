@@ -5,6 +5,7 @@ import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toPlainCall } from "../pipeline/call-options.ts";
 import { HookClock, type HookTimes } from "../pipeline/hook-times.ts";
+import { payloadToTensors } from "../pipeline/payload-tensors.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -16,7 +17,7 @@ import { StartMark } from "../threads/start-mark.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
-import { type HookDeclaration, type HookThreadData, payloadToTensors, RUN, type RunMeta } from "./hook-protocol.ts";
+import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./read-hook-answer.ts";
 
 /** Settings of a hook thread. */

@@ -1,12 +1,13 @@
 import { isStatus } from "../hooks/route-entries.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import type { Payload } from "../pipeline/payload.ts";
+import { payloadFromTensors } from "../pipeline/payload-tensors.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import { isTextRecord } from "../threads/is-text-record.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
 import type { RpcResponse } from "../threads/rpc-client.ts";
 import { openTimedAnswer } from "../threads/timed-answer.ts";
-import { payloadFromTensors, type RanMeta } from "./hook-protocol.ts";
+import type { RanMeta } from "./hook-protocol.ts";
 
 /**
  * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for any other message. With a

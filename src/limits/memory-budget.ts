@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { containerRoom } from "./container-room.ts";
+import type { ThreadCounts } from "./thread-counts.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { markRarely } from "./young-garbage.ts";
 
@@ -14,6 +15,7 @@ const LARGE_BYTES = 256 * 1024;
  * read, do not exclude them.
  */
 const SMALL_SHARE = 1 / 8;
+const KIB = 1024;
 
 /**
  * Memory that all requests of a server hold, over any transport: each body from its first byte on, its inflated form,
@@ -27,39 +29,44 @@ export class MemoryBudget {
   /** Size of the largest request that may use the share for small ones, in bytes. */
   readonly #smallBytes: number;
   readonly #removeLimit: () => void;
+  readonly #shared: ThreadCounts | undefined;
   #heldBytes = 0;
 
-  constructor(maxBytes: number) {
+  /** `shared`: kilobytes that the other threads hold which take requests of the same server; absent = there are none. `isFirst`: the one whose limit counts for the process. */
+  constructor(maxBytes: number, shared?: ThreadCounts, isFirst = true) {
     this.maxBytes = maxBytes;
-    this.#removeLimit = threadMemory.addLimit(maxBytes);
+    this.#shared = shared;
+    this.#removeLimit = isFirst ? threadMemory.addLimit(maxBytes) : () => {};
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
   }
 
   /** Number of bytes held now. */
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#shared === undefined ? this.#heldBytes : this.#heldBytes + this.#shared.others() * KIB;
   }
 
   /** True where half of the bytes are held. */
   get isHalfFull(): boolean {
-    return this.#heldBytes >= this.maxBytes / 2;
+    return this.heldBytes >= this.maxBytes / 2;
   }
 
-  /** The share of a new request, which holds nothing yet. */
-  open(): MemoryShare {
-    return new MemoryShare(this);
+  /** The share of a new request, which holds nothing yet but what another thread counts of it. */
+  open(countedBytes = 0): MemoryShare {
+    return new MemoryShare(this, countedBytes);
   }
 
   /** Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. */
   check(bytes: number, ownBytes: number): void {
     const totalBytes = ownBytes + bytes;
     if (totalBytes > SMALL_BYTES && !containerRoom.has(bytes)) throw noRoom(containerRoom.freeBytes);
-    const isAlone = this.#heldBytes === ownBytes;
+    const held = this.heldBytes;
+    // Other threads tell whole kilobytes.
+    const isAlone = this.#shared === undefined ? held === ownBytes : held - ownBytes < KIB;
     if (isAlone) return;
     const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
     const isSmall = totalBytes <= SMALL_BYTES;
-    if (this.#heldBytes + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes))) return;
-    const heldBytes = this.#heldBytes + (isSmall ? 0 : threadMemory.heldBytes);
+    if (held + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes))) return;
+    const heldBytes = held + (isSmall ? 0 : threadMemory.heldBytes);
     throw new ServingError(
       "unavailable",
       `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.maxBytes}); try again later.`,
@@ -76,6 +83,7 @@ export class MemoryBudget {
     this.#heldBytes += bytes;
     if (this.#heldBytes >= LARGE_BYTES) markRarely();
     threadMemory.addRequestBytes(bytes);
+    this.#shared?.set(Math.ceil(this.#heldBytes / KIB));
   }
 }
 
@@ -94,11 +102,15 @@ export class MemoryShare {
    */
   isWireOnly = false;
   readonly #budget: MemoryBudget;
-  #bytes = 0;
+  /** Bytes that another thread counts. */
+  readonly #countedBytes: number;
+  #bytes: number;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget) {
+  constructor(budget: MemoryBudget, countedBytes = 0) {
     this.#budget = budget;
+    this.#countedBytes = countedBytes;
+    this.#bytes = countedBytes;
   }
 
   /** Number of bytes that it holds. */
@@ -132,7 +144,7 @@ export class MemoryShare {
 
   /** Releases `bytes`. */
   shrink(bytes: number): void {
-    const given = Math.min(bytes, this.#bytes);
+    const given = Math.min(bytes, this.#ownBytes);
     this.#budget.add(-given);
     this.#bytes -= given;
   }
@@ -140,20 +152,24 @@ export class MemoryShare {
   /** Moves `bytes` of this share to a new share. */
   split(bytes: number): MemoryShare {
     const part = this.#budget.open();
-    part.#bytes = Math.min(bytes, this.#bytes);
+    part.#bytes = Math.min(bytes, this.#ownBytes);
     this.#bytes -= part.#bytes;
     return part;
   }
 
   /** Releases all bytes. */
   empty(): void {
-    this.#budget.add(-this.#bytes);
-    this.#bytes = 0;
+    this.#budget.add(-this.#ownBytes);
+    this.#bytes = this.#countedBytes;
   }
 
   /** Releases all bytes, for good. */
   release(): void {
     this.empty();
     this.#isReleased = true;
+  }
+
+  get #ownBytes(): number {
+    return this.#bytes - this.#countedBytes;
   }
 }

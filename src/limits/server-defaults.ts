@@ -17,6 +17,7 @@ export const SERVER_DEFAULTS = {
   accessLog: false,
   /** Far below what a process may have open, and some hundreds of megabytes if all are idle. */
   maxConnections: 16_384,
+  listeners: 1,
   clientKey: "address",
   clientRate: 0,
   clientMaxInFlight: 0,

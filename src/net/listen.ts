@@ -13,6 +13,13 @@ export interface ListenPlace {
   readonly fd?: number | undefined;
 }
 
+let arePortsShared = false;
+
+/** Lets other threads of this program listen on the ports that this thread opens, each for a part of the connections. */
+export function sharePorts(): void {
+  arePortsShared = true;
+}
+
 /**
  * Resolves with the bound address once a server listens, with its connections counted where they are limited. Throws
  * `unavailable` with the reason where it cannot listen, `failed_precondition` for a socket that is not of TCP.
@@ -27,7 +34,8 @@ export function listen(
   return new Promise((resolve, reject) => {
     // This listener stays: an error of a later connection must not end the process.
     server.on("error", (cause) => reject(cannotListen(title, cause)));
-    server.listen(fd === undefined ? { host, port } : { fd }, () => {
+    const address = arePortsShared ? { host, port, reusePort: true } : { host, port };
+    server.listen(fd === undefined ? address : { fd }, () => {
       const bound = server.address() as AddressInfo | string;
       if (fd === undefined) return resolve({ host, port: (bound as AddressInfo).port });
       if (typeof bound === "object") return resolve({ host: bound.address, port: bound.port });

@@ -58,6 +58,8 @@ export class RequestRecord {
   trace: RequestTrace | undefined;
   /** True where its route is of a kind that is worth a trace: not reads, such as probes and scrapes. */
   isTraceable = false;
+  /** True where another thread of this server answers, and takes it down. */
+  isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */
   examples: number | undefined;
   requestBytes = 0;

@@ -8,4 +8,6 @@ export interface TraceSampling {
   left: number;
   /** The part at the start. */
   readonly firstRatio: number;
+  /** Memory by which other threads sample alike, now and after each change; absent = they cannot. */
+  readonly shared?: SharedArrayBuffer;
 }

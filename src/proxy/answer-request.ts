@@ -45,7 +45,8 @@ export async function answerRequest(
     const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller, access);
     if (clients !== undefined && kind !== "health") {
-      countUntilAnswered(response, clients.enter(scope === undefined ? caller : { ...caller, user: scope.user }));
+      const begun = clients.enter(scope === undefined ? caller : { ...caller, user: scope.user });
+      countUntilAnswered(response, begun instanceof Promise ? await begun : begun);
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));

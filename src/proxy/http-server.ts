@@ -26,6 +26,7 @@ import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 import type { PageSources } from "./page-sources.ts";
+import type { Connect } from "./pass-on.ts";
 import { observeRequests, RecordedRequest } from "./recorded-request.ts";
 import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
@@ -66,7 +67,9 @@ export interface HttpServerOptions {
   /** Records traces of the requests. Default: there are none. */
   readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
-  readonly metrics?: RequestMetrics;
+  readonly metrics?: RequestMetrics | undefined;
+  /** Opens a connection to the thread that answers all but requests to models. Default: this one does. */
+  readonly passOn?: Connect | undefined;
   /** Port of gRPC, for handlers that need it. */
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
@@ -121,7 +124,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   );
   limitSilence(server, { exchanges, sendTimeoutMs });
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
-  const listener = createRequestListener(protocols, dependencies, hookRoutes);
+  const listener = createRequestListener(protocols, dependencies, { hookRoutes, connect: options.passOn });
   answerRequests(server, exchanges, { dependencies, listener });
   observeRequests(server, observer);
   refuseGarbage(server, observer, { grpcPort: options.grpcPort, log });

@@ -40,6 +40,7 @@ interface Told {
 const CLIENT_LEFT = 499;
 
 function tellOver(request: IncomingMessage, response: ServerResponse, { record, observer }: Told): void {
+  if (record.isPassedOn) return;
   const { method, url = "" } = request;
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
   const isCut = response.headersSent && !response.writableFinished;

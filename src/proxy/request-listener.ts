@@ -2,7 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { createHookRouter } from "./hook-router.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpDependencies, NamedHttpProtocol } from "./http-route.ts";
-import { createInferenceRouter } from "./inference-router.ts";
+import { createInferenceRouter, type InferenceRouter } from "./inference-router.ts";
+import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
@@ -10,16 +11,43 @@ import { toOriginForm } from "./to-origin-form.ts";
 export function createRequestListener(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
-  hookRoutes = true,
+  { hookRoutes = true, connect }: RestRoutes = {},
 ): RequestListener {
-  const ofHooks = hookRoutes ? createHookRouter(protocols, dependencies) : () => false;
+  const pass = connect && passOn(connect, dependencies.log);
+  const ofHooks = pass ? passHookRoutes(dependencies, pass) : hookRouter(hookRoutes, protocols, dependencies);
   const route = createInferenceRouter(protocols, dependencies);
-  const app = lazyApp(protocols, dependencies);
+  const app = pass ?? lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
     const refusal = requestRefusal(request);
     toOriginForm(request);
     if (refusal !== undefined) sendError(refusal, { request, response, log: dependencies.log });
     else if (!ofHooks(request, response) && !route(request, response)) app(request, response);
+  };
+}
+
+/** Answering of requests that run no models. */
+interface RestRoutes {
+  /** Answers the routes that hooks declare. Default true. */
+  readonly hookRoutes?: boolean;
+  /** Opens a connection to the thread that answers them; absent = this one does. */
+  readonly connect?: Connect | undefined;
+}
+
+function hookRouter(
+  isWanted: boolean,
+  protocols: readonly NamedHttpProtocol[],
+  dependencies: HttpDependencies,
+): InferenceRouter {
+  return isWanted ? createHookRouter(protocols, dependencies) : () => false;
+}
+
+function passHookRoutes({ service }: HttpDependencies, pass: RequestListener): InferenceRouter {
+  return (request, response) => {
+    const routes = service.hookRoutes?.();
+    const { url = "" } = request;
+    if (routes === undefined || routes.size === 0 || !routes.has(url.split("?", 1)[0] as string)) return false;
+    pass(request as never, response as never);
+    return true;
   };
 }
 

@@ -37,6 +37,10 @@ export class RequestLogs implements RequestRecorder {
     return new RecordedLease(lease, { ref, memory, rate, writer });
   }
 
+  mayRecord({ prefix = this.#defaults.prefix }: RequestLogOptions = NOTHING): boolean {
+    return prefix !== undefined;
+  }
+
   counts(): readonly RecordedCount[] {
     const counts = Array.from(this.#writers.values(), ({ model, counts }) =>
       Array.from(counts, ([outcome, count]) => ({ model, outcome, count })),

@@ -56,6 +56,7 @@ const OPTIONS = {
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
   maxConnections: integerCheck(0, undefined, " (0 = no limit)"),
+  listeners: integerCheck(1),
   clientRate: integerCheck(0, undefined, " per second (0 = no limit)"),
   clientBurst: integerCheck(1),
   clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),

@@ -25,13 +25,14 @@ export async function openTransports(
   transportOptions: TransportOptions,
 ): Promise<Transports> {
   const { httpPort, admin, metricsAddress, policy, log } = transportOptions;
-  const routes = httpPort === undefined ? [...(service.hookRoutes?.().keys() ?? [])] : [];
+  const routes =
+    httpPort === undefined && transportOptions.passOn === undefined ? [...(service.hookRoutes?.().keys() ?? [])] : [];
   if (routes.length > 0) log.warn(`hooks declare routes, but HTTP is not served: ${routes.join(", ")}`);
   const { PROTOCOLS } = await importProtocols();
   // They are read over HTTP alone.
-  const metrics = hasHttp(transportOptions) ? { metrics: new RequestMetrics() } : {};
-  if (metrics.metrics !== undefined) transportOptions.page?.history.count(metrics.metrics);
-  const options = { ...transportOptions, ...metrics, protocols: PROTOCOLS };
+  const { metrics = hasHttp(transportOptions) ? new RequestMetrics() : undefined } = transportOptions;
+  if (metrics !== undefined) transportOptions.page?.history.count(metrics);
+  const options = { ...transportOptions, metrics, protocols: PROTOCOLS };
   if (admin === undefined && metricsAddress === undefined) return openMain(service, { ...options, httpPolicy: policy });
   return openSeparate(service, options);
 }
@@ -45,7 +46,8 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
   ]);
   const { policy, httpPolicy, ...policies } = toPortPolicies(options.policy, options);
   // Administration has to work when the other ports are overloaded.
-  const shared = { ...options, connections: undefined, clients: undefined };
+  const { passOn: _, ...withoutPassing } = options;
+  const shared = { ...withoutPassing, connections: undefined, clients: undefined };
   let opened = await openMain(service, { ...options, policy, httpPolicy });
   const add = async (address: SideAddress, part: "admin" | "metrics") => {
     const own = { ...shared, ...address, fd: sockets[part], policy: policies[part] };
@@ -63,7 +65,11 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
 
 /** The ports for everybody. */
 async function openMain(service: InferenceService, options: Opening): Promise<Transports> {
-  const { port, httpPort, grpcSocketOnly, sockets = {} } = options;
+  const { port, httpPort, grpcSocketOnly, sockets = {}, listeners } = options;
+  if (listeners !== undefined) {
+    const { openListeners } = await import("./listeners/open-listeners.ts");
+    return openListeners(service, { ...options, listeners });
+  }
   if (options.tls !== undefined) {
     const { openEncrypted } = await import("./open-encrypted.ts");
     return openEncrypted(service, { ...options, tls: options.tls });

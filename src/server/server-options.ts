@@ -86,6 +86,8 @@ export interface ServerOptions {
   readonly corsOrigins?: readonly string[];
   /** Connections of both ports at a time; 0 = no limit. Default 16 384. */
   readonly maxConnections?: number;
+  /** Threads that accept connections, and read and write messages, at the same ports. Default 1: the main thread. */
+  readonly listeners?: number;
   /** Property that distinguishes clients: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
   readonly clientKey?: string;
   /** Requests per second of each client; 0 = no limit. Default 0. */

@@ -2,6 +2,7 @@ import type { Authentication } from "../access/authentication/authentication.ts"
 import { keepFresh } from "../access/authentication/keep-fresh.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
+import { ThreadCounts } from "../limits/thread-counts.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import { RemoteCredentials } from "../remote/remote-credentials.ts";
 import { RequestLogs } from "../request-log/request-logs.ts";
@@ -15,6 +16,7 @@ import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
 import { HostedFolders } from "./hosted-folders.ts";
 import { LazyStorage } from "./lazy-storage.ts";
+import { whyOneListener } from "./listeners/why-one-listener.ts";
 import type { ModelSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports } from "./open-transports.ts";
@@ -80,15 +82,18 @@ export async function openServer(
     await tracer?.close();
   };
   try {
-    const limits = { maxCount, maxBytes, requestTimeoutMs };
+    const held = isListening ? findListeners(choices) : undefined;
+    const heldElsewhere = held && new ThreadCounts(held, 0);
+    const limits = { maxCount, maxBytes, requestTimeoutMs, heldElsewhere };
     service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
     await recorder.check();
     const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
     await served.start(loading, source instanceof PipelineSource);
     const platform = choices.platform && new HostedFolders(choices.platform, served);
     const asked = authentication ? new GuardedService(service) : service;
+    const listeners = held && { service, choices, held };
     const opened = isListening
-      ? await openTransports(asked, { ...transports, platform, memory: service.memory })
+      ? await openTransports(asked, { ...transports, platform, memory: service.memory, listeners })
       : NO_TRANSPORTS;
     page?.history.start(service);
     served.prepare();
@@ -97,6 +102,14 @@ export async function openServer(
     await closeModels();
     throw reason;
   }
+}
+
+/** Memory in which several listeners count what they hold; undefined for one, and the log says why where more were wanted. */
+function findListeners({ listeners, log, ...choices }: ServerChoices): SharedArrayBuffer | undefined {
+  const why = listeners === 1 ? "" : whyOneListener(choices);
+  if (why === undefined) return ThreadCounts.memoryFor(listeners + 1);
+  if (why !== "") log.warn(`one thread listens, not ${listeners} (--listeners): ${why}`);
+  return undefined;
 }
 
 /** The ways in which clients change what is served. */

@@ -1,7 +1,6 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
-import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { HttpServer, HttpServerOptions } from "../proxy/http-server.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -12,7 +11,6 @@ export type Opening = TransportOptions &
   Pick<GrpcServerOptions, "findHttpPort"> &
   Pick<HttpServerOptions, "grpcPort"> & {
     readonly protocols: readonly Protocol[];
-    readonly metrics?: RequestMetrics;
     readonly httpPolicy: AccessPolicy;
   };
 
@@ -24,7 +22,7 @@ export const importHttp = () => import("../proxy/http-server.ts");
 /** Starts gRPC on its port and, where there is one, its Unix socket; `shared` = its connections are accepted elsewhere. */
 export async function startGrpc(
   service: InferenceService,
-  { grpcSocketPath: path, grpcChannelArguments: channelArguments, ...options }: Opening,
+  { grpcSocketPath: path, grpcChannelArguments: channelArguments, passOn, ...options }: Opening,
   port: GrpcServerOptions["port"] = options.grpcSocketOnly ? "shared" : options.port,
 ): Promise<GrpcServer> {
   const { createGrpcServer } = await importGrpc();
@@ -32,6 +30,7 @@ export async function startGrpc(
     ...options,
     recent: options.page?.recent,
     channelArguments,
+    passOn: passOn && ((client) => passOn(client, true)),
     port,
     fd: options.sockets?.grpc,
   });
@@ -55,9 +54,11 @@ export async function startHttp(
   port: number | "shared",
 ): Promise<HttpServer> {
   const { createHttpServer } = await importHttp();
+  const { passOn } = options;
   return createHttpServer(service, {
     grpcPort: options.port,
     ...options,
+    passOn: passOn && ((client) => passOn(client, false)),
     fd: options.sockets?.http,
     policy: options.httpPolicy,
     port,

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
@@ -5,11 +6,13 @@ import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import type { MemoryBudget } from "../limits/memory-budget.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
+import type { ListenerParts } from "./listeners/listener-parts.ts";
 
 /** A separate address, with files of its own for encryption. */
 export interface SideAddress {
@@ -73,6 +76,12 @@ export interface TransportOptions {
   readonly addressOf?: AccessLogOptions["addressOf"];
   /** Sends clients the times of their requests. */
   readonly serverTiming: boolean;
+  /** Counts the requests; absent = new ones, where they can be read. */
+  readonly metrics?: RequestMetrics | undefined;
+  /** Opens the threads that listen in place of this one; absent = it listens itself. */
+  readonly listeners?: ListenerParts | undefined;
+  /** Opens a connection to the thread that answers everything but single requests to models; absent = this one does. */
+  readonly passOn?: ((client: Socket, isHttp2: boolean) => Socket) | undefined;
   /** Records traces; absent = no traces are recorded. */
   readonly tracer?: RequestTracer | undefined;
   readonly log: Logger;

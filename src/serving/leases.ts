@@ -2,6 +2,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Catalog } from "./catalog.ts";
 import type { InferRequest, Lease, ModelRef } from "./inference-service.ts";
 import { inputKey } from "./input-key.ts";
+import { KeptVersion } from "./kept-version.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
 import { routedLease } from "./routed-lease.ts";
@@ -24,6 +25,16 @@ export class Leases {
     this.#limits = limits;
     this.#shadows = new ShadowTraffic(limits, log);
     this.#recorder = recorder;
+  }
+
+  /** The version that every request with this reference gets; undefined where that is decided for each request, or requests are recorded. Throws as the catalog does. */
+  keep(ref: ModelRef): KeptVersion | undefined {
+    const version = this.#catalog.resolve(ref);
+    const model = this.#catalog.get(version.model);
+    const named = this.#catalog.get(this.#catalog.nameOf(ref.model));
+    const isPlain = ref.label === undefined && named?.traffic === undefined && model === named;
+    if (!isPlain || this.#recorder?.mayRecord(model?.requestLog) === true) return undefined;
+    return new KeptVersion(version, this.#limits);
   }
 
   /** The lease for a request, or for a description without one; throws as the catalog does. */

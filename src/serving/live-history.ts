@@ -57,6 +57,7 @@ export class LiveHistory {
 
   /** Takes one sample. */
   async sample(service: Pick<InferenceService, "statistics" | "inFlight">): Promise<void> {
+    await this.#metrics?.gather();
     const statistics = await service.statistics();
     const now = this.#totals(statistics);
     const threads = statistics.reduce((sum, one) => sum + one.threads.hook.ready + one.threads.model.ready, 0);

@@ -25,7 +25,7 @@ export class LocalLease implements Lease {
   readonly #limits: ServiceLimits;
   #isReleased = false;
 
-  constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
+  constructor({ servable, queue }: Pick<LoadedVersion, "servable" | "queue">, limits: ServiceLimits) {
     const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
     const { entries, models, hookPlaces } = servable;
     this.description = { model, version, drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces };

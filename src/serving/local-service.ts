@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory-budget.ts";
+import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
@@ -15,6 +16,7 @@ import type {
   ServableState,
   UnloadOptions,
 } from "./inference-service.ts";
+import type { KeptVersion } from "./kept-version.ts";
 import { Leases } from "./leases.ts";
 import { LoadCounter, type LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
@@ -48,6 +50,8 @@ export interface LocalServiceOptions {
   readonly loadable?: () => readonly AspiredModel[];
   /** Records requests in files; absent = no recording. */
   readonly recorder?: RequestRecorder;
+  /** Kilobytes that requests hold in other threads which take them; absent = none does. */
+  readonly heldElsewhere?: ThreadCounts | undefined;
   readonly log: Logger;
 }
 
@@ -71,7 +75,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.#options = options;
     this.requestTimeoutMs = options.requestTimeoutMs;
     this.admission = new Admission(options.maxCount);
-    this.memory = new MemoryBudget(options.maxBytes);
+    this.memory = new MemoryBudget(options.maxBytes, options.heldElsewhere);
     this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.check());
@@ -84,6 +88,16 @@ export class LocalService implements InferenceService, ServiceLimits {
 
   acquire(ref: ModelRef, request?: RoutedRequest): Lease {
     return this.#leases.acquire(ref, request);
+  }
+
+  /** As {@link Leases.keep}. */
+  keep(ref: ModelRef): KeptVersion | undefined {
+    return this.#leases.keep(ref);
+  }
+
+  /** Calls back after each change of what a reference may mean; returns a function that removes the listener. */
+  onChange(listener: () => void): () => void {
+    return this.#manager.onChange(listener);
   }
 
   nameOf(model: string): string {

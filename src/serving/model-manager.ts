@@ -44,6 +44,7 @@ export class ModelManager {
   readonly #needed: NeededModels;
   readonly #log: Logger;
   readonly #listeners = new Set<StateListener>();
+  readonly #changeListeners = new Set<() => void>();
   #waiting: (() => void)[] = [];
   readonly #strictReadiness: boolean;
   readonly #requested: RequestedLoads;
@@ -111,6 +112,12 @@ export class ModelManager {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Calls back after each change of a version's status, and of the models' descriptions; returns a function that removes the listener. */
+  onChange(listener: () => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
+  }
+
   /**
    * True when requests can be answered: the first models have each become available or failed, and every available
    * version can answer. With `strictReadiness` no model that should be served may be missing; without it, one must be
@@ -169,6 +176,7 @@ export class ModelManager {
     for (const model of this.catalog.models()) if (model.isOver) this.catalog.delete(model.name);
     this.#needed.changed();
     for (const model of this.catalog.models()) model.checkNeeds();
+    for (const listener of this.#changeListeners) listener();
     if (this.#waiting.length === 0 || !this.#isSettled()) return;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }

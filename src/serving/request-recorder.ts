@@ -20,6 +20,8 @@ export interface RecordedCall {
 export interface RequestRecorder {
   /** A lease that records its request, where this one is to be recorded; else the lease itself. */
   recorded(lease: Lease, call: RecordedCall): Lease;
+  /** Reports if requests of a model with these settings may be recorded. */
+  mayRecord(options: RequestLogOptions | undefined): boolean;
   /** Numbers of requests by model and by the outcome of their record, until now. */
   counts(): readonly RecordedCount[];
 }

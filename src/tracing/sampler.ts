@@ -3,25 +3,64 @@ import type { ParentContext } from "../observability/trace-context.ts";
 import type { TraceSampling } from "../observability/trace-sampling.ts";
 import type { Environment } from "./settings.ts";
 
-/** Decides which traces are recorded: part of those that begin here, and of those that clients began what their clients record, or by the same part. */
+/** The cells of a sampler's memory, and their bytes: the part takes two. */
+const [ON, LEFT, BYTES] = [2, 3, 16];
+/** Stands for a number without limit. */
+const UNLIMITED = 2 ** 31 - 1;
+
+/**
+ * Decides which traces are recorded: part of those that begin here, and of those that clients began what their clients record, or by
+ * the same part. What may be changed is in memory that the threads share which begin traces.
+ */
 export class Sampler implements TraceSampling {
-  isOn = true;
-  ratio: number;
-  left = Number.POSITIVE_INFINITY;
   readonly firstRatio: number;
+  readonly shared: SharedArrayBuffer;
+  readonly #cells: Int32Array<SharedArrayBuffer>;
+  readonly #ratio: Float64Array<SharedArrayBuffer>;
   readonly #followsParent: boolean;
 
-  constructor(ratio: number, followsParent: boolean) {
-    this.ratio = ratio;
+  /** `shared`: the memory of another thread's sampler of the same settings. */
+  constructor(ratio: number, followsParent: boolean, shared?: SharedArrayBuffer) {
     this.firstRatio = ratio;
     this.#followsParent = followsParent;
+    this.shared = shared ?? new SharedArrayBuffer(BYTES);
+    this.#cells = new Int32Array(this.shared);
+    this.#ratio = new Float64Array(this.shared, 0, 1);
+    if (shared !== undefined) return;
+    this.isOn = true;
+    this.ratio = ratio;
+    this.left = Number.POSITIVE_INFINITY;
+  }
+
+  get isOn(): boolean {
+    return Atomics.load(this.#cells, ON) === 1;
+  }
+
+  set isOn(isOn: boolean) {
+    Atomics.store(this.#cells, ON, isOn ? 1 : 0);
+  }
+
+  get ratio(): number {
+    return this.#ratio[0] as number;
+  }
+
+  set ratio(ratio: number) {
+    this.#ratio[0] = ratio;
+  }
+
+  get left(): number {
+    const left = Atomics.load(this.#cells, LEFT);
+    return left === UNLIMITED ? Number.POSITIVE_INFINITY : Math.max(0, left);
+  }
+
+  set left(count: number) {
+    Atomics.store(this.#cells, LEFT, Math.min(count, UNLIMITED));
   }
 
   /** Checks if a trace is recorded, by its id: servers of the same part choose the same traces. */
   takes(traceId: string, parent: ParentContext | undefined): boolean {
     if (!this.isOn || this.left <= 0 || !this.#chooses(traceId, parent)) return false;
-    this.left--;
-    return true;
+    return Atomics.load(this.#cells, LEFT) === UNLIMITED || Atomics.sub(this.#cells, LEFT, 1) > 0;
   }
 
   #chooses(traceId: string, parent: ParentContext | undefined): boolean {
@@ -37,7 +76,10 @@ const RANDOM_DIGITS = [18, 31] as const;
 const NAMES = ["always_on", "always_off", "traceidratio"];
 
 /** The sampler of OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; throws `failed_precondition` for one that is unknown. */
-export function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio }: Environment): Sampler {
+export function readSampler(
+  { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio }: Environment,
+  shared?: SharedArrayBuffer,
+): Sampler {
   const { parent, root = "" } =
     /^(?<parent>parentbased_)?(?<root>.*)$/.exec(name || "parentbased_always_on")?.groups ?? {};
   if (!NAMES.includes(root)) {
@@ -45,7 +87,7 @@ export function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG
     throw failedPrecondition(`OTEL_TRACES_SAMPLER is "${name}"; expected ${known}.`);
   }
   const part = root === "traceidratio" ? readRatio(ratio) : root === "always_on" ? 1 : 0;
-  return new Sampler(part, parent !== undefined);
+  return new Sampler(part, parent !== undefined, shared);
 }
 
 function readRatio(text = "1"): number {

@@ -12,12 +12,12 @@ export interface Tracing extends RequestTracer {
   close(): Promise<void>;
 }
 
-/** Begins to record traces as OpenTelemetry's variables say. Throws `failed_precondition` for values that cannot be. */
-export function createTracing(env: Environment, log: Logger): Tracing {
+/** Begins to record traces as OpenTelemetry's variables say. `shared`: the memory of another thread's sampling. Throws `failed_precondition` for values that cannot be. */
+export function createTracing(env: Environment, log: Logger, shared?: SharedArrayBuffer): Tracing {
   const settings = readTracingSettings(env);
-  const sampler = readSampler(env);
+  const sampler = readSampler(env, shared);
   const exporter = new SpanExporter(settings, log);
-  log.info("traces are sent", { collector: settings.url.host });
+  if (shared === undefined) log.info("traces are sent", { collector: settings.url.host });
   return {
     sampling: sampler,
     begin: (metadata) => {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ClientGate } from "../../src/access/client-gate.ts";
+import { LocalGate } from "../../src/access/client-gate.ts";
 
 const CALL = { address: "198.51.100.7", host: undefined, headers: {} };
 
@@ -10,7 +10,7 @@ async function* three(): AsyncIterable<Uint8Array> {
 test("messages of a stream come at their client's rate, the first with its call", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  const gate = new ClientGate({ key: ({ address }) => address, rate: 2, burst: 1, maxInFlight: 0 });
+  const gate = new LocalGate({ key: ({ address }) => address, rate: 2, burst: 1, maxInFlight: 0 });
   gate.enter(CALL);
   const got: (number | undefined)[] = [];
   const reading = (async () => {

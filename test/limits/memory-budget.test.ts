@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { ThreadCounts } from "../../src/limits/thread-counts.ts";
 
 const full = expect.objectContaining({
   code: "unavailable",
@@ -69,4 +70,24 @@ test("a share that was released takes nothing any more", () => {
   share.release();
   expect(() => share.grow(1)).toThrow(expect.objectContaining({ code: "cancelled" }));
   budget.open().check(100);
+});
+
+test("threads have one budget together, in which a request that two of them have counts once and may be the only one", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const [main, other] = [0, 1].map(
+    (thread) => new MemoryBudget(100 * 1024, new ThreadCounts(memory, thread), thread === 0),
+  );
+  const received = other?.open();
+  received?.grow(200 * 1024);
+  expect(main?.heldBytes).toBe(200 * 1024);
+  expect(() => main?.open().grow(70 * 1024)).toThrow("The requests under way hold");
+  const running = main?.open(received?.bytes);
+  running?.growTo(200 * 1024);
+  expect([main?.heldBytes, other?.heldBytes]).toEqual([200 * 1024, 200 * 1024]);
+  running?.growTo(300 * 1024);
+  expect(other?.heldBytes).toBe(300 * 1024);
+  running?.release();
+  expect(other?.heldBytes).toBe(200 * 1024);
+  received?.release();
+  expect(main?.heldBytes).toBe(0);
 });

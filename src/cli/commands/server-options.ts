@@ -117,6 +117,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     maxQueue: settings.maxQueue,
     maxQueueBytes: settings.maxQueueBytes,
     maxConnections: settings.maxConnections,
+    listeners: settings.listeners,
     ...toClientOptions(settings),
     requestTimeoutMs: settings.requestTimeout * 1000,
     sendTimeoutMs: settings.sendTimeout * 1000,

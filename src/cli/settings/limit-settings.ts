@@ -37,6 +37,16 @@ export const LIMIT_SETTINGS = {
     details: "Those of both ports together; further ones are reset at once. The Unix socket has no limit.",
     commands: BOTH,
   },
+  listeners: {
+    type: "count",
+    min: 1,
+    placeholder: "COUNT",
+    default: SERVER_DEFAULTS.listeners,
+    help: "threads that accept connections at the same ports",
+    details:
+      "With 1 the main thread does. More need Linux and Node.js 22.12, and are of use from some 10 000 requests per second on.",
+    commands: SERVE,
+  },
   clientKey: {
     type: "text",
     placeholder: "KEY",

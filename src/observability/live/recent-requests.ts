@@ -11,7 +11,20 @@ const [MAX_REQUESTS, MAX_PARTS, WATCHED_MS] = [100, 64, 30_000];
 /** The last requests to models, kept while a page watches: otherwise they cost nothing. */
 export class RecentRequests {
   readonly #kept: RecentRequest[] = [];
+  readonly #lookListeners = new Set<() => void>();
+  readonly #onKept: ((request: RecentRequest) => void) | undefined;
   #watchedUntil = 0;
+
+  /** `onKept`: is called with each request in place of keeping it. */
+  constructor(onKept?: (request: RecentRequest) => void) {
+    this.#onKept = onKept;
+  }
+
+  /** Calls back with each look; returns a function that removes the listener. */
+  onLook(listener: () => void): () => void {
+    this.#lookListeners.add(listener);
+    return () => this.#lookListeners.delete(listener);
+  }
 
   /** True while a page watches. */
   get isWatched(): boolean {
@@ -21,6 +34,7 @@ export class RecentRequests {
   /** The last requests, newest first; more are kept for a while. */
   look(): readonly RecentRequest[] {
     this.#watchedUntil = performance.now() + WATCHED_MS;
+    for (const listener of this.#lookListeners) listener();
     return this.#kept.toReversed();
   }
 
@@ -29,7 +43,8 @@ export class RecentRequests {
     if (!record.isServedHere) return;
     const marks = record.marks();
     const { model, version, route } = record;
-    this.#kept.push({
+    const kept = this.#onKept ?? ((request) => this.keep(request));
+    kept({
       id: loggedId(record.id),
       at: toEpochMs(marks.start),
       model,
@@ -40,6 +55,11 @@ export class RecentRequests {
       totalMs: marks.end - marks.start,
       parts: toParts(marks, record.timeline?.intervals ?? []),
     });
+  }
+
+  /** Keeps a request that another thread has answered. */
+  keep(request: RecentRequest): void {
+    this.#kept.push(request);
     if (this.#kept.length > MAX_REQUESTS) this.#kept.shift();
   }
 }

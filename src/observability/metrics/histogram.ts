@@ -35,6 +35,12 @@ export class Histogram implements HistogramData {
     while (range < bounds.length && value > bounds[range]!) range++;
     this.counts[range]! += times;
   }
+
+  /** Adds what another one of the same bounds has counted. */
+  add({ counts, sum }: HistogramData): void {
+    this.sum += sum;
+    for (const [range, count] of counts.entries()) this.counts[range]! += count;
+  }
 }
 
 /** The values of several histograms of the same bounds together. The sum of none has no ranges, and adds nothing to others. */

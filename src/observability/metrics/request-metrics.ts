@@ -1,7 +1,7 @@
 import type { RequestRecord } from "../request-record.ts";
 import type { RouteName } from "../route-name.ts";
 import type { MetricName } from "./catalogue.ts";
-import { Histogram, SECONDS_BOUNDS } from "./histogram.ts";
+import { Histogram, type HistogramData, SECONDS_BOUNDS } from "./histogram.ts";
 import { type MetricFamily, type Sample, toFamily } from "./metric-family.ts";
 
 /** Requests of one route that one version answered; `model` and `version` are empty for those that reached none. */
@@ -17,6 +17,12 @@ export interface RouteSeries {
   readonly examples: Histogram;
   /** Bytes of the requests and of their answers. */
   readonly bytes: ByteCounts;
+}
+
+/** A {@link RouteSeries} as plain data, which crosses threads. */
+export interface PlainSeries extends Pick<RouteSeries, "route" | "model" | "version" | "counts" | "bytes"> {
+  readonly times: Readonly<Record<keyof typeof TIMES, HistogramData>>;
+  readonly examples: HistogramData;
 }
 
 interface ByteCounts {
@@ -47,6 +53,38 @@ export class RequestMetrics {
   readonly #goneBytes = new Map<string, ByteCounts>();
   /** The one that was counted last, which the next request is of as a rule. */
   #last: { readonly series: RouteSeries; readonly version: bigint | undefined } | undefined;
+  /** Threads that count too. */
+  readonly #sources = new Set<() => Promise<readonly PlainSeries[]>>();
+
+  /** Adds a thread that counts too; its counts since the last call are fetched by {@link gather}. Returns a function that removes it. */
+  addSource(take: () => Promise<readonly PlainSeries[]>): () => void {
+    this.#sources.add(take);
+    return () => this.#sources.delete(take);
+  }
+
+  /** Fetches the counts of other threads; to be awaited before these are read. */
+  async gather(): Promise<void> {
+    if (this.#sources.size === 0) return;
+    const taken = await Promise.all(Array.from(this.#sources, (take) => take()));
+    for (const series of taken.flat()) this.#merge(series);
+  }
+
+  /** Everything that was counted since the last call, which is not counted here any more. */
+  take(): readonly PlainSeries[] {
+    const taken = this.series().map(({ route, model, version, counts, bytes, times, examples }) => {
+      const { totalMs, deserializationMs, inferenceMs, serializationMs } = times;
+      const plain = {
+        totalMs: toPlain(totalMs),
+        deserializationMs: toPlain(deserializationMs),
+        inferenceMs: toPlain(inferenceMs),
+        serializationMs: toPlain(serializationMs),
+      };
+      return { route: { ...route }, model, version, counts, bytes, times: plain, examples: toPlain(examples) };
+    });
+    this.#routes.clear();
+    this.#last = undefined;
+    return taken;
+  }
 
   /** Counts a request that is over; `status` = HTTP's number, or gRPC's code. */
   add(record: RequestRecord, status: number | string): void {
@@ -65,7 +103,7 @@ export class RequestMetrics {
 
   /** Every route's requests, by version. */
   series(): readonly RouteSeries[] {
-    const models = [...this.#routes.values()].flatMap((byModel) => [...byModel.values()]);
+    const models = [...new Set(this.#routes.values())].flatMap((byModel) => [...byModel.values()]);
     return models.flatMap((byVersion) => [...byVersion.values()]);
   }
 
@@ -117,12 +155,41 @@ export class RequestMetrics {
     const last = this.#last;
     if (last !== undefined && last.version === version && last.series.route === route && last.series.model === model)
       return last.series;
-    const byModel = valueAt(this.#routes, route, () => new Map<string, Map<bigint | undefined, RouteSeries>>());
-    const byVersion = valueAt(byModel, model, () => new Map<bigint | undefined, RouteSeries>());
-    const newOne = () => newSeries(route, model, version === undefined ? "" : String(version));
-    const series = valueAt(byVersion, version, newOne);
+    const series = this.#seriesAt(route, model, version);
     this.#last = { series, version };
     return series;
+  }
+
+  #seriesAt(route: RouteName, model: string, version: bigint | undefined): RouteSeries {
+    const byModel = valueAt(
+      this.#routes,
+      route,
+      () => this.#findRoute(route) ?? new Map<string, Map<bigint | undefined, RouteSeries>>(),
+    );
+    const byVersion = valueAt(byModel, model, () => new Map<bigint | undefined, RouteSeries>());
+    const newOne = () => newSeries(route, model, version === undefined ? "" : String(version));
+    return valueAt(byVersion, version, newOne);
+  }
+
+  /** The requests that were counted under an equal name: other threads have objects of their own for it. */
+  #findRoute({ protocol, method }: RouteName) {
+    for (const [known, byModel] of this.#routes) {
+      if (known.protocol === protocol && known.method === method) return byModel;
+    }
+    return undefined;
+  }
+
+  #merge({ route: given, model, version, counts, bytes, times, examples }: PlainSeries): void {
+    // Not the given one, which is a new object each time.
+    const known = [...this.#routes.keys()].find(
+      ({ protocol, method }) => protocol === given.protocol && method === given.method,
+    );
+    const series = this.#seriesAt(known ?? given, model, version === "" ? undefined : BigInt(version));
+    for (const [status, count] of counts) series.counts.set(status, (series.counts.get(status) ?? 0) + count);
+    for (const name of TIME_NAMES) series.times[name].add(times[name]);
+    series.examples.add(examples);
+    series.bytes.received += bytes.received;
+    series.bytes.sent += bytes.sent;
   }
 }
 
@@ -132,6 +199,10 @@ function newSeries(route: RouteName, model: string, version: string): RouteSerie
   const times = { totalMs, deserializationMs, inferenceMs, serializationMs };
   const examples = new Histogram(EXAMPLES_BOUNDS);
   return { route, model, version, counts: new Map(), times, examples, bytes: { received: 0, sent: 0 } };
+}
+
+function toPlain({ counts, sum }: Histogram): HistogramData {
+  return { counts, sum };
 }
 
 function labelsOf({ route, model, version }: RouteSeries): string[] {

@@ -42,6 +42,7 @@ function metricsRoute(dependencies: HttpDependencies): HttpRoute {
 
 function tensorflowServingRoute({ service, metrics, tensorflowMetricsPath }: HttpDependencies): HttpRoute {
   const answer: HttpRoute["answer"] = async () => {
+    await metrics.gather();
     const measured = { recorded: service.recorded?.() ?? [], statistics: await service.statistics() };
     return toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics({ ...measured, series: metrics.series() }));
   };

@@ -14,6 +14,7 @@ export async function serviceMetrics({
   memory,
   metrics,
 }: Pick<HttpDependencies, "service" | "memory" | "metrics">): Promise<readonly MetricFamily[]> {
+  await metrics.gather();
   const states = service.index();
   const statistics = await service.statistics();
   const served = new Set(states.map(({ model, version }) => `${version}/${model}`));

@@ -17,6 +17,7 @@ export async function readMetrics(
 ): Promise<readonly number[]> {
   if (names.length === 0) return [];
   const { tensorflowServingMetrics } = await import("../prometheus/tensorflow-serving-metrics.ts");
+  await metrics?.gather();
   const [recorded, statistics] = [service.recorded?.() ?? [], await service.statistics()];
   const families = tensorflowServingMetrics({ series: metrics?.series() ?? [], recorded, statistics });
   return names.map((name) => {

@@ -70,6 +70,7 @@ describe("without flags", () => {
       failFast: false,
       allowPendingLabels: false,
       maxConnections: 16384,
+      listeners: 1,
       clientKey: "address",
       clientRate: 0,
       clientBurst: undefined,

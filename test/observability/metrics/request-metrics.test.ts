@@ -40,6 +40,30 @@ test("requests are counted under what they were for, whatever came before", () =
   ]);
 });
 
+test("what other threads counted is fetched once, under the names of the routes here", async () => {
+  const [metrics, other] = [new RequestMetrics(), new RequestMetrics()];
+  const remove = metrics.addSource(async () => structuredClone(other.take()));
+  metrics.add(requestTo(PREDICT, "m", 1n), 200);
+  other.add(requestTo({ ...PREDICT }, "m", 1n), 200);
+  other.add(requestTo({ ...PREDICT }, "m", 1n), 404);
+  other.add(requestTo({ ...INFER }, "m", 2n), 200);
+  for (const _ of [1, 2]) await metrics.gather();
+  metrics.add(requestTo(INFER, "m", 2n), 200);
+  expect(valuesOf(metrics, "kserving_requests_total")).toEqual([
+    ["m", "1", "a", "predict", "200", 2],
+    ["m", "1", "a", "predict", "404", 1],
+    ["m", "2", "b", "infer", "200", 2],
+  ]);
+  expect(valuesOf(metrics, "kserving_request_received_bytes_total")).toEqual([
+    ["a", 30],
+    ["b", 20],
+  ]);
+  remove();
+  other.add(requestTo(INFER, "m", 2n), 200);
+  await metrics.gather();
+  expect(valuesOf(metrics, "kserving_requests_total")?.at(-1)?.at(-1)).toBe(2);
+});
+
 test("a version that is gone is forgotten, but not the bytes that it has got", () => {
   const metrics = new RequestMetrics();
   for (const version of [1n, 2n]) metrics.add(requestTo(PREDICT, "m", version), 200);

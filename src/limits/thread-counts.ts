@@ -1,0 +1,61 @@
+/** The cell of the sum that {@link ThreadCounts.enter} keeps; each thread's own follow. */
+const SUM = 0;
+
+/**
+ * A number that several threads count together, in memory that they share. Each has a cell of its own, so that what a
+ * thread counted can be taken away when it ends.
+ */
+export class ThreadCounts {
+  readonly #cells: Int32Array<SharedArrayBuffer>;
+  readonly #own: number;
+
+  /** `own`: the number of this thread, from 0 on. */
+  constructor(memory: SharedArrayBuffer, own: number) {
+    this.#cells = new Int32Array(memory);
+    this.#own = own + 1;
+  }
+
+  /** Memory for so many threads. */
+  static memoryFor(threads: number): SharedArrayBuffer {
+    return new SharedArrayBuffer((threads + 1) * Int32Array.BYTES_PER_ELEMENT);
+  }
+
+  /** Sets this thread's number; the sum of {@link enter} stays as it is. */
+  set(count: number): void {
+    Atomics.store(this.#cells, this.#own, count);
+  }
+
+  /** The numbers of the other threads together. */
+  others(): number {
+    let sum = 0;
+    for (let at = SUM + 1; at < this.#cells.length; at++) if (at !== this.#own) sum += Atomics.load(this.#cells, at);
+    return sum;
+  }
+
+  /** Counts one more, unless there are `max` in all threads together; gives their number. */
+  enter(max: number): { readonly isIn: boolean; readonly count: number } {
+    const before = Atomics.add(this.#cells, SUM, 1);
+    if (before < max) {
+      Atomics.add(this.#cells, this.#own, 1);
+      return { isIn: true, count: before + 1 };
+    }
+    Atomics.sub(this.#cells, SUM, 1);
+    return { isIn: false, count: before };
+  }
+
+  /** Counts one less. */
+  leave(): void {
+    Atomics.sub(this.#cells, this.#own, 1);
+    Atomics.sub(this.#cells, SUM, 1);
+  }
+
+  /** Takes away what a thread counted that has ended, and gives that number; the sum of {@link enter} stays as it is. */
+  take(thread: number): number {
+    return Atomics.exchange(this.#cells, thread + 1, 0);
+  }
+
+  /** As {@link take}, for what was counted by {@link enter}. */
+  forget(thread: number): void {
+    Atomics.sub(this.#cells, SUM, this.take(thread));
+  }
+}

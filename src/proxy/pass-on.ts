@@ -1,0 +1,55 @@
+import { type IncomingMessage, type RequestListener, type ServerResponse, request as send } from "node:http";
+import type { Socket } from "node:net";
+import { ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import { sendError } from "./http-errors.ts";
+import { RecordedRequest } from "./recorded-request.ts";
+
+/** Opens a connection to the thread that answers, for a client's one. */
+export type Connect = (client: Socket) => Socket;
+
+/** Headers of one connection (RFC 9110 §7.6.1); the others are passed on as they are. */
+const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade"]);
+
+/** Passes requests on as they are to where another thread of this server answers them, each over a connection of its own. */
+export function passOn(connect: Connect, log: Logger): RequestListener {
+  return (request: IncomingMessage, response: ServerResponse) => {
+    const { method = "GET", url = "/" } = request;
+    RecordedRequest.recordOf(request).isPassedOn = true;
+    const inner = send({
+      createConnection: () => connect(request.socket),
+      method,
+      path: url,
+      headers: [...withoutOwn(request.rawHeaders), "connection", "close"],
+    });
+    inner.on("continue", () => response.writeContinue());
+    inner.on("response", (answer) => answerWith(answer, response));
+    inner.on("error", (cause) => {
+      // What refuses a body does not read the rest of it.
+      if (response.writableEnded) return;
+      if (response.headersSent) response.destroy();
+      else sendError(new ServingError("unavailable", "The server ends.", { cause }), { request, response, log });
+    });
+    response.on("close", () => inner.destroy());
+    request.pipe(inner);
+  };
+}
+
+function answerWith(answer: IncomingMessage, response: ServerResponse): void {
+  const { statusCode = 500, statusMessage = "", rawHeaders } = answer;
+  // How the body is framed is between the client and this thread.
+  response.writeHead(statusCode, statusMessage, withoutOwn(rawHeaders, "transfer-encoding"));
+  response.flushHeaders();
+  answer.on("error", () => response.destroy());
+  answer.pipe(response);
+}
+
+function withoutOwn(rawHeaders: readonly string[], ...more: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const [name, value] = [rawHeaders[at]!, rawHeaders[at + 1]!];
+    const lower = name.toLowerCase();
+    if (!OWN.has(lower) && !more.includes(lower)) kept.push(name, value);
+  }
+  return kept;
+}

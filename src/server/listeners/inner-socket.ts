@@ -1,0 +1,113 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { connect, createServer, type Socket } from "node:net";
+import type { InnerAddress } from "./listener-messages.ts";
+
+/** Facts about a connection that a listener passes on. */
+interface PassedConnection {
+  readonly isHttp2: boolean;
+  readonly address: string;
+  readonly port: number;
+  readonly isEncrypted: boolean;
+  /** The client's certificate, where an authority of ours has signed it. */
+  readonly certificate?: { readonly subject?: { readonly CN?: unknown }; readonly subjectaltname?: string };
+}
+
+/** Parts of a client's connection that are passed on. */
+type ClientSocket = Socket & {
+  readonly encrypted?: boolean;
+  readonly authorized?: boolean;
+  getPeerCertificate?(): NonNullable<PassedConnection["certificate"]>;
+};
+
+/** Size of the line about a connection, at most: a certificate has as many names as its authority likes. */
+const MAX_LINE_BYTES = 64 * 1024;
+const NEWLINE = 10;
+/** Milliseconds that the line may take. */
+const LINE_MS = 5000;
+
+/** The inside of a server: where its main thread takes connections of its own threads. */
+export interface InnerSocket extends InnerAddress {
+  close(): void;
+}
+
+/** Opens a socket without a file, which nothing but this process can use: others do not know the token. */
+export async function listenInner(users: {
+  readonly http1: ((socket: Socket) => void) | undefined;
+  readonly http2: (socket: Socket) => void;
+}): Promise<InnerSocket> {
+  const path = `\0kserving-${process.pid}-${randomBytes(12).toString("hex")}`;
+  const token = randomBytes(32).toString("hex");
+  const server = createServer((socket) => {
+    readLine(socket, (line) => {
+      const passed = parse(line, token);
+      const use = passed?.isHttp2 ? users.http2 : users.http1;
+      if (passed === undefined || use === undefined) socket.destroy();
+      else use(describe(socket, passed));
+    });
+  });
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
+  return { path, token, close: () => void server.close() };
+}
+
+/** Connects to the main thread for what a client's connection sends. */
+export function connectInner({ path, token }: InnerAddress, client: ClientSocket, isHttp2: boolean): Socket {
+  const { remoteAddress: address = "", remotePort: port = 0 } = client;
+  const { subject, subjectaltname } = (client.authorized === true && client.getPeerCertificate?.()) || {};
+  const certificate = { ...(subject && { subject: { CN: subject.CN } }), ...(subjectaltname && { subjectaltname }) };
+  const passed: PassedConnection = {
+    isHttp2,
+    address,
+    port,
+    isEncrypted: client.encrypted === true,
+    ...(client.authorized === true && { certificate }),
+  };
+  const socket = connect(path);
+  socket.write(`${token}${JSON.stringify(passed)}\n`);
+  return socket;
+}
+
+/** Undefined for a line of another program, which may find the socket and does not know the token. */
+function parse(line: string, token: string): PassedConnection | undefined {
+  if (!isEqual(line.slice(0, token.length), token)) return undefined;
+  return JSON.parse(line.slice(token.length)) as PassedConnection;
+}
+
+function readLine(socket: Socket, use: (line: string) => void): void {
+  const giveUp = () => socket.destroy();
+  const timer = setTimeout(giveUp, LINE_MS).unref();
+  socket.once("close", () => clearTimeout(timer));
+  let first = Buffer.alloc(0);
+  const look = () => {
+    const more: Buffer | null = socket.read();
+    if (more === null) return;
+    first = Buffer.concat([first, more]);
+    const end = first.indexOf(NEWLINE);
+    if (end < 0 && first.length <= MAX_LINE_BYTES) return;
+    clearTimeout(timer);
+    socket.off("readable", look).off("end", giveUp).off("error", giveUp);
+    if (end < 0) {
+      socket.destroy();
+      return;
+    }
+    if (end + 1 < first.length) socket.unshift(first.subarray(end + 1));
+    use(first.toString("utf8", 0, end));
+  };
+  socket.on("readable", look).on("end", giveUp).on("error", giveUp);
+}
+
+/** Gives the connection what is known of the client's. */
+function describe(socket: Socket, { address, port, isEncrypted, certificate }: PassedConnection): Socket {
+  const values = {
+    remoteAddress: address,
+    remotePort: port,
+    ...(isEncrypted && { encrypted: true }),
+    ...(certificate !== undefined && { authorized: true, getPeerCertificate: () => certificate }),
+  };
+  for (const [name, value] of Object.entries(values)) Object.defineProperty(socket, name, { value });
+  return socket;
+}
+
+function isEqual(given: string, own: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(own)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}

@@ -1,0 +1,16 @@
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { toWireError } from "../../threads/wire-error.ts";
+import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
+import { runListener } from "./run-listener.ts";
+
+if (!isMainThread && parentPort !== null) {
+  const port = parentPort;
+  const tell = (event: ListenerEvent) => port.postMessage(event);
+  try {
+    const { opened, handle } = await runListener(workerData as ListenerData, tell);
+    port.on("message", (command: ListenerCommand) => void handle(command));
+    tell({ opened });
+  } catch (reason) {
+    tell({ failed: toWireError(reason) });
+  }
+}

@@ -1,0 +1,104 @@
+import { MessageChannel, Worker } from "node:worker_threads";
+import { createDeferred } from "../../async/deferred.ts";
+import { settlesWithin } from "../../async/settles-within.ts";
+import { ServingError } from "../../errors.ts";
+import type { RecentRequest } from "../../observability/live/recent-request.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
+import { toHostPort } from "../../threads/host-port.ts";
+import { threadEntry } from "../../threads/thread-entry.ts";
+import { logEvent } from "../../threads/thread-logger.ts";
+import { fromWireError } from "../../threads/wire-error.ts";
+import { type AnsweringParts, ListenerDesk } from "./answer-listener.ts";
+import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
+
+/** The main thread's part in a listener. */
+export interface ListenerHost extends AnsweringParts {
+  readonly log: Logger;
+  readonly onRecent: (request: RecentRequest) => void;
+}
+
+export type Opened = Extract<ListenerEvent, { readonly opened: unknown }>["opened"];
+
+/** Milliseconds beyond the time of draining that a thread has to end, and that it has to send its counts. */
+const [END_MS, COUNT_MS] = [2000, 1000];
+
+/** One thread that listens. */
+export class ListenerThread {
+  /** Resolves once the thread has ended, for any reason. */
+  readonly ended: Promise<void>;
+  readonly #worker: Worker;
+  readonly #desk: ListenerDesk;
+  readonly #host: ListenerHost;
+  readonly #opened = createDeferred<Opened>();
+  readonly #closed = createDeferred<void>();
+  readonly #counts = new Map<number, (series: readonly PlainSeries[]) => void>();
+  #lastCount = 0;
+
+  constructor(data: Omit<ListenerData, "requests">, host: ListenerHost) {
+    this.#host = host;
+    const { port1, port2: requests } = new MessageChannel();
+    this.#desk = new ListenerDesk(toHostPort(port1), host);
+    this.#worker = new Worker(threadEntry("server/listeners/listener-thread-entry"), {
+      workerData: { ...data, requests } satisfies ListenerData,
+      transferList: [requests],
+      name: "listener",
+    });
+    this.ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
+    this.#worker.on("message", (event: ListenerEvent) => this.#receive(event));
+    this.#worker.on("error", (err) => host.log.error("a thread that listens has failed", { err }));
+    void this.ended.then(() => this.#end());
+  }
+
+  /** Resolves once its ports are open; throws why they are not. */
+  get opened(): Promise<Opened> {
+    return this.#opened.promise;
+  }
+
+  tell(command: ListenerCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  /** Its counts since the last call; none where it does not answer. */
+  async count(): Promise<readonly PlainSeries[]> {
+    const id = ++this.#lastCount;
+    const counted = new Promise<readonly PlainSeries[]>((resolve) => this.#counts.set(id, resolve));
+    this.tell({ count: id });
+    const hasCome = await settlesWithin(counted, COUNT_MS);
+    this.#counts.delete(id);
+    return hasCome ? counted : [];
+  }
+
+  /** Finishes its requests within `drainTimeoutMs`, and ends the thread. */
+  async close(drainTimeoutMs: number): Promise<void> {
+    this.tell({ close: drainTimeoutMs });
+    await settlesWithin(this.#closed.promise, drainTimeoutMs + END_MS);
+    await this.terminate();
+  }
+
+  async terminate(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #receive(event: ListenerEvent): void {
+    if ("opened" in event) this.#opened.resolve(event.opened);
+    else if ("failed" in event) this.#fail(fromWireError(event.failed));
+    else if ("log" in event) logEvent(this.#host.log, event.log);
+    else if ("recent" in event) this.#host.onRecent(event.recent);
+    else if ("counted" in event) this.#counts.get(event.counted.id)?.(event.counted.series);
+    else this.#closed.resolve();
+  }
+
+  /** Has nothing to finish. */
+  #fail(reason: ServingError): void {
+    this.#opened.reject(reason);
+    this.#opened.promise.catch(() => {});
+    this.#closed.resolve();
+  }
+
+  #end(): void {
+    this.#desk.close();
+    this.#fail(new ServingError("internal", "A thread that listens has ended before its ports were open."));
+    for (const resolve of this.#counts.values()) resolve([]);
+  }
+}

@@ -1,0 +1,40 @@
+import type { LoadedVersion } from "./catalog.ts";
+import type { Lease, ServableDescription } from "./inference-service.ts";
+import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+
+/**
+ * A version that another thread keeps to check requests by its description, until it is told of a change: it is not freed
+ * before, though a version without requests may be unloaded until the next one.
+ */
+export class KeptVersion {
+  readonly description: ServableDescription;
+  readonly #version: Pick<LoadedVersion, "servable" | "queue">;
+  readonly #limits: ServiceLimits;
+  #isReleased = false;
+
+  constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
+    // What answers now: the version may be loaded again, and has another one then.
+    this.#version = { servable, queue };
+    this.#limits = limits;
+    this.description = describe(this.#version, limits);
+    servable.leases.keep();
+  }
+
+  /** A lease for one request. */
+  lease(): Lease {
+    return new LocalLease(this.#version, this.#limits);
+  }
+
+  /** Lets the version be freed. */
+  release(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#version.servable.leases.letGo();
+  }
+}
+
+function describe(version: Pick<LoadedVersion, "servable" | "queue">, limits: ServiceLimits): ServableDescription {
+  const lease = new LocalLease(version, limits);
+  lease.release();
+  return lease.description;
+}
