@@ -42,6 +42,7 @@ export async function startWithRoutes(options: ServerOptions): Promise<RoutedSer
   const made = recordProtocols();
   const everything: ServerOptions = {
     ...{ http: {}, stages: [{ driver: "null" }], simpleTensorflowServing: true, kserveRoutes: true },
+    openvinoMetadata: true,
     hooks: { rawRequest: { path: "/of-hooks", methods: ["GET", "POST"], answer: () => ({ body: {} }) } },
     ...options,
   };
