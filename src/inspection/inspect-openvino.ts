@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { dtypeOf } from "../drivers/openvino/element-types.ts";
 import { readIrFile } from "../drivers/openvino/ir-file.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
@@ -6,22 +7,6 @@ const LAYER = /<layer [^>]*?\stype="([^"]*)"/g;
 const CONSTANT =
   /<data(?=[^>]*\selement_type="([^"]*)")(?=[^>]*\soffset=)(?=[^>]*\sshape="([^"]*)")[^>]*\ssize="(\d+)"/g;
 const NOTE = /<(\w+) value="([^"]*)"\s*\/>/g;
-/** OpenVINO's names of types that have others here. */
-const TYPES: Readonly<Record<string, string>> = {
-  f16: "float16",
-  f32: "float32",
-  f64: "float64",
-  bf16: "bfloat16",
-  boolean: "bool",
-  i8: "int8",
-  i16: "int16",
-  i32: "int32",
-  i64: "int64",
-  u8: "uint8",
-  u16: "uint16",
-  u32: "uint32",
-  u64: "uint64",
-};
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 
 /** Facts about an IR's .xml file; throws `failed_precondition` for a damaged one. */
@@ -34,7 +19,7 @@ export function inspectOpenvino(path: string): FileFacts {
   for (const [, type = "", shape = "", size] of text.matchAll(CONSTANT)) {
     const sizes = shape.split(",").filter((each) => each.trim() !== "");
     const elements = sizes.reduce((product, each) => product * Number(each), 1);
-    countWeight(weights, TYPES[type] ?? type, { elements, bytes: Number(size) });
+    countWeight(weights, dtypeOf(type) ?? type, { elements, bytes: Number(size) });
   }
   const notes = text.slice(Math.max(0, text.lastIndexOf("</edges>")));
   const metadata = Object.fromEntries([...notes.matchAll(NOTE)].map(([, name, value = ""]) => [name, plain(value)]));

@@ -32,12 +32,17 @@ export const ELEMENT_TYPES: readonly string[] = [...Object.keys(DTYPES), ...Obje
 
 /** Our dtype for OpenVINO's; throws `failed_precondition`, naming the input or output, for one that no request can carry. */
 export function toDType(elementType: string, whose: string): DType {
-  const dtype = Object.hasOwn(DTYPES, elementType) ? DTYPES[elementType] : undefined;
+  const dtype = dtypeOf(elementType);
   if (dtype !== undefined) return dtype;
   const why = OTHERS[elementType] ?? "is not known here";
   throw failedPrecondition(
     `${whose} is of element type ${elementType}, which ${why}; convert it in the model, to ${nearestType(elementType)} for instance.`,
   );
+}
+
+/** Our dtype for OpenVINO's; undefined for one that no request can carry. */
+export function dtypeOf(elementType: string): DType | undefined {
+  return Object.hasOwn(DTYPES, elementType) ? DTYPES[elementType] : undefined;
 }
 
 /** The same the other way round. */
