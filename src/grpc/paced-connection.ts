@@ -1,5 +1,5 @@
 import type { Http2Session, Http2Stream } from "node:http2";
-import { TurnUse, turns } from "../limits/turns.ts";
+import { MOST_MS, TurnUse, turns } from "../limits/turns.ts";
 import { type ReadSwitch, readSwitchOf } from "../net/node-members.ts";
 
 /** Bytes of the largest frame, with its head. */
@@ -31,11 +31,15 @@ export class PacedConnection {
   #isPaused = false;
   /** True when it is no longer read and starts no calls. */
   #isStopped = false;
+  /** True while only connections that take little are read, and when that was so the last time. */
+  #isHeld = false;
+  #wasHeld = false;
 
   private constructor(session: Http2Session) {
     this.#session = session;
     this.#reading = readSwitchOf(session.socket);
     open.add(this);
+    if (areStopped) this.#reading?.readStop();
     session.once("close", () => open.delete(this));
   }
 
@@ -65,6 +69,14 @@ export class PacedConnection {
   get silentBytes(): number {
     if (this.#session.destroyed) return 0;
     return (this.#session.socket?.bytesRead ?? 0) - this.#events * MAX_FRAME_BYTES;
+  }
+
+  /**
+   * Reads on where only Node has stopped reading, to find out if the client is gone: over TLS, Node 20 and 22 do neither
+   * after a write that fails at once.
+   */
+  lookForEnd(): void {
+    if (this.#session.destroyed || this.#mayRead) this.#reading?.readStart();
   }
 
   /** Starts a call in this turn, or in a later one unless the client resets it before. */
@@ -109,7 +121,18 @@ export class PacedConnection {
   }
 
   #read(): void {
-    if (!this.#session.destroyed && !this.#isPaused && !this.#isStopped) this.#reading?.readStart();
+    if (!this.#session.destroyed && this.#mayRead) this.#reading?.readStart();
+  }
+
+  get #mayRead(): boolean {
+    return !this.#isPaused && !this.#isStopped && !this.#isHeld;
+  }
+
+  #release(): void {
+    this.#isHeld = false;
+    // Others took all of this turn too.
+    this.#wasHeld = areStopped;
+    if (!areStopped) this.#read();
   }
 
   /** Stops reading all connections for the rest of this turn. */
@@ -117,10 +140,23 @@ export class PacedConnection {
     for (const connection of open) connection.#reading?.readStop();
   }
 
-  /** Reads all connections again, except those that wait for their own turn; first those that should take least. */
+  /**
+   * Reads all connections again, except those that wait for their own turn: those that take little now, the others,
+   * and new ones, only after the next turn. The system reports first what is left of the connection that was read last,
+   * so that a client which sends without end would come before all others in each turn.
+   */
   static startAll(): void {
-    const byTime = [...open].sort((one, other) => one.#use.expectedMs - other.#use.expectedMs);
-    for (const connection of byTime) connection.#read();
+    const byTime = [...open].sort((one, other) => one.#use.expectedTurnMs - other.#use.expectedTurnMs);
+    for (const connection of byTime) {
+      connection.#isHeld = connection.#use.expectedTurnMs >= MOST_MS && !connection.#wasHeld;
+      connection.#wasHeld = false;
+      connection.#read();
+    }
+    const held = byTime.filter((connection) => connection.#isHeld);
+    if (held.length === 0) return;
+    setImmediate(() => {
+      for (const connection of held) connection.#release();
+    });
   }
 }
 

@@ -3,7 +3,7 @@ const TURN_MS = 2;
 /** Time after which a turn begins no more work at all. */
 const LONGEST_TURN_MS = 8;
 /** Maximum time for one connection before the others are considered, in milliseconds. */
-const MOST_MS = 1;
+export const MOST_MS = 1;
 /** Time that a turn without time left still spends on the smallest waiting piece of work, in milliseconds. */
 const LEAST_MS = 0.1;
 /** Expected and minimum time of a connection's piece of work where nothing is known of it, in milliseconds. */
@@ -18,16 +18,31 @@ const HELD_UP = 4;
 /** Main-thread time of the pieces of work of one connection. */
 export class TurnUse {
   #expectedMs = EXPECTED_MS;
+  /** Time in its last turn but one and before, and in its last one. */
+  #formerMs = EXPECTED_MS;
+  #turnMs = EXPECTED_MS;
+  #turn = 0;
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
   get expectedMs(): number {
     return this.#expectedMs;
   }
 
-  /** Records the time of a piece of work. */
-  learn(ms: number): void {
+  /** Expected time of all pieces together that a turn brings, in milliseconds: what is read at once may be a thousand small calls. */
+  get expectedTurnMs(): number {
+    return (this.#formerMs + this.#turnMs) / 2;
+  }
+
+  /** Records the time of a piece of work in a turn, which its number tells apart. */
+  learn(ms: number, turn: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
+    if (turn !== this.#turn) {
+      this.#formerMs = this.expectedTurnMs;
+      this.#turnMs = 0;
+      this.#turn = turn;
+    }
+    this.#turnMs += likelyMs;
   }
 }
 
@@ -46,6 +61,8 @@ export class Turns {
   readonly #waiting: Waiting[] = [];
   /** Start of this turn's first work; 0 = none has started. */
   #began = 0;
+  /** Number of turns that have ended. */
+  #ended = 0;
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
@@ -110,7 +127,7 @@ export class Turns {
   /** Ends a piece of work. */
   #end(): number {
     const now = performance.now();
-    this.#served?.learn(now - this.#servedAt);
+    this.#served?.learn(now - this.#servedAt, this.#ended);
     this.#served = undefined;
     return now;
   }
@@ -123,6 +140,7 @@ export class Turns {
   #endTurn(): void {
     this.#end();
     this.#began = 0;
+    this.#ended++;
     for (const call of this.#overs.splice(0)) call();
   }
 

@@ -7,9 +7,10 @@ type Open = (socket: Socket) => void;
 /**
  * Lets a server create sockets for new connections, and start its protocol on them, in turns with all other work: a
  * thousand at once would block the thread for a tenth of a second. To be called before other listeners for connections
- * are added, which are called once there is a socket.
+ * are added, which are called once there is a socket. Connections for which `isLater` says so start only after the data
+ * that arrived from others.
  */
-export function openInTurns(server: Server): void {
+export function openInTurns(server: Server, isLater: (socket: Socket) => boolean = () => false): void {
   const turn = new WorkTurns();
   server.on("listening", () => acceptInTurns(server, turn));
   const listeners = server.listeners("connection") as Open[];
@@ -21,7 +22,8 @@ export function openInTurns(server: Server): void {
   server.on("connection", (socket: Socket) => {
     // No other code listens for its errors yet.
     socket.on("error", ignore);
-    turn.take(() => open(socket));
+    if (isLater(socket)) turn.takeLater(() => open(socket));
+    else turn.take(() => open(socket));
   });
 }
 

@@ -34,12 +34,25 @@ export function* floodFrames(path: string, { messageBytes, encoding }: Flood): G
 
 /** All that a client sends to begin so many calls and to reset each at once. */
 export function resetFrames(path: string, calls: number): Buffer {
+  return Buffer.concat([BEGINNING, resetCalls(path, { first: 1, calls })]);
+}
+
+/** Calls from the stream `first` on, each with its reset. */
+export function resetCalls(path: string, { first, calls }: { first: number; calls: number }): Buffer {
   const [block, cancel] = [toBlock(path), Buffer.of(0, 0, 0, 8)];
   const frames = Array.from({ length: calls }, (_, index) => {
-    const stream = 2 * index + 1;
+    const stream = first + 2 * index;
     return [frame(FRAME.headers, block, { flags: END_HEADERS, stream }), frame(FRAME.reset, cancel, { stream })];
   });
-  return Buffer.concat([BEGINNING, ...frames.flat()]);
+  return Buffer.concat(frames.flat());
+}
+
+/** Calls without a path, each of which HTTP/2 refuses with a reset. */
+export function refusedCalls(calls: number): Buffer {
+  const block = Buffer.alloc(200, 0x83);
+  const toFrame = (_: unknown, index: number) =>
+    frame(FRAME.headers, block, { flags: END_HEADERS, stream: 2 * index + 1 });
+  return Buffer.concat(Array.from({ length: calls }, toFrame));
 }
 
 /** All that a client sends to open a connection: its settings, and that it has those of the server. */

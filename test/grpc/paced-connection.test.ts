@@ -63,8 +63,26 @@ it("keeps all others unread in the rest of a turn that has no time for its calls
   connection?.begin({ destroyed: false }, () => {});
   connection?.begin({ destroyed: false }, () => {});
   expect(other.calls).toEqual(["stop"]);
+  await expect.poll(() => other.calls).toEqual(["stop", "start"]);
+});
+
+it("is read a turn later than those that take little, once its calls took all of a turn", async () => {
+  const [busy, modest] = [watchedSession(), watchedSession()];
+  const [connection, other] = [PacedConnection.of(busy.session), PacedConnection.of(modest.session)];
+  for (let request = 0; request < 5; request++) {
+    other?.took();
+    await nextTurn();
+  }
+  connection?.took();
+  work(20);
+  for (let call = 0; call < 2; call++) connection?.begin({ destroyed: false }, () => {});
+  const late = watchedSession();
+  PacedConnection.of(late.session);
   await nextTurn();
-  expect(other.calls).toEqual(["stop", "start"]);
+  expect([modest.calls.at(-1), busy.calls.at(-1), late.calls]).toEqual(["start", "stop", ["stop"]]);
+  await nextTurn();
+  await nextTurn();
+  expect([busy.calls.at(-1), late.calls]).toEqual(["start", ["stop", "start"]]);
 });
 
 it("is one for all streams of a session, and none for a session that is over", () => {

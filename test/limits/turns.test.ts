@@ -66,7 +66,7 @@ it("continues those that wait, by turns the oldest and the one that should take 
   const order: number[] = [];
   for (const [index, tookMs] of [2, 3, 2, 0.1].entries()) {
     const use = new TurnUse();
-    for (let piece = 0; piece < 5; piece++) use.learn(tookMs);
+    for (let piece = 0; piece < 5; piece++) use.learn(tookMs, piece);
     turns.wait(use, () => {
       order.push(index);
       work(10);
@@ -111,9 +111,19 @@ it("lets one that asks for little wait for few of many that ask for much", async
 
 it("does not take for large what was held up once", () => {
   const use = new TurnUse();
-  for (let piece = 0; piece < 10; piece++) use.learn(0.1);
-  use.learn(50);
+  for (let piece = 0; piece < 10; piece++) use.learn(0.1, piece);
+  use.learn(50, 10);
   expect(use.expectedMs).toBeLessThan(0.5);
+});
+
+it("expects of a turn what the pieces of former turns took together", () => {
+  const [many, few] = [new TurnUse(), new TurnUse()];
+  for (let turn = 1; turn <= 5; turn++) {
+    for (let piece = 0; piece < 100; piece++) many.learn(0.1, turn);
+    few.learn(0.5, turn);
+  }
+  expect(many.expectedMs).toBeLessThan(few.expectedMs);
+  expect(many.expectedTurnMs).toBeGreaterThan(10 * few.expectedTurnMs);
 });
 
 it("does not count the time between two turns", async () => {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { request } from "node:https";
 import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
@@ -6,6 +7,7 @@ import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
+import { OPENING, refusedCalls } from "../grpc/flood-frames.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -200,3 +202,19 @@ function plainAnswer(port: number): Promise<string> {
     socket.on("error", () => {}).on("close", () => resolve(text));
   });
 }
+
+test("a client that is gone while it is sent something leaves no socket behind", async () => {
+  const pings = ["grpc.keepalive_time_ms=200", "grpc.keepalive_timeout_ms=200"];
+  const { grpcPort } = await start({ grpcChannelArguments: pings });
+  const countSockets = () => process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
+  const before = countSockets();
+  const plain = connectPlain(grpcPort, "127.0.0.1");
+  const socket = connect({ socket: plain, ALPNProtocols: ["h2"], ca: CA, servername: "localhost" });
+  socket.on("error", () => {});
+  await once(socket, "secureConnect");
+  socket.write(OPENING);
+  await once(socket, "data");
+  socket.write(refusedCalls(900));
+  plain.resetAndDestroy();
+  await expect.poll(countSockets, { timeout: 5000 }).toBe(before);
+});
