@@ -1,7 +1,6 @@
-import { getEnvironmentData, setEnvironmentData, threadId, type Worker } from "node:worker_threads";
+import { threadId, type Worker } from "node:worker_threads";
+import { openProcessCells } from "./process-cells.ts";
 
-/** The name under which threads inherit the cells. */
-const KEY = "kserving.thread-memory";
 /** Maximum number of threads that hold memory at the same time; above the needs of any machine. */
 const MAX_THREADS = 256;
 const KIB = 1024;
@@ -121,11 +120,9 @@ function toKib(bytes: number): number {
 export const threadMemory = open();
 
 function open(): ThreadMemory {
-  const inherited = getEnvironmentData(KEY);
-  if (inherited instanceof SharedArrayBuffer) return new ThreadMemory(new Int32Array(inherited));
-  const shared = new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
-  setEnvironmentData(KEY, shared);
-  const memory = new ThreadMemory(new Int32Array(shared));
+  const { cells, isNew } = openProcessCells("kserving.thread-memory", CELLS);
+  const memory = new ThreadMemory(cells);
+  if (!isNew) return memory;
   process.on("worker", (worker: Worker) => {
     // Afterwards the thread's id is -1.
     const { threadId: id } = worker;

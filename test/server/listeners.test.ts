@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { decodeInferResponse, encodeInferRequest } from "../../src/client/grpc/infer-message.ts";
+import { containerRoom } from "../../src/limits/container-room.ts";
 import { whyOneListener } from "../../src/server/listeners/why-one-listener.ts";
 import { createServer } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
@@ -143,6 +144,15 @@ describe.skipIf(why !== undefined)("several listeners", () => {
     const { post } = await start(ONE_PIPELINE, { maxQueueBytes: 1000 });
     const large = Array.from({ length: 2000 }, (_, index) => index);
     expect(await valuesOf(await post(large))).toEqual(large);
+  });
+
+  test("refuse what the container has no memory for, and answer what is small, as one does", async () => {
+    const { post } = await start();
+    containerRoom.update({ bytes: 100_000, of: "this container" });
+    onTestFinished(() => containerRoom.update(undefined));
+    const refused = await post(Array.from({ length: 40_000 }, (_, index) => index));
+    expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining("container has 99328 bytes")]);
+    expect(await valuesOf(await post([1]))).toEqual([1]);
   });
 
   test("lose no request while versions change", async () => {
