@@ -6,12 +6,14 @@ import { configDefaults, defineConfig } from "vitest/config";
  */
 const notForCi = ["test/drivers/openvino/node/node-engine.test.ts", "test/drivers/pytorch/torch-2.test.ts"];
 
-/** Tests of everything there is of a kind, and of what takes long: every toy model, random requests, messages of 256 MB. */
+/**
+ * Tests of everything there is of a kind, and of what takes long: every toy model, random requests, messages of 256 MB.
+ */
 const LONG = "test/**/*.long.test.ts";
 
 /**
- * Tests that count or change what a process has once, start programs or load runtimes: each file has a process to itself.
- * All others share one process for each worker, which imports the source once.
+ * Tests that count or change what a process has once, start programs or load runtimes: each file has a process to
+ * itself. All others share one process for each worker, which imports the source once.
  */
 const ALONE = [
   "test/*.test.ts",
@@ -45,7 +47,8 @@ export default defineConfig(({ mode }) => {
       },
     },
     test: {
-      // Room for a machine that does other work as well: the slowest tests take 10 s on one that does not, long ones 50 s.
+      // Room for a machine that does other work as well: the slowest tests take 10 s on one
+      // that does not, long ones 50 s.
       testTimeout: isLong ? 180_000 : 60_000,
       hookTimeout: 60_000,
       expect: { poll: { timeout: 20_000 } },

@@ -1,4 +1,7 @@
-/** The client that suffers, in a process of its own: tiny requests over gRPC and HTTP, one at a time on each wire, without end. */
+/**
+ * The client that suffers, in a process of its own: tiny requests over gRPC and HTTP,
+ * one at a time on each wire, without end.
+ */
 import { Agent, request } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { Agent as EncryptedAgent, request as requestEncrypted } from "node:https";

@@ -1,4 +1,7 @@
-/** Forwards TCP to the port in its first argument and holds every chunk for the milliseconds in its second, each way; sends its address to the parent. */
+/**
+ * Forwards TCP to the port in its first argument and holds every chunk for the milliseconds in its second, each way;
+ * sends its address to the parent.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 const [port, delayMs] = process.argv.slice(2).map(Number) as [number, number];

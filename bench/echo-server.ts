@@ -1,4 +1,7 @@
-/** A grpc-js and a node:http server that send back what they get, with nothing around them; sends their addresses to the parent. */
+/**
+ * A grpc-js and a node:http server that send back what they get, with nothing around
+ * them; sends their addresses to the parent.
+ */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Server, ServerCredentials } from "@grpc/grpc-js";

@@ -1,4 +1,7 @@
-/** A model behind bare grpc-js, in the same thread: bytes of the last tensor in, bytes of the output out. The model's path is the first argument; sends its address to the parent. */
+/**
+ * A model behind bare grpc-js, in the same thread: bytes of the last tensor in, bytes of the output out. The model's
+ * path is the first argument; sends its address to the parent.
+ */
 import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from "@grpc/grpc-js";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { PREDICT_PATH } from "../src/protocols/tensorflow-serving/grpc-service.ts";

@@ -70,7 +70,10 @@ export function makeDenseNet(name: string, widths: readonly number[]): string {
   });
 }
 
-/** Values that keep what comes out about as large as what went in, however many are added up: `shape` is [out, in, 3, 3] or [in, out]. */
+/**
+ * Values that keep what comes out about as large as what went in, however many are
+ * added up: `shape` is [out, in, 3, 3] or [in, out].
+ */
 function weights(name: string, shape: readonly number[]): Initializer {
   const count = shape.reduce((product, size) => product * size, 1);
   const summands = shape.length === 2 ? (shape[0] as number) : count / (shape[0] as number);

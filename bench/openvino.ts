@@ -24,7 +24,10 @@ interface Bench {
   readonly python: PythonSide;
 }
 
-/** The openvino driver at `Model.predict` beside Python OpenVINO, which runs the same models with the same settings in the same run. */
+/**
+ * The openvino driver at `Model.predict` beside Python OpenVINO, which runs the same
+ * models with the same settings in the same run.
+ */
 export async function runOpenvino(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();

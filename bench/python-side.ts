@@ -11,7 +11,10 @@ export interface PythonTimes {
   readonly p50Ms: number;
 }
 
-/** A Python program in a process of its own, which answers questions one by one; its python_side.py says what it can be asked. */
+/**
+ * A Python program in a process of its own, which answers questions one by one; its
+ * python_side.py says what it can be asked.
+ */
 export interface PythonSide<Answer = PythonTimes> {
   /** Rejects when the program ends. */
   ask(question: object): Promise<Answer>;

@@ -1,4 +1,7 @@
-/** node:http2 with the windows that kserving gives its clients and gRPC's framing by hand, sending back what comes; sends its address to the parent. */
+/**
+ * node:http2 with the windows that kserving gives its clients and gRPC's framing by hand, sending back what comes;
+ * sends its address to the parent.
+ */
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../src/grpc/http2-connections.ts";

@@ -20,8 +20,8 @@ interface Published {
 }
 
 /**
- * Averages of 999 calls, from the notebooks of the sample repository: g4dn.xlarge and g4dn.2xlarge. Theirs returns all outputs of the
- * detector; most clients want its boxes, of which the answer is small.
+ * Averages of 999 calls, from the notebooks of the sample repository: g4dn.xlarge and g4dn.2xlarge. Theirs returns all
+ * outputs of the detector; most clients want its boxes, of which the answer is small.
  */
 const PUBLISHED: readonly Published[] = [
   { name: "classifier", size: 224, times: { "REST JSON": 266.5, gRPC: 58.6 }, modelMs: 15, rounds: 25 },
@@ -43,8 +43,9 @@ interface Measured {
 }
 
 /**
- * Latency of a model by wire, one request at a time from a client that has its bodies ready: the table of the publication
- * that measured 4.5 and 8.7 times between REST and gRPC. Only ratios compare: theirs ran on a GPU and contains the client's work.
+ * Latency of a model by wire, one request at a time from a client that has its bodies ready: the table of the
+ * publication that measured 4.5 and 8.7 times between REST and gRPC. Only ratios compare: theirs ran on a GPU and
+ * contains the client's work.
  */
 export async function runRestVsGrpc(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;

@@ -1,4 +1,7 @@
-/** The model alone: ONNX Runtime in a loop with nothing around it, for as long as the parent asks. The model's path is the first argument. */
+/**
+ * The model alone: ONNX Runtime in a loop with nothing around it, for as long as the
+ * parent asks. The model's path is the first argument.
+ */
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import sharp from "sharp";
 import { PHOTO_SHAPE, PHOTO_SIDE, toPlanes } from "./photo-planes.ts";

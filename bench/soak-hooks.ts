@@ -1,7 +1,7 @@
 /**
- * Hooks of the soak test: every request carries a number, which they look for again behind each model. A request with an input
- * `command` ends its thread (`exit`) or never comes back (`spin`).
- * Each thread writes the numbers that it starts into a file of its own, so that it is known afterwards who was in a thread that died.
+ * Hooks of the soak test: every request carries a number, which they look for again behind each model. A request with
+ * an input `command` ends its thread (`exit`) or never comes back (`spin`). Each thread writes the numbers that it
+ * starts into a file of its own, so that it is known afterwards who was in a thread that died.
  */
 import { openSync, writeSync } from "node:fs";
 import { join } from "node:path";

@@ -11,9 +11,9 @@ export interface Interval {
 const CONFIDENCE = 0.95;
 
 /**
- * The median with the interval between two values of the list itself: the narrowest pair, counted from both ends, that holds the
- * true median with 95 % whatever the distribution is (the sign test's interval). Five values do not suffice for 95 %: theirs is
- * the whole range, which holds it with 93.75 %.
+ * The median with the interval between two values of the list itself: the narrowest pair, counted from both ends, that
+ * holds the true median with 95 % whatever the distribution is (the sign test's interval). Five values do not suffice
+ * for 95 %: theirs is the whole range, which holds it with 93.75 %.
  */
 export function medianInterval(values: readonly number[]): Interval {
   const sorted = [...values].sort((a, b) => a - b);
@@ -25,7 +25,10 @@ export function medianInterval(values: readonly number[]): Interval {
   };
 }
 
-/** One less than the fewest heads of `count` tosses that come (those or fewer) with more than 2.5 %: so many values may be left out at each end. */
+/**
+ * One less than the fewest heads of `count` tosses that come (those or fewer) with
+ * more than 2.5 %: so many values may be left out at each end.
+ */
 function cutFromEachEnd(count: number): number {
   let probability = 0.5 ** count;
   let below = 0;

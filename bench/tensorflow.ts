@@ -26,7 +26,10 @@ interface Bench {
   readonly busyPython: PythonSide;
 }
 
-/** The tensorflow driver at `Model.predict` beside Python TensorFlow, which calls the same models' signatures in the same run. */
+/**
+ * The tensorflow driver at `Model.predict` beside Python TensorFlow, which calls the
+ * same models' signatures in the same run.
+ */
 export async function runTensorflow(args: readonly string[]): Promise<void> {
   const { quick } = parseArgs({ args: [...args], options: { quick: { type: "boolean", default: false } } }).values;
   endChildrenOnSignal();
@@ -90,7 +93,10 @@ async function compare<Name extends string>(
   return alternate(rounds, sides);
 }
 
-/** The number of threads, and of Python's settings, that answer most requests: each is tried as often as the others before one is chosen. */
+/**
+ * The number of threads, and of Python's settings, that answer most requests: each is
+ * tried as often as the others before one is chosen.
+ */
 async function bestOfPython(sides: readonly PythonSide[], seconds: number): Promise<() => Promise<Pressed>> {
   const candidates = sides.flatMap((side) => PYTHON_THREADS.map((threads) => () => side.ask({ seconds, threads })));
   const tries = await alternate(TRIES, Object.fromEntries(candidates.entries()));

@@ -1,6 +1,8 @@
 import { startCommand } from "./start-command.ts";
 
-/** Serves two null models with a hook file by a command line, asks over HTTP, ends the server and returns the answer. */
+/**
+ * Serves two null models with a hook file by a command line, asks over HTTP, ends the server and returns the answer.
+ */
 export async function askServedHooks(command: readonly string[], cwd: string, hooks: string): Promise<unknown> {
   const flags = [
     "--driver",

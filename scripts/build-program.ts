@@ -1,4 +1,7 @@
-/** Bundles the program, `src`, into `dist`: far fewer files than modules, since each costs a process and each of its threads time to start. */
+/**
+ * Bundles the program, `src`, into `dist`: far fewer files than modules, since each
+ * costs a process and each of its threads time to start.
+ */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
@@ -8,7 +11,10 @@ const [SOURCE, BUILT] = [resolve("src"), resolve("dist")];
 const TO_BUILT = "__to_built__";
 
 const entries = findEntries();
-/** Parts of the program that start as one, by the modules that import them. Modules that the same parts need are in one file. */
+/**
+ * Parts of the program that start as one, by the modules that import them. Modules
+ * that the same parts need are in one file.
+ */
 const STARTS: Readonly<Record<string, readonly string[]>> = {
   client: ["client/client"],
   node: ["client/client", "client/node", "benchmark/load/load-thread-entry"],
@@ -83,13 +89,19 @@ function toEscape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** The name of the file that a module is in; null where the bundler may choose. What an entry does, only who starts it wants. */
+/**
+ * The name of the file that a module is in; null where the bundler may choose. What an
+ * entry does, only who starts it wants.
+ */
 function fileOf(id: string, context: ChunkingContext): string | null {
   files ??= assignFiles(context);
   return id.endsWith("-entry.ts") ? null : (files.get(id) ?? null);
 }
 
-/** The names of files by module. A file imports only files that at least the same parts need, so that none waits for itself. */
+/**
+ * The names of files by module. A file imports only files that at least the same parts
+ * need, so that none waits for itself.
+ */
 function assignFiles(context: ChunkingContext): ReadonlyMap<string, string> {
   const needs = new Map(Object.entries(STARTS).map(([name, roots]) => [name, reach(roots.map(pathOf), context)]));
   for (const modules of byParts(needs).values()) shareSmall(modules, needs, context);
@@ -110,7 +122,10 @@ function byParts(needs: Needs): Map<string, Set<string>> {
   return sorted;
 }
 
-/** Gives what would be a small file to all parts, but for web pages, which have no modules of Node; and not with packages. */
+/**
+ * Gives what would be a small file to all parts, but for web pages, which have no
+ * modules of Node; and not with packages.
+ */
 function shareSmall(modules: ReadonlySet<string>, needs: Needs, context: ChunkingContext): void {
   const all = reach([...modules], context);
   const others = [...needs].filter(([name]) => name !== "client").map(([, needed]) => needed);
@@ -136,8 +151,8 @@ function pathOf(name: string): string {
 }
 
 /**
- * The modules that are found by their names while the program runs: the command line, what the package exports, entries of
- * threads and processes, and those with work for codec threads.
+ * The modules that are found by their names while the program runs: the command line, what the package exports, entries
+ * of threads and processes, and those with work for codec threads.
  */
 function findEntries(): { readonly all: readonly string[]; readonly jobs: readonly string[] } {
   const { exports } = JSON.parse(readFileSync("package.json", "utf8"));

@@ -6,7 +6,10 @@ import { fileURLToPath } from "node:url";
 import { toColumns } from "../src/text/columns.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
 
-/** Models of packages on every driver that takes them: `kserving compare` of each, and the greatest difference of every output. */
+/**
+ * Models of packages on every driver that takes them: `kserving compare` of each, and
+ * the greatest difference of every output.
+ */
 
 /** Rows of a target's outputs beside those of the first target. */
 interface Comparison {

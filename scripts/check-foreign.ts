@@ -7,7 +7,10 @@ import { promisify } from "node:util";
 import { FOREIGN_GROUPS, type ForeignGroup } from "./simple-tensorflow-serving-clients.ts";
 import type { ForeignClient } from "./simple-tensorflow-serving-languages.ts";
 
-/** Runs the clients and examples of a checkout of Simple TensorFlow Serving against kserving: `npm run check:foreign -- CHECKOUT`. */
+/**
+ * Runs the clients and examples of a checkout of Simple TensorFlow Serving against kserving:
+ * `npm run check:foreign -- CHECKOUT`.
+ */
 
 const PROGRAM = resolve("bin/simple-tensorflow-serving.cjs");
 /** The port that its clients ask. */

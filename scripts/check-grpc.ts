@@ -96,7 +96,10 @@ async function outputOf([program, ...args]: readonly string[]): Promise<{ code: 
   return { code, text };
 }
 
-/** Each case that h2spec prints: `× 2: Sends …` under `5.1. …`; where it waits for an answer, it takes our ping for that. */
+/**
+ * Each case that h2spec prints: `× 2: Sends …` under `5.1. …`; where it waits for an
+ * answer, it takes our ping for that.
+ */
 async function askH2spec(): Promise<Verdict[]> {
   const { text } = await outputOf(["h2spec", "-h", "127.0.0.1", "-p", String(port), "-o", "1"]);
   const [all = "", failures = ""] = text.split(/^Failures:/m);

@@ -1,8 +1,9 @@
 /**
  * Runs containers of the images that npm run build:image has built, as a cluster does (runc; a user without an account,
  * a read-only root, no capabilities, limited memory): npm run check:image -- [TARGET]... Exits with 1 where one of the
- * programs, the health check, a prediction or the stop is not as it should be. The times until a server is ready are the
- * shortest of five in turns, inside and outside of a container; they say something on a machine that does nothing else.
+ * programs, the health check, a prediction or the stop is not as it should be. The
+ * times until a server is ready are the shortest of five in turns, inside and outside
+ * of a container; they say something on a machine that does nothing else.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -1,6 +1,7 @@
 /**
  * Serves one hook file under every supported Node line, in folders with and without `"type": "module"`, looks for the
- * members of Node that it does not document, and runs the tests of servers with several listeners where there can be any.
+ * members of Node that it does not document, and runs the tests of servers with
+ * several listeners where there can be any.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,10 @@ import { askServedHooks } from "./ask-served-hooks.ts";
 import { runCommand } from "./run-command.ts";
 
 const VERSIONS = [20, 22, 24];
-/** The first line whose threads can open one port several times, and the tests that are of use with several listeners too. */
+/**
+ * The first line whose threads can open one port several times, and the tests that are
+ * of use with several listeners too.
+ */
 const FIRST_WITH_LISTENERS = 22;
 const WITH_LISTENERS = [
   "protocols/kserve/round-trips",

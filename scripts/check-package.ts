@@ -1,6 +1,6 @@
 /**
- * Checks the package as its users get it: packed, linted, installed into an empty project, started there with a hook file,
- * and type-checked from there.
+ * Checks the package as its users get it: packed, linted, installed into an empty project, started there with a hook
+ * file, and type-checked from there.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

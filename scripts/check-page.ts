@@ -1,6 +1,7 @@
 /**
- * `npm run check:page -- [MINUTES]`: the page in Chromium for ten minutes, beside one request a second. Fails where what the
- * browser holds grows after the first fifth of the time. Screenshots of the page's parts are left in `.cache/page`.
+ * `npm run check:page -- [MINUTES]`: the page in Chromium for ten minutes, beside one
+ * request a second. Fails where what the browser holds grows after the first fifth of
+ * the time. Screenshots of the page's parts are left in `.cache/page`.
  */
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";

@@ -12,12 +12,17 @@ import { predictMessage } from "../test/faults/fault-server.ts";
 import { freePort } from "../test/helpers/free-port.ts";
 import { tlsPath } from "../test/helpers/tls-fixture.ts";
 
-/** Two instances behind HAProxy and nginx, as examples/proxies has them, are restarted one after the other under load. */
+/**
+ * Two instances behind HAProxy and nginx, as examples/proxies has them, are restarted one after the other under load.
+ */
 
 const HOST = "127.0.0.1";
 /** Time in which a proxy sees that an instance is back, in milliseconds. */
 const SETTLE_MS = 3000;
-/** Clients of each proxy and transport, each with one request at a time, and the pause before its next one, in milliseconds. */
+/**
+ * Clients of each proxy and transport, each with one request at a time, and the pause
+ * before its next one, in milliseconds.
+ */
 const CLIENTS = 4;
 const PAUSE_MS = 20;
 

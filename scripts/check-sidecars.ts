@@ -1,6 +1,6 @@
 /**
- * Checks the server behind the programs that KServe and Knative run next to it, unmodified and without a cluster: KServe's
- * agent (logger, batcher) and router (InferenceGraph), Knative's queue-proxy, and Knative's own check of what
+ * Checks the server behind the programs that KServe and Knative run next to it, unmodified and without a cluster:
+ * KServe's agent (logger, batcher) and router (InferenceGraph), Knative's queue-proxy, and Knative's own check of what
  * deploy/kserve/knative.yaml has: npm run check:sidecars. They have fixed ports, so they run in a network of their own.
  * Needs root, unshare, ip, and Go, which builds them once (some minutes).
  */

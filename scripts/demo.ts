@@ -93,7 +93,8 @@ Serving gRPC on ${server.grpc} and HTTP on ${server.http} until Ctrl-C. Try:
 `);
   const exited = once(server.child, "exit");
   await Promise.race([interrupted, exited]);
-  // A terminal's Ctrl-C reaches the server by itself, and a second signal would cut it off; a signal to this process alone does not reach it.
+  // A terminal's Ctrl-C reaches the server by itself, and a second signal would cut it
+  // off; a signal to this process alone does not reach it.
   const nudge = setTimeout(() => server.child.kill("SIGINT"), 1000);
   await exited;
   clearTimeout(nudge);

@@ -6,7 +6,10 @@ import { fileURLToPath } from "node:url";
 
 const PROTO_FOLDER = fileURLToPath(new URL("../proto", import.meta.url));
 
-/** Files under proto/tensorflow/core describe models; clients do not speak them, so server reflection does not list them. */
+/**
+ * Files under proto/tensorflow/core describe models; clients do not speak them, so
+ * server reflection does not list them.
+ */
 const MODEL_FILES = `${PROTO_FOLDER}/tensorflow/core`;
 
 /** Descriptor sets, with the files that each is made of. */

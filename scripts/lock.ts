@@ -1,8 +1,9 @@
 /**
- * Keeps package-lock.json fit for every machine: `npm run lock` mends what can be mended, `npm run lock -- --check` only complains.
+ * Keeps package-lock.json fit for every machine: `npm run lock` mends what can be
+ * mended, `npm run lock -- --check` only complains.
  *
- * - No `hasInstallScript`: npm 10 takes its word for whether a package has a script to run. None of ours needs one (npm 11 reads
- *   `allowScripts`), and some download what closed networks do not have.
+ * - No `hasInstallScript`: npm 10 takes its word for whether a package has a script to run. None of ours
+ *   needs one (npm 11 reads `allowScripts`), and some download what closed networks do not have.
  * - No `resolved`: an address names one registry.
  * - Every optional dependency is there: a package for another system that is missing here is silently missing there.
  */

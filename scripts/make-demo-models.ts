@@ -17,7 +17,10 @@ export interface DemoModels {
   readonly emotion: string;
 }
 
-/** Makes the demo's two ONNX models from the TensorFlow.js models of @vladmandic/human (MIT), once; later calls find them in `.cache/demo`. */
+/**
+ * Makes the demo's two ONNX models from the TensorFlow.js models of @vladmandic/human
+ * (MIT), once; later calls find them in `.cache/demo`.
+ */
 export async function makeDemoModels(): Promise<DemoModels> {
   await mkdir(TARGET, { recursive: true });
   const [blazeface, emotion] = await Promise.all([makeModel("blazeface"), makeModel("emotion")]);

@@ -91,7 +91,10 @@ export type Attribute =
   | { readonly tensor: Initializer }
   | { readonly graph: OnnxGraph };
 
-/** The bytes of a `.onnx` file: a protobuf message by https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. The same model gives the same bytes. */
+/**
+ * The bytes of a `.onnx` file: a protobuf message by https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. The same
+ * model gives the same bytes.
+ */
 export function encodeModel(model: OnnxModel): Uint8Array {
   const domains = Object.entries(model.domains ?? {});
   return message(

@@ -6,7 +6,8 @@ import { createTensor, type Tensor } from "../src/tensor/tensor.ts";
 import { EXPECTED_FACES_PATH, PHOTO_PATHS, toFoundFaces } from "./demo-photos.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
 
-// Before committing the result, look at it (examples/hooks/draw-faces.ts) and format it (npm run fmt): from then on it is what the tests expect.
+// Before committing the result, look at it (examples/hooks/draw-faces.ts) and format it (npm run fmt): from then on it
+// is what the tests expect.
 const { blazeface, emotion } = await makeDemoModels();
 const server = await createServer({
   stages: [

@@ -30,7 +30,10 @@ export interface Weight {
   readonly data: Float32Array | Int32Array;
 }
 
-/** Reads `model.json` and the weight files beside it; throws for weights that are quantized or of another type than float32 and int32. */
+/**
+ * Reads `model.json` and the weight files beside it; throws for weights that are
+ * quantized or of another type than float32 and int32.
+ */
 export async function loadTfjsModel(path: string): Promise<TfjsModel> {
   const { modelTopology, weightsManifest }: ModelFile = JSON.parse(await readFile(path, "utf8"));
   const weights = new Map<string, Weight>();

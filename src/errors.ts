@@ -24,7 +24,10 @@ export const STATUS = {
 /** A key of {@link STATUS}. */
 export type ErrorCode = keyof typeof STATUS;
 
-/** Shared by every copy of this module in the process, so that a hook file's own copy of the package throws errors we recognise. */
+/**
+ * Shared by every copy of this module in the process, so that a hook file's own copy
+ * of the package throws errors we recognise.
+ */
 const BRAND = Symbol.for("kserving.ServingError");
 
 /** A fact about an error for programs, as gRPC carries it: a `google.protobuf.Any`. */
@@ -48,7 +51,8 @@ export interface ServingErrorOptions extends ErrorOptions {
 
 /**
  * The only error that crosses a folder's edge.
- * The message goes to the client, so it holds no stack and no path of the server, and secrets in it are masked; the cause goes to the log.
+ * The message goes to the client, so it holds no stack and no path of the server, and
+ * secrets in it are masked; the cause goes to the log.
  */
 export class ServingError extends Error {
   override readonly name = "ServingError";
@@ -68,7 +72,10 @@ export class ServingError extends Error {
     return typeof value === "object" && value !== null && BRAND in value;
   }
 
-  /** Keeps a ServingError (one of another copy of this module whose code is none becomes `unknown`); an abort becomes `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause. */
+  /**
+   * Keeps a ServingError (one of another copy of this module whose code is none becomes `unknown`); an abort becomes
+   * `cancelled`, a timeout `deadline_exceeded`, anything else `internal` with the original as cause.
+   */
   static from(reason: unknown, message = UNFORESEEN): ServingError {
     if (reason instanceof ServingError) {
       const { code, message: own } = reason;
@@ -89,7 +96,10 @@ export function invalidArgument(message: string, cause?: unknown): ServingError 
   return new ServingError("invalid_argument", message, cause === undefined ? {} : { cause });
 }
 
-/** An error about what the server was given to serve: a model, a hook file or a runtime in a state that does not allow the call. */
+/**
+ * An error about what the server was given to serve: a model, a hook file or a runtime
+ * in a state that does not allow the call.
+ */
 export function failedPrecondition(message: string, cause?: unknown): ServingError {
   return new ServingError("failed_precondition", message, cause === undefined ? {} : { cause });
 }
@@ -114,7 +124,10 @@ export function fromGrpcStatus(status: number): ErrorCode {
   return codes.find((code) => STATUS[code].grpc === status) ?? "unknown";
 }
 
-/** The text of anything that was thrown, Error or not. Never throws, though a value may do so when it is asked for its text. */
+/**
+ * The text of anything that was thrown, Error or not. Never throws, though a value may
+ * do so when it is asked for its text.
+ */
 export function reasonText(reason: unknown): string {
   try {
     return reason instanceof Error ? String(reason.message) || String(reason.name) : String(reason);
@@ -123,7 +136,10 @@ export function reasonText(reason: unknown): string {
   }
 }
 
-/** Clients choose parts of many texts, and looking for patterns takes longer than linear: nothing is looked for beyond this many characters. */
+/**
+ * Clients choose parts of many texts, and looking for patterns takes longer than
+ * linear: nothing is looked for beyond this many characters.
+ */
 const MAX_TEXT = 4096;
 
 /** The beginning of {@link reasonText}, short enough for any pattern. */

@@ -63,8 +63,9 @@ export { type TopK, topK } from "./tensor/top-k.ts";
 export { transfer } from "./tensor/transfer.ts";
 
 /**
- * Loads models and hooks, then listens; rejects, before any port opens, with what does not load. Installs no signal handlers and never ends the process.
- * The server itself is imported here, since hook files import this module for little things.
+ * Loads models and hooks, then listens; rejects, before any port opens, with what does
+ * not load. Installs no signal handlers and never ends the process. The server itself
+ * is imported here, since hook files import this module for little things.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   const server = await import("./server/server.ts");

@@ -7,7 +7,10 @@ const LOST: Readonly<Record<string, RegExp>> = {
   esbuild: /The package "@esbuild\/\S+" could not be found|You installed esbuild for another platform/,
 };
 
-/** The error for a package of kserving's whose part for this platform is not there, with what to do; undefined for any other reason. */
+/**
+ * The error for a package of kserving's whose part for this platform is not there,
+ * with what to do; undefined for any other reason.
+ */
 export function lostPackage(reason: unknown): ServingError | undefined {
   const text = reasonText(reason);
   const name = Object.keys(LOST).find((each) => LOST[each]?.test(text));

@@ -12,7 +12,10 @@ export function retryInfo(ms: number): ErrorDetail {
   return { type: TYPE, value: Buffer.from([DELAY, duration.length, ...duration]).toString("base64") };
 }
 
-/** Milliseconds after which a client may try again, by the first `google.rpc.RetryInfo` of an error; undefined where there is none that can be read. */
+/**
+ * Milliseconds after which a client may try again, by the first `google.rpc.RetryInfo` of an error; undefined where
+ * there is none that can be read.
+ */
 export function retryDelayMs(details: readonly ErrorDetail[] | undefined): number | undefined {
   const value = details?.find(({ type }) => type === TYPE)?.value;
   return value === undefined ? undefined : readDelay(Buffer.from(value, "base64"));

@@ -23,7 +23,10 @@ const REFERENCES = Buffer.alloc(FRAME_BYTES, 0x80 | 62);
 /** Two megabytes of each are read before anything else can be done: Node raises no event for what it refuses. */
 const MAX_WAIT_MS = 250;
 
-/** Headers that are references of one byte to a large one: those of new calls, which are refused, and of one that is over. */
+/**
+ * Headers that are references of one byte to a large one: those of new calls, which
+ * are refused, and of one that is over.
+ */
 export const HEADER_ROWS: readonly AttackRow[] = [
   row("flood-header-references", () => {
     let calls = 0;

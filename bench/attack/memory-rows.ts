@@ -10,7 +10,10 @@ const PATH = "/v2/models/default/infer";
 const HOLD_MS = 3000;
 const CUT_WITHIN_MS = 12_000;
 const NOTICE_MS = 1500;
-/** Processor time that requests whose clients left may still cost in a second, in milliseconds, besides that of the other client's. */
+/**
+ * Processor time that requests whose clients left may still cost in a second, in
+ * milliseconds, besides that of the other client's.
+ */
 const MAX_LEFT_MS = 150;
 
 /** A request of raw floats, which the null model sends back. */
@@ -103,7 +106,8 @@ async function holdAndCount(connections: readonly Closable[], holdMs: number, is
   await wait(holdMs);
   const refused = new Set<Closable>();
   if (isCut) {
-    // Who does not read does not hear of a reset either; a request that there was no room for has its answer, which is small.
+    // Who does not read does not hear of a reset either; a request that there was no room
+    // for has its answer, which is small.
     for (const connection of connections) {
       connection.once("data", (bytes) => bytes.toString("latin1", 9, 12) === "503" && refused.add(connection)).resume();
     }

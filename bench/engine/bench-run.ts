@@ -17,7 +17,9 @@ export interface Group {
   run(bench: BenchRun): Promise<readonly Figure[]>;
 }
 
-/** Runs every variant once a round, in turn; every other round backwards, so that a drift of the machine favours none. */
+/**
+ * Runs every variant once a round, in turn; every other round backwards, so that a drift of the machine favours none.
+ */
 export async function alternate<Name extends string, Result>(
   rounds: number,
   variants: Readonly<Record<Name, () => Promise<Result>>>,

@@ -41,7 +41,9 @@ async function images(bench: BenchRun, model: string, loop: BenchProgram): Promi
   return [busy, alone];
 }
 
-/** The loop gets the traffic that the server had to carry beside its model: as many echoes a second of the same message. */
+/**
+ * The loop gets the traffic that the server had to carry beside its model: as many echoes a second of the same message.
+ */
 async function besideLoop(
   { load, rounds, isQuick, say }: BenchRun,
   ours: LoadTarget,

@@ -11,7 +11,10 @@ export interface CpuTurn {
   readonly p50Ms: number;
 }
 
-/** Runs one job against the server that has this process, and measures what that cost it; throws unless every answer was as expected. */
+/**
+ * Runs one job against the server that has this process, and measures what that cost
+ * it; throws unless every answer was as expected.
+ */
 export async function cpuTurn(load: LoadGenerator, pid: number, job: LoadJob): Promise<CpuTurn> {
   const before = cpuMs(pid);
   const { requests, seconds, p50Ms } = await load.runClean(job);

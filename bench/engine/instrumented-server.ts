@@ -13,7 +13,10 @@ export interface LoopDelay {
 
 /** A server that can be asked what only its own process knows. */
 export interface InstrumentedServer extends BenchServer {
-  /** Collects garbage in the main and the model threads, and in hook threads with collecting-hooks.ts; gives the event-loop delay since the last call. */
+  /**
+   * Collects garbage in the main and the model threads, and in hook threads with collecting-hooks.ts; gives the
+   * event-loop delay since the last call.
+   */
   settle(): Promise<LoopDelay>;
 }
 

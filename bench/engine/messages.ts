@@ -25,7 +25,9 @@ export function predictTensors(inputs: Tensors): Buffer {
   return Buffer.from(encodePredictRequest({ spec: NO_MODEL_SPEC, inputs, outputFilter: [] }, "content"));
 }
 
-/** Asks a server once with a real client, lets `check` oracle the outputs, and makes that answer what a load expects. */
+/**
+ * Asks a server once with a real client, lets `check` oracle the outputs, and makes that answer what a load expects.
+ */
 export async function grpcTarget(
   port: number,
   body: Buffer,

@@ -13,7 +13,10 @@ const MOST = 0.03;
 const MESSAGE = predictMessage([1, 16], floats(16));
 const PRESS = { connections: 8, inFlight: 32, requests: 20_000 };
 
-/** Cost of metrics: a server that counts requests beside one without HTTP, over which alone they are read, and which counts none. */
+/**
+ * Cost of metrics: a server that counts requests beside one without HTTP, over which
+ * alone they are read, and which counts none.
+ */
 export const metrics: Group = {
   name: "metrics",
   run: async (bench) => {

@@ -55,7 +55,10 @@ export interface BenchProgram {
   stop(): void;
 }
 
-/** Starts a program of this benchmark, which sends the addresses that it listens on; it ends when its parent lets go of it. */
+/**
+ * Starts a program of this benchmark, which sends the addresses that it listens on; it
+ * ends when its parent lets go of it.
+ */
 export async function startProgram(name: string, args: readonly string[] = []): Promise<BenchProgram> {
   const child = watchChild(fork(benchFile(name), args, { serialization: "advanced" }));
   const [ready] = await once(child, "message");

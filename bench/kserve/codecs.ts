@@ -64,7 +64,9 @@ function rawMessage(): Comparison {
   };
 }
 
-/** The message of a call, from what its stream brought; its memory is new, as that of a message for a model in a thread. */
+/**
+ * The message of a call, from what its stream brought; its memory is new, as that of a message for a model in a thread.
+ */
 function receive(pieces: readonly Buffer[]): Uint8Array {
   const memory = new MemoryBudget(MAX_BYTES).open();
   const reader = new MessageReader({ maxBytes: MAX_BYTES, memory, pool: new MemoryPool(), nesting: INFER_NESTING });

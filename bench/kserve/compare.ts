@@ -25,7 +25,10 @@ interface Round {
   readonly besideMs: number;
 }
 
-/** Measures both ways in this process, call by call in turn, so that what else the machine does hits both; the first round warms up. */
+/**
+ * Measures both ways in this process, call by call in turn, so that what else the
+ * machine does hits both; the first round warms up.
+ */
 export async function compare(comparison: Comparison, patience: Patience): Promise<Figure> {
   const { name, ceiling, figure, target } = comparison;
   const rounds: Round[] = [];

@@ -13,7 +13,9 @@ export interface LoadMessage {
 /** Told how a request ended: undefined = as expected, else what was wrong in a word or two. */
 export type Done = (problem: string | undefined) => void;
 
-/** A connection that costs its own process as little as can be, so that the load does not measure the load generator. */
+/**
+ * A connection that costs its own process as little as can be, so that the load does not measure the load generator.
+ */
 export interface LoadConnection {
   /** Sends one request; more may be under way where the protocol allows. */
   send(message: LoadMessage, done: Done): void;

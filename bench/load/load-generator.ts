@@ -6,7 +6,9 @@ import type { LoadJob, LoadResult } from "./load-job.ts";
 
 const PROGRAM = fileURLToPath(new URL("../load-process.ts", import.meta.url));
 
-/** The load generator, in a process of its own: what it costs is not the server's, though it shares the machine's cores. */
+/**
+ * The load generator, in a process of its own: what it costs is not the server's, though it shares the machine's cores.
+ */
 export class LoadGenerator {
   readonly #child: ChildProcess;
 

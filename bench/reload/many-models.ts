@@ -6,7 +6,10 @@ import { HALF } from "./version-folder.ts";
 
 const COUNT = 500;
 
-/** Prints the time to start with so many models, and the memory and threads that each of them takes while no request comes, loaded and unloaded. */
+/**
+ * Prints the time to start with so many models, and the memory and threads that each of them takes while no request
+ * comes, loaded and unloaded.
+ */
 export async function measureManyModels(): Promise<void> {
   const rows = [[`${COUNT} models of`, "start in s", "MB a model", "threads a model", "MB a model, unloaded"]];
   for (const [what, path] of [

@@ -11,7 +11,10 @@ const PARTS: Readonly<Record<string, (args: readonly string[]) => Promise<void>>
   cycles: measureCycles,
 };
 
-/** Prints the costs of changing models: requests while versions are replaced, renames while folders are polled, many models, and memory and threads after many loads. */
+/**
+ * Prints the costs of changing models: requests while versions are replaced, renames while folders are polled, many
+ * models, and memory and threads after many loads.
+ */
 export async function runReload(args: readonly string[]): Promise<void> {
   const at = args.indexOf("--only");
   const only = at < 0 ? "" : (args[at + 1] ?? "");

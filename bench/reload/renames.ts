@@ -9,8 +9,8 @@ const COUNT = 10;
 const WINDOW_MS = 10_000;
 
 /**
- * Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten models are
- * renamed, all of which are loaded again; and that of a server which never looks, in the same time.
+ * Prints the share of a core that a server takes which polls every second, at rest and while the version folders of ten
+ * models are renamed, all of which are loaded again; and that of a server which never looks, in the same time.
  */
 export function measureRenames(): Promise<void> {
   return withFolder(async (folder) => {

@@ -19,9 +19,10 @@ const PREPARING_MS = 1500;
 type Phase = "rest" | "first switch" | "later switch" | "other process";
 
 /**
- * Prints how long the answers of 8 clients take that never pause: at rest, from the moment in which a new version appears until the old one
- * is gone, and, to compare, while another process takes as much of the machine as a first switch does. The first switch of a server takes
- * the thread that was started ahead; later ones take that of the version before.
+ * Prints how long the answers of 8 clients take that never pause: at rest, from the moment
+ * in which a new version appears until the old one is gone, and, to compare, while another
+ * process takes as much of the machine as a first switch does. The first switch of a server
+ * takes the thread that was started ahead; later ones take that of the version before.
  */
 export async function measureSwitches(): Promise<void> {
   const costMs = await cpuOfSwitch();
@@ -117,7 +118,10 @@ class Traffic {
   }
 }
 
-/** Lends a server of one model in a process of its own, and how to give it a new version: resolves once the old one is gone. */
+/**
+ * Lends a server of one model in a process of its own, and how to give it a new
+ * version: resolves once the old one is gone.
+ */
 function withServer(
   use: (switchTo: (version: number) => Promise<void>, server: BenchServer) => Promise<void>,
 ): Promise<void> {

@@ -99,7 +99,10 @@ export async function askWires({ httpPort, grpcPort }: BenchServer, asked: Asked
   };
 }
 
-/** In a function of its own, so that the rows are gone before anything is measured: V8 looks at their lists whenever an answer makes garbage. */
+/**
+ * In a function of its own, so that the rows are gone before anything is measured: V8
+ * looks at their lists whenever an answer makes garbage.
+ */
 function composeAll(wires: Readonly<Record<WireName, Wire>>, rows: number[][][]): Record<WireName, Buffer> {
   const bodies = WIRE_NAMES.map((wire) => [wire, wires[wire].compose(rows)] as const);
   return Object.fromEntries(bodies) as Record<WireName, Buffer>;

@@ -43,7 +43,9 @@ export class Asking {
   readonly #client: Client;
   readonly #base: string;
   #laneRuns = 0;
-  /** Lets idle connections go before the server does, which would look like a failure of the request that is just sent. */
+  /**
+   * Lets idle connections go before the server does, which would look like a failure of the request that is just sent.
+   */
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: 3000 });
 
   constructor(grpcAddress: string, httpUrl: string) {
@@ -80,7 +82,10 @@ export class Asking {
     return fromLane(JSON.parse(await this.#post(LANE_MODEL, body)).outputs);
   };
 
-  /** Answers over REST since the last question that were computed in the server's main thread, where the server sends its times. */
+  /**
+   * Answers over REST since the last question that were computed in the server's main
+   * thread, where the server sends its times.
+   */
   laneRuns(): number {
     const count = this.#laneRuns;
     this.#laneRuns = 0;

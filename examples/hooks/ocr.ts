@@ -1,6 +1,6 @@
 /**
- * Reads the text on a photo: the first model finds the lines, each is cut out and made upright, and the second model reads it
- * with the letters that its own file lists. The models come in a Python package; nothing of it is run.
+ * Reads the text on a photo: the first model finds the lines, each is cut out and made upright, and the second model
+ * reads it with the letters that its own file lists. The models come in a Python package; nothing of it is run.
  *
  *     pip install --no-deps --target .cache/ocr-models rapidocr-onnxruntime==1.4.4
  *     kserving --driver onnx --model-path .cache/ocr-models/rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx \

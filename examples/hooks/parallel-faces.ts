@@ -1,6 +1,6 @@
 /**
- * One `process` hook in place of the automatic chain: it runs the models itself, here one call per face, all at the same time.
- * The answer is that of faces-to-emotions.ts.
+ * One `process` hook in place of the automatic chain: it runs the models itself, here one call per face, all at the
+ * same time. The answer is that of faces-to-emotions.ts.
  *
  *     npx tsx scripts/make-demo-models.ts
  *     kserving --driver onnx --model-path .cache/demo/blazeface.onnx \

@@ -38,7 +38,10 @@ export interface ModuleVersion {
   readonly version: string;
 }
 
-/** Lines of a go.mod that requires a module as the module builds itself: replacements count only where they are repeated. */
+/**
+ * Lines of a go.mod that requires a module as the module builds itself: replacements
+ * count only where they are repeated.
+ */
 export function requireModule({ path, version }: ModuleVersion, folder: string): readonly string[] {
   const { GoMod } = goModule(`${path}@v${version}`, folder);
   return [

@@ -20,8 +20,8 @@ export interface ClusterPrograms {
 const PACKAGES = ["etcd-server", "containerd", "runc", "nftables", "containernetworking-plugins"];
 
 /**
- * Builds what a cluster runs, from Go modules, and unpacks Debian's packages for the rest, all within `cache`; a program
- * that is there is not built again. The first time takes half an hour. Needs Go and apt.
+ * Builds what a cluster runs, from Go modules, and unpacks Debian's packages for the rest, all within `cache`; a
+ * program that is there is not built again. The first time takes half an hour. Needs Go and apt.
  */
 export function buildPrograms(cache: string): ClusterPrograms {
   mkdirSync(cache, { recursive: true });

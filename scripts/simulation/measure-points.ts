@@ -16,7 +16,9 @@ const ALONE = 1000;
 /** Runs of the simulation, whose results differ by chance as those of the servers do. */
 const RUNS = 200;
 
-/** Hooks that hold their only thread for a random time: work that takes no processor, so that servers do not share one. */
+/**
+ * Hooks that hold their only thread for a random time: work that takes no processor, so that servers do not share one.
+ */
 const HOOKS = `const cell = new Int32Array(new SharedArrayBuffer(4));
 const work = () => Atomics.wait(cell, 0, 0, -13 * Math.log(1 - Math.random()));
 export default { preprocess: (values) => (work(), values) };
@@ -38,8 +40,8 @@ export interface ComparedPoint {
 }
 
 /**
- * Measures the time that a server works on a request, has the simulation predict from it the latencies of one server and
- * of three at random arrivals, and measures these: about a minute.
+ * Measures the time that a server works on a request, has the simulation predict from it the latencies of one server
+ * and of three at random arrivals, and measures these: about a minute.
  */
 export async function measurePoints(): Promise<readonly ComparedPoint[]> {
   const folder = mkdtempSync(join(tmpdir(), "kserving-simulate-"));
@@ -78,7 +80,10 @@ async function measureAlone({ http }: StartedCommand): Promise<readonly number[]
   return times;
 }
 
-/** Sends requests at random times, whether the ones before are answered or not; returns their latencies, the least first. */
+/**
+ * Sends requests at random times, whether the ones before are answered or not; returns
+ * their latencies, the least first.
+ */
 async function measure(point: Point, servers: readonly StartedCommand[]): Promise<readonly number[]> {
   const { pods, rate, requests } = point;
   const nextPauseMs = exponential(1000 / rate, Math.random);

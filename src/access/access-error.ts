@@ -17,7 +17,10 @@ export class AccessError extends ServingError {
     this.headers = headers;
   }
 
-  /** The headers of an error that is one of these, none of any other. Not by instanceof, which all errors of the family pass. */
+  /**
+   * The headers of an error that is one of these, none of any other. Not by instanceof,
+   * which all errors of the family pass.
+   */
   static headersOf(error: unknown): AnswerHeaders {
     return error instanceof Error && error.constructor === AccessError ? (error as AccessError).headers : NONE;
   }

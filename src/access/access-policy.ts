@@ -51,7 +51,10 @@ export class AccessPolicy {
     return this.#authentication?.enter(kind, caller);
   }
 
-  /** Throws `permission_denied` for a call of this kind because of where it comes from; `access` = clients that may make this control call, whatever others are open to. */
+  /**
+   * Throws `permission_denied` for a call of this kind because of where it comes from; `access` = clients that may make
+   * this control call, whatever others are open to.
+   */
   check(kind: CallKind, caller: Caller, access = this.#control): void {
     this.#assertHere(kind);
     if (kind === "control") assertControl(caller, access, this.#isOwnPage(caller));
@@ -75,8 +78,9 @@ export class AccessPolicy {
   }
 
   /**
-   * True for a call of the server's own page. A page of a name that its owner points at this server (DNS rebinding) can read the token too: where
-   * no caller needs credentials, which it lacks, the page has to be that of an address or of this machine's name.
+   * True for a call of the server's own page. A page of a name that its owner points at
+   * this server (DNS rebinding) can read the token too: where no caller needs credentials,
+   * which it lacks, the page has to be that of an address or of this machine's name.
    */
   #isOwnPage(caller: Caller): boolean {
     const { pageToken } = this.#options;

@@ -15,7 +15,7 @@ export interface Caller {
 }
 
 /**
- * Purpose of a route or method: it runs a model, reads about the server, changes it, reads metrics, checks its health, or gets the program of
- * the server's own page, which is the same for everybody.
+ * Purpose of a route or method: it runs a model, reads about the server, changes it, reads metrics, checks its health,
+ * or gets the program of the server's own page, which is the same for everybody.
  */
 export type CallKind = "inference" | "read" | "control" | "metrics" | "health" | "page";

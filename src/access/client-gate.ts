@@ -12,7 +12,10 @@ export interface ClientGateOptions extends ClientRules {
 
 /** Lets clients in as far as their limits go. */
 export interface ClientGate {
-  /** Begins a call; returns its end, which may be called again. Throws, or rejects with, `resource_exhausted` for a client that has reached a limit. */
+  /**
+   * Begins a call; returns its end, which may be called again. Throws, or rejects with, `resource_exhausted` for a
+   * client that has reached a limit.
+   */
   enter(caller: Caller): (() => void) | Promise<() => void>;
   /** The messages of a stream whose call has {@link enter}ed, at the rate that its client may send. */
   pace(caller: Caller, messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;

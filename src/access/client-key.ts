@@ -12,8 +12,8 @@ const HEADER = /^header:([!#$%&'*+.^_`|~0-9a-z-]+)$/i;
 export type ClientKey = (caller: Caller) => string;
 
 /**
- * Reads the property that distinguishes clients: by `address` (of IPv6 the /64), by `user`, or by a header as `header:NAME`. A call without user or header counts by its
- * address. Throws `invalid_argument` for any other text.
+ * Reads the property that distinguishes clients: by `address` (of IPv6 the /64), by `user`, or by a header as
+ * `header:NAME`. A call without user or header counts by its address. Throws `invalid_argument` for any other text.
  */
 export function readClientKey(text: string, proxies: TrustedProxies): ClientKey {
   const byAddress: ClientKey = (caller) => networkOf(proxies.clientAddress(caller));

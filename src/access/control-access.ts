@@ -11,7 +11,9 @@ export type ControlAccess = (typeof CONTROL_ACCESS)[number];
 const FORWARDING =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-real-ip|x-client-ip|x-cluster-client-ip|x-original-.*|x-envoy-.*|true-client-ip|cf-.*)$/;
 
-/** Throws `permission_denied` for a client that may not change the server; `isOwnPage` = it is the server's own page. */
+/**
+ * Throws `permission_denied` for a client that may not change the server; `isOwnPage` = it is the server's own page.
+ */
 export function assertControl(caller: Caller, access: ControlAccess, isOwnPage = false): void {
   if (access === "off") {
     throw refusal(

@@ -13,7 +13,10 @@ export interface ClientOptions {
   readonly log: { warn(message: string, fields?: Readonly<Record<string, unknown>>): void };
 }
 
-/** The limits of clients as the settings say; undefined where there are none. Throws `invalid_argument` for an unknown kind of key. */
+/**
+ * The limits of clients as the settings say; undefined where there are none. Throws
+ * `invalid_argument` for an unknown kind of key.
+ */
 export function openClientGate(options: ClientOptions): LocalGate | undefined {
   const { clientKey, clientRate: rate, clientBurst: burst, clientMaxInFlight: maxInFlight, log } = options;
   const key = readClientKey(clientKey, options.proxies);

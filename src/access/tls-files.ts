@@ -50,8 +50,8 @@ export class TlsFiles {
   }
 
   /**
-   * Reads the files again and gives new connections to the servers what has changed; resolves with true where that is something. Connections
-   * that there are go on. Throws as {@link open}, and changes nothing then.
+   * Reads the files again and gives new connections to the servers what has changed; resolves with true where that is
+   * something. Connections that there are go on. Throws as {@link open}, and changes nothing then.
    */
   async refresh(servers: readonly Pick<Server, "setSecureContext">[]): Promise<boolean> {
     const credentials = await readCredentials(this.#paths);

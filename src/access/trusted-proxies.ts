@@ -22,8 +22,8 @@ export class TrustedProxies {
   }
 
   /**
-   * The address of the client that a call comes from, without a port: the connection's other end, or where that is a trusted proxy the last entry
-   * of `X-Forwarded-For` that is not one.
+   * The address of the client that a call comes from, without a port: the connection's other end, or where that is a
+   * trusted proxy the last entry of `X-Forwarded-For` that is not one.
    */
   clientAddress({ address, headers }: Pick<Caller, "address" | "headers">): string {
     let client = plainAddress(address) ?? address;

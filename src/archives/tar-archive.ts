@@ -11,7 +11,8 @@ export interface TarEntry {
   chunks(): AsyncGenerator<Buffer>;
 }
 
-// Offsets and lengths in a header: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, "ustar Interchange Format"
+// Offsets and lengths in a header:
+// https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html, "ustar Interchange Format"
 const BLOCK = 512;
 const NAME = [0, 100] as const;
 const SIZE = [124, 136] as const;
@@ -38,7 +39,10 @@ const OTHERS: Readonly<Record<string, string>> = {
   6: "pipe",
 };
 
-/** The regular files of a tar archive, in its order; folders are passed over, as is the rest. Throws `data_loss` for one that is damaged or cut. */
+/**
+ * The regular files of a tar archive, in its order; folders are passed over, as is the
+ * rest. Throws `data_loss` for one that is damaged or cut.
+ */
 export async function* readTarball(
   path: string,
   { isGzipped = true, onOther = () => {} }: TarOptions = {},

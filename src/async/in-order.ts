@@ -1,6 +1,6 @@
 /**
- * Results of pieces of work in their order. At most `atOnce` are under way or wait to be taken, so that no more are started than
- * are taken. Ends with the first error in that order.
+ * Results of pieces of work in their order. At most `atOnce` are under way or wait to be taken, so that no more are
+ * started than are taken. Ends with the first error in that order.
  */
 export async function* inOrder<Work, Result>(
   work: Iterable<Work>,

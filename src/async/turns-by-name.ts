@@ -1,4 +1,7 @@
-/** Runs steps with the same name one after the other, in the order of arrival, and those with different names concurrently. */
+/**
+ * Runs steps with the same name one after the other, in the order of arrival, and
+ * those with different names concurrently.
+ */
 export class TurnsByName {
   readonly #last = new Map<string, Promise<unknown>>();
 

@@ -5,8 +5,8 @@ const MAX_STEPS = 100;
 const RANGE = /^(\d*\.?\d+):(\d*\.?\d+)(?::(\d*\.?\d+))?$/;
 
 /**
- * Reads the steps of a sweep: `8`, a list `1,4,16`, a range that doubles `1:32`, or one with a step `10:50:10`. Ascending;
- * throws `invalid_argument` for anything else.
+ * Reads the steps of a sweep: `8`, a list `1,4,16`, a range that doubles `1:32`, or one with a step `10:50:10`.
+ * Ascending; throws `invalid_argument` for anything else.
  */
 export function parseLevels(flag: string, text: string): readonly number[] {
   const [, from, to, step] = RANGE.exec(text) ?? [];

@@ -3,7 +3,10 @@ type LineStream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
 
 const CLEAR = "\r\u001b[K";
 
-/** A line below everything else at a terminal, which changes in its place; does nothing where the stream is not a terminal. */
+/**
+ * A line below everything else at a terminal, which changes in its place; does nothing
+ * where the stream is not a terminal.
+ */
 export class LiveLine {
   readonly #stream: LineStream;
   #shown = "";

@@ -53,7 +53,10 @@ async function runForeignCommand(name: ForeignCommandName, argv: readonly string
   return runForeign(FOREIGN_PROGRAMS[name], argv, env);
 }
 
-/** Runs the program that SageMaker means by `serve` alone, and gives its exit code; undefined where it is our own command. */
+/**
+ * Runs the program that SageMaker means by `serve` alone, and gives its exit code;
+ * undefined where it is our own command.
+ */
 async function findSagemaker(env: Environment): Promise<number | undefined> {
   const { isSagemakerStart, SAGEMAKER } = await import("./foreign/sagemaker.ts");
   if (!isSagemakerStart(env)) return undefined;

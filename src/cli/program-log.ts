@@ -28,7 +28,10 @@ export interface ProgramLog {
   readonly terminal?: LiveLine;
 }
 
-/** Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition` for a file that cannot be opened, `invalid_argument` for a level that would leave the access log out. */
+/**
+ * Opens the log: standard output in the chosen form, and a file of JSON lines in addition. Throws `failed_precondition`
+ * for a file that cannot be opened, `invalid_argument` for a level that would leave the access log out.
+ */
 export function openProgramLog({ logLevel, logFormat, logPath, accessLog }: ProgramLogOptions): ProgramLog {
   surviveOutputErrors();
   const filter = new LogFilter(logLevel);

@@ -7,7 +7,10 @@ export type SecretInput = NodeJS.ReadStream;
 const MAX_BYTES = 4096;
 const [ENTER, INTERRUPT, END, BACKSPACE] = [/[\r\n]/, "\u0003", "\u0004", /[\b\u007f]/] as const;
 
-/** Reads a secret: at a terminal a line that is not shown, elsewhere the whole input without the line break at its end. Throws `invalid_argument` for an empty one. */
+/**
+ * Reads a secret: at a terminal a line that is not shown, elsewhere the whole input without the line break at its end.
+ * Throws `invalid_argument` for an empty one.
+ */
 export async function readSecret(question: string, input: SecretInput = process.stdin): Promise<string> {
   const secret = input.isTTY ? await readLine(question, input) : await readAll(input);
   if (secret === "") throw invalidArgument("Nothing was given; type it, or send it to standard input.");

@@ -2,7 +2,10 @@ import { ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { COMMAND_NAMES } from "./command-names.ts";
 
-/** The error for a word that is neither a flag nor a path, and cannot stand where it does; `isFirst` = where a command may. */
+/**
+ * The error for a word that is neither a flag nor a path, and cannot stand where it
+ * does; `isFirst` = where a command may.
+ */
 export function unexpectedArgument(word: string, isFirst: boolean): ServingError {
   const isCommandName = COMMAND_NAMES.some((name) => name === word);
   const isMeantAsCommand = isFirst && !isCommandName && !/[./\\]/.test(word);

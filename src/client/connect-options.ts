@@ -28,7 +28,10 @@ export interface ConnectOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Headers of every call: the metadata with `Authorization`. Throws `invalid_argument` for credentials that cannot be sent. */
+/**
+ * Headers of every call: the metadata with `Authorization`. Throws `invalid_argument`
+ * for credentials that cannot be sent.
+ */
 export function headersOf({ credentials, metadata = {} }: ConnectOptions): Readonly<Record<string, string>> {
   const lower = Object.entries(metadata).map(([name, value]) => [name.toLowerCase(), value]);
   const headers = Object.fromEntries(lower) as Record<string, string>;

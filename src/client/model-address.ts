@@ -20,7 +20,10 @@ export function isAddress(text: string): boolean {
   return /^(?:https?|grpcs?):\/\//.test(text);
 }
 
-/** Reads `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`, each with `/versions/N` or not; throws `invalid_argument` for anything else. */
+/**
+ * Reads `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`, each with `/versions/N` or not; throws
+ * `invalid_argument` for anything else.
+ */
 export function parseModelAddress(given: string): ModelAddress {
   const text = given.replace(/\/$/, "");
   const protocol = text.startsWith("grpc") ? "grpc" : "http";

@@ -43,7 +43,10 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     this.#name = name;
   }
 
-  /** Runs the model, and resolves with its outputs. Rejects with a `CallError`, or with `invalid_argument` for values that cannot be tensors. */
+  /**
+   * Runs the model, and resolves with its outputs. Rejects with a `CallError`, or with
+   * `invalid_argument` for values that cannot be tensors.
+   */
   async predict(inputs: M["inputs"], options: PredictOptions = {}): Promise<M["outputs"]> {
     return (await this.infer(inputs, options)).outputs;
   }
@@ -67,8 +70,8 @@ export class ModelClient<M extends TypedModel = AnyModel> {
   }
 
   /**
-   * Sends requests on one stream, over gRPC, and gives their results in the order in which they become ready, each with the place
-   * of its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again.
+   * Sends requests on one stream, over gRPC, and gives their results in the order in which they become ready, each with
+   * the place of its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again.
    */
   async *stream(
     requests: AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,

@@ -19,7 +19,10 @@ export interface RemoteModel {
 /** Models may take minutes for their first request. */
 const TIMEOUT_MS = 600_000;
 
-/** Connects to a model, with an `Authorization` where its server asks for one; throws `failed_precondition` where it is not there. */
+/**
+ * Connects to a model, with an `Authorization` where its server asks for one; throws
+ * `failed_precondition` where it is not there.
+ */
 export async function openRemoteModel(address: ModelAddress, authorization?: string): Promise<RemoteModel> {
   const metadata: Record<string, string> = authorization === undefined ? {} : { authorization };
   const connection = connect(address.server, { timeoutMs: TIMEOUT_MS, retries: false, metadata });

@@ -21,7 +21,9 @@ export type Files = FileLike | BufferLike | readonly (FileLike | BufferLike)[];
 /** Values of a request, among them files. */
 export type ValuesOrFiles = { readonly [name: string]: Values[string] | Files };
 
-/** Reads the files among values: each input of files becomes a tensor of bytes, of the rank that the model's input has. */
+/**
+ * Reads the files among values: each input of files becomes a tensor of bytes, of the rank that the model's input has.
+ */
 export async function readFiles(values: ValuesOrFiles, specs: readonly TensorSpec[] | undefined): Promise<Values> {
   const entries = Object.entries(values).map(async ([name, value]) => {
     const spec = specs?.find((one) => one.name === name);

@@ -4,7 +4,10 @@ export interface RetryOptions {
   readonly attempts?: number;
   /** The wait before the second, in milliseconds; each further one is twice as long, up to 5 s; default 100. */
   readonly firstDelayMs?: number;
-  /** Failures of the whole connection that are borne before retries stop, until ten times as many calls succeed; default 10. */
+  /**
+   * Failures of the whole connection that are borne before retries stop, until ten times
+   * as many calls succeed; default 10.
+   */
   readonly budget?: number;
 }
 

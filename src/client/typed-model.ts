@@ -18,7 +18,10 @@ export interface AnyModel {
 /** Sizes of a tensor, -1 = any; `number[]` = any rank. */
 type Sizes = readonly number[];
 
-/** Values of an input: nested numbers of its rank, a typed array or a tensor of its dtype, and files where it takes images or bytes. */
+/**
+ * Values of an input: nested numbers of its rank, a typed array or a tensor of its
+ * dtype, and files where it takes images or bytes.
+ */
 export type In<D extends DType = DType, S extends Sizes = number[]> =
   | Nested<Scalar<D>, S>
   | Tensor<D>

@@ -38,7 +38,10 @@ interface EncodeOptions extends JobCall {
   readonly form?: EncodedForm;
 }
 
-/** Encodes a message in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
+/**
+ * Encodes a message in a codec thread, to which its tensors are transferred unless
+ * hooks of this thread may have kept them.
+ */
 export function encodeInThread<Args extends readonly unknown[], Result>(
   job: Job<Args, Result>,
   args: Args,
@@ -48,15 +51,18 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
   return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
 }
 
-/** Part of the most memory that writing a message takes that its bytes seldom exceed: buffers that grow are counted twice. */
+/**
+ * Part of the most memory that writing a message takes that its bytes seldom exceed:
+ * buffers that grow are counted twice.
+ */
 const ROOM_SHARE = 0.55;
 /** Rooms of few sizes are used again more often, in bytes. */
 const ROOM_UNIT = 128 * 1024;
 
 /**
- * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the same time. What its
- * arguments view is copied when their turn comes, and no more of it is done than is taken. The job gets room to write in; the sender
- * of a part should return its memory.
+ * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the
+ * same time. What its arguments view is copied when their turn comes, and no more of it is done than is taken. The job
+ * gets room to write in; the sender of a part should return its memory.
  */
 export function encodeInParts<Args extends readonly unknown[]>(
   job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,

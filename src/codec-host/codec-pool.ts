@@ -41,8 +41,8 @@ interface Task {
 }
 
 /**
- * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when there
- * is work, do one job each at a time, in the order of arrival, and end after a while without work.
+ * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when
+ * there is work, do one job each at a time, in the order of arrival, and end after a while without work.
  */
 export class CodecPool {
   /** Jobs that it does at the same time, at most. */
@@ -64,7 +64,8 @@ export class CodecPool {
 
   /**
    * Does a job in a thread. Rejects with what it throws; with the signal's reason when that aborts; with
-   * `resource_exhausted` when it takes more memory than a thread may have, and `unavailable` when its thread ended otherwise.
+   * `resource_exhausted` when it takes more memory than a thread may have, and
+   * `unavailable` when its thread ended otherwise.
    */
   run<Args extends readonly unknown[], Result>(
     job: Job<Args, Result>,

@@ -26,7 +26,9 @@ const TEXT_BYTES: Readonly<Record<NumericDType, number>> = {
 };
 /** Bytes of the longest number in protobuf, a negative varint, unless the dtype has more. */
 const VARINT_BYTES = 10;
-/** Characters that JSON adds to an element of a `bytes` tensor, and those that it makes of one of its bytes: `\u0001`. */
+/**
+ * Characters that JSON adds to an element of a `bytes` tensor, and those that it makes of one of its bytes: `\u0001`.
+ */
 const QUOTES_BYTES = 12;
 const ESCAPE_BYTES = 6;
 /** Memory of the writer for an element of a `bytes` tensor while it measures it, tag and length included. */
@@ -38,7 +40,10 @@ const LIST_BYTES = 3;
 /** A text's buffer grows by copying it into one of twice the size. */
 const GROWTH = 2;
 
-/** The most memory that writing a message takes: `args` are those of the job, with tensors and typed arrays at any place. */
+/**
+ * The most memory that writing a message takes: `args` are those of the job, with
+ * tensors and typed arrays at any place.
+ */
 export function encodingBytes(args: readonly unknown[], form: EncodedForm): number {
   let bytes = 0;
   for (const value of valuesIn(args)) {

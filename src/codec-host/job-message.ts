@@ -18,7 +18,8 @@ export interface OutgoingMessage {
 
 /**
  * The arguments or the result of a job as a message: plain data, Maps, records without a prototype, views of bytes, and
- * tensors, whose `bytes` elements are packed. What the views lie in is transferred or copied as {@link moveViews} decides.
+ * tensors, whose `bytes` elements are packed. What the views lie in is transferred or
+ * copied as {@link moveViews} decides.
  */
 export function toJobMessage(value: unknown, mayTransfer: MayTransfer): OutgoingMessage {
   const found: ArrayBufferView[] = [];

@@ -1,8 +1,9 @@
 import { byteSize, elementCount, type Tensor } from "../tensor/tensor.ts";
 
 /**
- * Messages above this size, in bytes, are decoded and encoded in a codec thread. What takes longest of that size keeps the
- * main thread for some five milliseconds; what takes least, for a tenth of one, which is what going to a thread costs.
+ * Messages above this size, in bytes, are decoded and encoded in a codec thread. What
+ * takes longest of that size keeps the main thread for some five milliseconds; what
+ * takes least, for a tenth of one, which is what going to a thread costs.
  */
 export const LARGE_MESSAGE_BYTES = 64 * 1024;
 /** The same for values that cost more than their bytes: elements of `bytes` tensors, numbers that become text. */

@@ -12,7 +12,10 @@ interface MovedViews {
 
 /** A buffer of which this part is not viewed may be one that others view too. */
 const MAX_SPARE_PART = 1 / 2;
-/** Buffers up to this size may be the pool of small Buffers, which is never transferred; a copy costs less than finding out. */
+/**
+ * Buffers up to this size may be the pool of small Buffers, which is never
+ * transferred; a copy costs less than finding out.
+ */
 const SMALL_BYTES = 64 * 1024;
 
 /** Parts of slabs begin at multiples of this, in bytes, which suits every dtype. */
@@ -21,9 +24,9 @@ const ALIGNMENT = 8;
 const MAX_SLAB_BYTES = 4 * 1024 * 1024;
 
 /**
- * Prepares views for another thread: their buffers are transferred where they may be, each once; of others the viewed part is
- * copied. Small views are copied into slabs that they share: a buffer of its own costs the main thread some ten microseconds
- * for each, and a message may have thousands.
+ * Prepares views for another thread: their buffers are transferred where they may be, each once; of others the viewed
+ * part is copied. Small views are copied into slabs that they share: a buffer of its own costs the main thread some ten
+ * microseconds for each, and a message may have thousands.
  */
 export function moveViews(views: readonly ArrayBufferView[], mayTransfer: MayTransfer): MovedViews {
   const wanted = mayTransfer === "owned" ? ownedBuffers(views) : mayTransfer;

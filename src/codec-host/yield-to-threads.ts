@@ -4,8 +4,8 @@ import { getPriority, setPriority } from "node:os";
 const NICE = 5;
 
 /**
- * Lets other threads, of which the main thread waits for sockets, go before this one where cores are short. Only Linux has priorities of
- * threads: elsewhere, and where a sandbox has none, nothing changes.
+ * Lets other threads, of which the main thread waits for sockets, go before this one where cores are short. Only Linux
+ * has priorities of threads: elsewhere, and where a sandbox has none, nothing changes.
  */
 export function yieldToThreads(): void {
   if (process.platform !== "linux") return;

@@ -3,7 +3,10 @@ import { openRemoteModel } from "../client/open-remote-model.ts";
 import { guessExamples } from "../signature/guess-examples.ts";
 import type { Target } from "./target.ts";
 
-/** A model of a server that answers KServe V2, as this one and Triton do; throws for another form of address, and for a model that is not there. */
+/**
+ * A model of a server that answers KServe V2, as this one and Triton do; throws for
+ * another form of address, and for a model that is not there.
+ */
 export async function openRemoteTarget(text: string): Promise<Target> {
   const { inputs, predict, close } = await openRemoteModel(parseModelAddress(text));
   return {

@@ -2,7 +2,10 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../errors.ts";
 
-/** The libraries that an option's paths name, files or folders of them, separated by commas. Throws `failed_precondition` for a path without any. */
+/**
+ * The libraries that an option's paths name, files or folders of them, separated by commas. Throws
+ * `failed_precondition` for a path without any.
+ */
 export function customOpFiles(paths: string): readonly string[] {
   const entries = paths.split(",").map((path) => path.trim());
   return entries.filter((path) => path !== "").flatMap(filesAt);

@@ -18,11 +18,13 @@ export interface Driver<Options = unknown> {
   /** `inline` = never blocks, runs in the main thread. Default `thread`. */
   readonly placement?: "thread" | "inline";
   /**
-   * Lets small models share threads, each of which runs one at a time. Only for a driver whose models are plain objects, and
-   * leave nothing behind in their runs: those may be begun again in another thread. Default false.
+   * Lets small models share threads, each of which runs one at a time. Only for a driver whose models are plain
+   * objects, and leave nothing behind in their runs: those may be begun again in another thread. Default false.
    */
   readonly sharesThread?: boolean;
-  /** True where its models run in processes of their own anyway, so that `--isolate` has nothing to do. Default false. */
+  /**
+   * True where its models run in processes of their own anyway, so that `--isolate` has nothing to do. Default false.
+   */
   readonly isIsolated?: boolean;
   /**
    * Environment variables that its runtime reads when its library is loaded; set in the process before that, unless
@@ -38,11 +40,13 @@ export interface Driver<Options = unknown> {
   readonly convertsInputs?: boolean;
   /** Checks if it would load this path, so that `--driver` can be omitted. Checks only names, never reads the model. */
   detect?(path: string): boolean;
-  /** Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve. */
+  /**
+   * Loads a model; resolves only once it can predict. Throws `failed_precondition` for a model that it cannot serve.
+   */
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
   /**
-   * Loads one more copy of a small model whose runs are steady ({@link Model.isSteady}), for the main thread, which makes
-   * short runs itself. Throws where the options do not permit it. Absent = its runs cannot return at once.
+   * Loads one more copy of a small model whose runs are steady ({@link Model.isSteady}), for the main thread, which
+   * makes short runs itself. Throws where the options do not permit it. Absent = its runs cannot return at once.
    */
   loadQuick?(path: string, options: Options, host: DriverHost): Promise<QuickModel>;
 }
@@ -66,7 +70,9 @@ export interface DriverHost {
   readonly log: Logger;
   /** Threads that the runtime may use for one run, unless an option overrides it. */
   readonly threads: number;
-  /** Memory in which all model threads count their long calls in libuv's pool. Absent where there is one such thread. */
+  /**
+   * Memory in which all model threads count their long calls in libuv's pool. Absent where there is one such thread.
+   */
   readonly poolCalls?: SharedArrayBuffer;
   /** This copy of the model and the others; absent where it is the only one, or each is in a process of its own. */
   readonly copies?: ModelCopies;
@@ -76,8 +82,8 @@ export interface DriverHost {
    */
   readonly hookFolder?: string;
   /**
-   * Reports that nothing can run in the model: its thread then counts as unresponsive, which `--model-stall` limits, until the
-   * returned function is called, once. Absent for `inline` drivers.
+   * Reports that nothing can run in the model: its thread then counts as unresponsive, which `--model-stall` limits,
+   * until the returned function is called, once. Absent for `inline` drivers.
    */
   reportStuck?(): () => void;
 }
@@ -93,13 +99,16 @@ export interface Model {
   predict(inputs: Tensors, call: PredictCall): Promise<Tensors>;
   /**
    * Runs any part of the graph; its inputs are fed by the names of the graph's tensors. It bounds its own runs. Throws
-   * `invalid_argument` for names that the graph does not have, `permission_denied` for parts that no signature computes.
-   * Absent where the runtime has no names for tensors.
+   * `invalid_argument` for names that the graph does not have, `permission_denied` for parts that no signature
+   * computes. Absent where the runtime has no names for tensors.
    */
   runGraph?(feeds: Tensors, run: GraphRun): Promise<Tensors>;
   /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
-  /** True where a run copies its inputs to where its runtime or process takes them; such a copy counts as memory of requests. Default false. */
+  /**
+   * True where a run copies its inputs to where its runtime or process takes them; such
+   * a copy counts as memory of requests. Default false.
+   */
   readonly copiesInputs?: boolean;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
@@ -150,7 +159,10 @@ export interface PredictCall {
   readonly signature: string;
   /** Output names wanted; absent = all. Only names that the signature has. */
   readonly outputs?: readonly string[];
-  /** Aborts when the request is cancelled or its deadline passes. A getter, which makes it when it is first asked for: a spread copy of the call lacks it. */
+  /**
+   * Aborts when the request is cancelled or its deadline passes. A getter, which makes it when it is first asked for: a
+   * spread copy of the call lacks it.
+   */
   readonly signal: AbortSignal;
   /** Milliseconds left, for runtimes that take a timeout. */
   readonly deadlineMs?: number;

@@ -63,7 +63,10 @@ const TEXTS: readonly Text[] = [
   [/^[\s\x20-\x7e]+$/, "plain text; expected a model"],
 ];
 
-/** The kind of a file by its first bytes, one character each, as a text that follows "it looks like"; undefined for an unknown kind. */
+/**
+ * The kind of a file by its first bytes, one character each, as a text that follows
+ * "it looks like"; undefined for an unknown kind.
+ */
 export function describeFileKind(head: string): string | undefined {
   const noModel = describeNoModel(head);
   if (noModel !== undefined) return noModel;

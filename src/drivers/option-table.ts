@@ -3,9 +3,9 @@ import { maskOption } from "../text/mask-secrets.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /**
- * One `-o` key: how its text is read, what it means, what it is when left out. `aliasOf` names the key that the server takes of every
- * driver and that this is another name of. `replacesHost` marks a key of that name that the server takes of other drivers: here the
- * driver alone reads it.
+ * One `-o` key: how its text is read, what it means, what it is when left out. `aliasOf` names the key that the server
+ * takes of every driver and that this is another name of. `replacesHost` marks a key of that name that the server takes
+ * of other drivers: here the driver alone reads it.
  */
 export type OptionSpec = { readonly help: string; readonly aliasOf?: string; readonly replacesHost?: true } & (
   | { readonly type: "string" | "boolean"; readonly default?: string | boolean }

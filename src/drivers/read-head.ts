@@ -3,7 +3,10 @@ import { closeSync, openSync, readSync } from "node:fs";
 /** Number of bytes that suffice to recognise a kind of file. */
 const HEAD_BYTES = 512;
 
-/** The first bytes of a file, one character each; empty for a folder, and for what cannot be read: a driver then says why. */
+/**
+ * The first bytes of a file, one character each; empty for a folder, and for what
+ * cannot be read: a driver then says why.
+ */
 export function readHead(path: string, length = HEAD_BYTES): string {
   try {
     const file = openSync(path, "r");

@@ -47,7 +47,10 @@ export function inThisThread(driver: Driver): FoundDriver {
   return { driver, location: { name: driver.name }, isHere: true, dispose: async () => {} };
 }
 
-/** Finds a driver by name, or by the path of a user's own file (`./my-driver.ts`); throws `invalid_argument` for an unknown one. */
+/**
+ * Finds a driver by name, or by the path of a user's own file (`./my-driver.ts`);
+ * throws `invalid_argument` for an unknown one.
+ */
 export async function findDriver(name: string): Promise<FoundDriver> {
   if (isDriverFile(name)) return compileDriver(name);
   if (Object.hasOwn(DRIVERS, name)) return builtIn(name);
@@ -56,7 +59,10 @@ export async function findDriver(name: string): Promise<FoundDriver> {
   );
 }
 
-/** Names in the order in which drivers are asked for a path: first those that know theirs by the ending, without other drivers' code. */
+/**
+ * Names in the order in which drivers are asked for a path: first those that know
+ * theirs by the ending, without other drivers' code.
+ */
 const ASKED = [...new Set(["onnx", "openvino", ...DRIVER_NAMES])];
 
 /** Finds the driver for a path; throws `failed_precondition` when there is none. */

@@ -23,7 +23,10 @@ export function hookTargets({ hooks }: Deployment): readonly HookTarget[] {
   return [{ file: main, target: `hooks${posix.extname(main)}` }, ...beside];
 }
 
-/** Throws `failed_precondition` where a configuration file describes the models, for a target that has its own description. */
+/**
+ * Throws `failed_precondition` where a configuration file describes the models, for a
+ * target that has its own description.
+ */
 export function assertNoConfig({ hasConfig }: Deployment, target: string): void {
   if (!hasConfig) return;
   throw failedPrecondition(

@@ -5,11 +5,17 @@ import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
 import type { GrpcStatus } from "./grpc-errors.ts";
 import { STATUS_DETAILS } from "./status-details.ts";
 
-/** Trailer by which a server tells clients that repeat calls when to do so (https://github.com/grpc/proposal/blob/master/A6-client-retries.md). */
+/**
+ * Trailer by which a server tells clients that repeat calls when to do so
+ * (https://github.com/grpc/proposal/blob/master/A6-client-retries.md).
+ */
 const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
 const OK_TRAILERS = { "grpc-status": "0" };
 
-/** The trailers of a call that ends with a failure, or without one, and the times of its request where these are asked for. */
+/**
+ * The trailers of a call that ends with a failure, or without one, and the times of
+ * its request where these are asked for.
+ */
 export function callTrailers(failure: GrpcStatus | undefined, record: RequestRecord | undefined): OutgoingHttpHeaders {
   const status = failure === undefined ? OK_TRAILERS : failureTrailers(failure, record);
   const timing = record && serverTiming(record);

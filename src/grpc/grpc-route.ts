@@ -50,9 +50,13 @@ export interface UnaryRoute extends RouteRules {
 /** A call with any number of messages in both directions. */
 export interface StreamExchange extends CallInfo {
   readonly path: string;
-  /** The client's messages, in order. They are counted in `memory`; the method releases each when it is done with it. */
+  /**
+   * The client's messages, in order. They are counted in `memory`; the method releases each when it is done with it.
+   */
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client. */
+  /**
+   * Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client.
+   */
   write(message: FramedMessage): Promise<void>;
 }
 

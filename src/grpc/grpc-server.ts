@@ -56,7 +56,10 @@ export interface GrpcServerOptions {
   readonly tensorContent?: boolean;
   /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
   readonly requireModelSpec?: boolean;
-  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  /**
+   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
+   * signature's method name. Default false.
+   */
   readonly checkMethodNames?: boolean;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;

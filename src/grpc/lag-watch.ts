@@ -13,16 +13,19 @@ const MAX_SILENT_BYTES = 256 * 1024;
 /** A connection as it was at the last look. */
 interface Seen {
   silentBytes: number;
-  /** The state of its window, which tells how much of that was data of calls that were refused; undefined = it is not watched. */
+  /**
+   * The state of its window, which tells how much of that was data of calls that were
+   * refused; undefined = it is not watched.
+   */
   dataBytes: number | undefined;
   /** Looks for which it is still watched. */
   looks: number;
 }
 
 /**
- * Ends connections that keep the thread busy with frames of which Node reports nothing, such as headers that it refuses or
- * ignores: there is no event at which such a connection could be paused. Watches those that had many silent bytes when the
- * thread was late, after the others have been read, and ends those that have them when it is late again.
+ * Ends connections that keep the thread busy with frames of which Node reports nothing, such as headers that it refuses
+ * or ignores: there is no event at which such a connection could be paused. Watches those that had many silent bytes
+ * when the thread was late, after the others have been read, and ends those that have them when it is late again.
  */
 export class LagWatch {
   readonly #sessions = new Map<Http2Session, Seen>();

@@ -15,7 +15,9 @@ import { PieceWatch } from "./piece-watch.ts";
 export interface MessageStreamLimits {
   /** Size of the largest message, after inflation. */
   readonly maxBytes: number;
-  /** Counts the bytes of messages from their arrival; the caller subtracts a message's length once it is done with it. */
+  /**
+   * Counts the bytes of messages from their arrival; the caller subtracts a message's length once it is done with it.
+   */
   readonly memory: MemoryShare;
   /** Time in which a message must arrive, in milliseconds. */
   readonly messageTimeoutMs: number;
@@ -69,7 +71,9 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#wake?.();
   }
 
-  /** The messages in order, until the client has sent its last one. Throws the reason for an earlier end of the stream. */
+  /**
+   * The messages in order, until the client has sent its last one. Throws the reason for an earlier end of the stream.
+   */
   async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
     for (;;) {
       const message = await this.#next();

@@ -19,7 +19,10 @@ const LOST = {
 };
 const AUTHORITY = "http://localhost";
 
-/** Passes calls on as they are to where another thread of this server answers them, over a connection for each of the clients'. */
+/**
+ * Passes calls on as they are to where another thread of this server answers them,
+ * over a connection for each of the clients'.
+ */
 export class CallPasser {
   readonly #connect: (client: Socket) => Socket;
   readonly #sessions = new WeakMap<Http2Session, ClientHttp2Session>();

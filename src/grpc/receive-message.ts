@@ -6,7 +6,10 @@ import type { MessageReader } from "./message-reader.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 
-/** Reads a stream's message with a reader. Resolves with the message; rejects when it is invalid, or when the source aborts. */
+/**
+ * Reads a stream's message with a reader. Resolves with the message; rejects when it
+ * is invalid, or when the source aborts.
+ */
 export function receiveMessage(
   stream: ServerHttp2Stream,
   reader: MessageReader,

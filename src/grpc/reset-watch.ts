@@ -8,8 +8,8 @@ import { endFlood } from "./end-flood.ts";
 const SPARE_RESETS = 16;
 
 /**
- * Resets that a connection may have at first, and those that it regains per second. A little below the limits of nghttp2
- * (1000 and 33), which then only says GOAWAY with an internal error and leaves the connection open.
+ * Resets that a connection may have at first, and those that it regains per second. A little below the limits of
+ * nghttp2 (1000 and 33), which then only says GOAWAY with an internal error and leaves the connection open.
  */
 const STORE = { most: 900, perSecond: 33 };
 
@@ -28,8 +28,8 @@ let resets = new WeakMap<Http2Session, number>();
 let isCounting = false;
 
 /**
- * Ends a connection whose client resets more calls in a turn than it may have at once, plus some new ones, or too many in
- * the long run.
+ * Ends a connection whose client resets more calls in a turn than it may have at once,
+ * plus some new ones, or too many in the long run.
  */
 export function limitResets(session: Http2Session, maxCalls: number): void {
   limits.set(session, { perTurn: maxCalls + SPARE_RESETS, left: STORE.most, countedAt: performance.now() });

@@ -36,7 +36,10 @@ function forwardTo(stream: Writable): Writable {
   return forwarding;
 }
 
-/** The main thread shares its file descriptors: after a close here, the next file or connection would get the same number. */
+/**
+ * The main thread shares its file descriptors: after a close here, the next file or
+ * connection would get the same number.
+ */
 function guardDescriptors(): void {
   const { open, openSync, close, closeSync } = fs;
   const own = new Set<number>();

@@ -78,7 +78,10 @@ export class HookControl {
     return this.#failure !== undefined;
   }
 
-  /** Sends a command. A message to an ended worker is lost with its ports, so the other ends of the ports must be notified. */
+  /**
+   * Sends a command. A message to an ended worker is lost with its ports, so the other
+   * ends of the ports must be notified.
+   */
   send(command: HookCommand, transfer: readonly MessagePort[] = []): void {
     if (this.#isGone) for (const port of transfer) port.close();
     else this.#port.postMessage(command, transfer);
@@ -90,7 +93,10 @@ export class HookControl {
     this.send({ start: command }, transfer);
   }
 
-  /** Terminates the thread for a reason; false if it is already ending. Termination is safe, since it runs only JavaScript. */
+  /**
+   * Terminates the thread for a reason; false if it is already ending. Termination is
+   * safe, since it runs only JavaScript.
+   */
   fail(reason: ServingError): boolean {
     if (this.#closing || this.#isGone) return false;
     this.#failure = reason;

@@ -17,7 +17,10 @@ const MAX_STARTED = 32;
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
-/** Reserves the names of a hook file's functions that get bytes; throws where they are taken; returns how to give them back. */
+/**
+ * Reserves the names of a hook file's functions that get bytes; throws where they are
+ * taken; returns how to give them back.
+ */
 export type ClaimEntries = (entries: readonly string[]) => () => void;
 
 /** Log and claims of generations. */

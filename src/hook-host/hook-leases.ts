@@ -65,13 +65,19 @@ export class HookLeases {
     this.#onMalformed = onMalformed;
   }
 
-  /** Answers the thread's request for a model, or takes one back; throws {@link MalformedMessage} for an id that was used before. */
+  /**
+   * Answers the thread's request for a model, or takes one back; throws
+   * {@link MalformedMessage} for an id that was used before.
+   */
   handle(event: ModelEvent): void {
     if ("closeModel" in event) this.#return(event.closeModel);
     else void this.#answer(event.loadModel, this.#lease(event.loadModel));
   }
 
-  /** Loads a model and resolves with connections to it; throws the load's error. After {@link end}, it is returned at once. */
+  /**
+   * Loads a model and resolves with connections to it; throws the load's error. After
+   * {@link end}, it is returned at once.
+   */
   #lease(request: LeaseRequest): Promise<ModelConnection> {
     if (this.#ids.has(request.id)) throw new MalformedMessage(`it asks for model ${request.id} a second time`);
     this.#ids.add(request.id);

@@ -6,8 +6,9 @@ import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
 import { withoutMissingRequirements } from "./python/without-missing-requirements.ts";
 
 /**
- * Installs the packages of the hook file where that is asked for, compiles it, or copies one in Python, imports it in a first thread, and claims its routes. Throws `failed_precondition` for invalid hooks,
- * `unavailable` when the signal aborts.
+ * Installs the packages of the hook file where that is asked for, compiles it, or
+ * copies one in Python, imports it in a first thread, and claims its routes. Throws
+ * `failed_precondition` for invalid hooks, `unavailable` when the signal aborts.
  */
 export async function openGeneration(
   choices: HookThreadChoices,

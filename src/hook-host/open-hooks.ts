@@ -12,7 +12,9 @@ export interface OpenedHooks {
   readonly sources?: readonly string[];
   /** Number of the process that runs them. */
   readonly pid?: number | undefined;
-  /** Time limit that the pipeline applies to each hook, in milliseconds; 0 = none, or the hooks' process has its own. */
+  /**
+   * Time limit that the pipeline applies to each hook, in milliseconds; 0 = none, or the hooks' process has its own.
+   */
   readonly hookTimeoutMs: number;
   /** Resolves when hooks that run elsewhere cannot run any more, with the reason. */
   readonly lost?: Promise<ServingError>;

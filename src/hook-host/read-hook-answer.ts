@@ -10,8 +10,8 @@ import { openTimedAnswer } from "../threads/timed-answer.ts";
 import type { RanMeta } from "./hook-protocol.ts";
 
 /**
- * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for any other message. With a
- * timeline, to which it adds the times that the thread reports, also the error of a request that failed.
+ * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for any other message.
+ * With a timeline, to which it adds the times that the thread reports, also the error of a request that failed.
  */
 export function readHookAnswer(
   kind: Payload["kind"],

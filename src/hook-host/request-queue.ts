@@ -11,11 +11,17 @@ interface Waiting {
   readonly stopWatching: () => void;
 }
 
-/** Requests that wait for a thread, by priority and fair to each kind. One whose client has left is removed before it causes any work. */
+/**
+ * Requests that wait for a thread, by priority and fair to each kind. One whose client
+ * has left is removed before it causes any work.
+ */
 export class RequestQueue {
   readonly #queue = new FairQueue<Waiting>();
 
-  /** Resolves with what {@link runNext} gets for the request; rejects where its client leaves before, or with the reason of {@link clear}. */
+  /**
+   * Resolves with what {@link runNext} gets for the request; rejects where its client
+   * leaves before, or with the reason of {@link clear}.
+   */
   wait(request: PipelineRequest): Promise<PipelineResult> {
     const { signal, priority } = request.call;
     return new Promise((resolve, reject) => {

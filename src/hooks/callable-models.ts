@@ -32,6 +32,9 @@ export interface RemotePredictOptions extends PredictOptions {
   readonly model?: string;
   /** Default: the time left until this request's own deadline. */
   readonly timeoutMs?: number;
-  /** The `Authorization` by which the other server knows this one, such as `Bearer TOKEN`. Default: none, also where the client has sent one. */
+  /**
+   * The `Authorization` by which the other server knows this one, such as
+   * `Bearer TOKEN`. Default: none, also where the client has sent one.
+   */
   readonly authorization?: string;
 }

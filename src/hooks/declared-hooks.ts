@@ -9,7 +9,9 @@ export type TensorsOf<Declared extends Specs> = string extends Declared[number][
   ? Tensors
   : { readonly [Spec in Declared[number] as Spec["name"]]: Tensor<Spec["dtype"]> };
 
-/** Refuses members that are not among `Members`, and a last hook whose result contradicts the outputs that are declared. */
+/**
+ * Refuses members that are not among `Members`, and a last hook whose result contradicts the outputs that are declared.
+ */
 export type CheckedHooks<Given, Outputs extends Specs, Members> = {
   readonly [Member in Exclude<keyof Given, keyof Members>]: never;
 } & ([WrongOutput<ResultOf<LastHook<Given>>, Outputs>] extends [never]

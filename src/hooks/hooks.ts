@@ -130,7 +130,10 @@ export interface RequestContext {
   readonly log: Logger;
   /** The other models of this server: `ctx.models.get("emotion").predict(inputs)`. */
   readonly models: OtherModels;
-  /** Another kserving server, or one of the original: `ctx.remote("host:9000").predict(inputs)`; `grpcs://host:9000` is encrypted. */
+  /**
+   * Another kserving server, or one of the original:
+   * `ctx.remote("host:9000").predict(inputs)`; `grpcs://host:9000` is encrypted.
+   */
   remote(address: string): RemoteHandle;
 }
 
@@ -165,9 +168,9 @@ type FirstHook<Inputs extends Specs> = Hook<AnyState, TensorsOf<Inputs>>;
 type HookMembers = { readonly [Member in keyof Hooks]?: unknown };
 
 /**
- * Types a hook file. Names and dtypes of declared `inputs` are those of the first hook's values, and a last hook that does
- * not return the declared `outputs` is refused; the result keeps its members' own types, so that tests can call them.
- * `defineHooks<State>` types `ctx` instead. Has no effect at run time.
+ * Types a hook file. Names and dtypes of declared `inputs` are those of the first hook's values, and a last hook that
+ * does not return the declared `outputs` is refused; the result keeps its members' own types, so that tests can call
+ * them. `defineHooks<State>` types `ctx` instead. Has no effect at run time.
  */
 export function defineHooks<State extends object = never, Inputs = Tensors>(
   hooks: [State] extends [never] ? never : Hooks<NoInfer<State>, NoInfer<Inputs>>,

@@ -18,7 +18,8 @@ export function isInferenceFile(file: string, exports: object, isHookFile: boole
 
 /**
  * The entries of a module with `handler`, or with `input_handler` and `output_handler`; with all three, `handler`
- * alone, as in SageMaker's container. Throws `failed_precondition` for one of the pair alone, and for anything but functions.
+ * alone, as in SageMaker's container. Throws `failed_precondition` for one of the pair
+ * alone, and for anything but functions.
  */
 export function inferenceEntries(
   exports: Readonly<Record<string, unknown>>,

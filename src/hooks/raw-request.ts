@@ -27,7 +27,9 @@ export interface RawAnswer {
   readonly body?: string | Uint8Array | object;
 }
 
-/** An HTTP route of a hook file: its requests reach the hook as they were sent, in place of any protocol of the server. */
+/**
+ * An HTTP route of a hook file: its requests reach the hook as they were sent, in place of any protocol of the server.
+ */
 export interface ContextRoute<Context> {
   /** The whole path, such as `/score`. */
   readonly path: string;

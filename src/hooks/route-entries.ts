@@ -17,8 +17,8 @@ function routeName(method: string, path: string): string {
 }
 
 /**
- * The entries for the routes that a hook file declares, by method and path: `POST /score`. Throws `failed_precondition` with the
- * place, the given value and the expected one.
+ * The entries for the routes that a hook file declares, by method and path: `POST /score`. Throws `failed_precondition`
+ * with the place, the given value and the expected one.
  */
 export function routeEntries(declared: unknown, file: string): ReadonlyMap<string, RawEntry> {
   const entries = new Map<string, RawEntry>();

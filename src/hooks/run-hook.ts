@@ -33,7 +33,10 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
   );
 }
 
-/** Calls a function of a hook file that is not a step of the pipeline, with {@link runHook}'s errors and limits, and gives what it returned. */
+/**
+ * Calls a function of a hook file that is not a step of the pipeline, with
+ * {@link runHook}'s errors and limits, and gives what it returned.
+ */
 export async function callHook(
   call: () => unknown,
   place: string,

@@ -9,8 +9,8 @@ import { readProblem } from "../text/read-problem.ts";
 import type { FileFacts } from "./file-facts.ts";
 
 /**
- * Reads what a model's file or folder says of itself, without a runtime. Formats that only their frameworks read give their kind alone.
- * Throws `failed_precondition` for a path that cannot be read, or that is damaged.
+ * Reads what a model's file or folder says of itself, without a runtime. Formats that only their frameworks read give
+ * their kind alone. Throws `failed_precondition` for a path that cannot be read, or that is damaged.
  */
 export async function inspectFile(path: string): Promise<FileFacts> {
   if (/\.onnx$/i.test(path)) return readOnnx(path);

@@ -5,8 +5,8 @@ const pool = new MemoryPool(0);
 const borrowed = new WeakSet<ArrayBufferLike>();
 
 /**
- * Memory for a content of one request, which has to be written whole: it may hold what another request has left. It is garbage like
- * any other unless it is returned.
+ * Memory for a content of one request, which has to be written whole: it may hold what another request has left. It is
+ * garbage like any other unless it is returned.
  */
 export function borrowMemory(bytes: number): ArrayBuffer {
   const memory = pool.take(bytes) ?? Buffer.allocUnsafeSlow(bytes).buffer;
@@ -20,8 +20,8 @@ export function markBorrowed(memory: ArrayBufferLike): void {
 }
 
 /**
- * Takes memory back, if it was borrowed: it is detached, so that views of it become empty, and do not show the next request's
- * content. Any other memory is left as it is.
+ * Takes memory back, if it was borrowed: it is detached, so that views of it become empty, and do not show the next
+ * request's content. Any other memory is left as it is.
  */
 export function returnMemory(memory: ArrayBufferLike): void {
   if (!borrowed.delete(memory) || memory.byteLength === 0) return;

@@ -27,8 +27,8 @@ interface Client {
 }
 
 /**
- * Counts each client's requests: a token bucket for their rate, and those in flight. It remembers a bounded number of clients; beyond that those
- * that have been quiet for longest are forgotten, and begin afresh.
+ * Counts each client's requests: a token bucket for their rate, and those in flight. It remembers a bounded number of
+ * clients; beyond that those that have been quiet for longest are forgotten, and begin afresh.
  */
 export class ClientLimits {
   readonly #rate: number;
@@ -54,7 +54,10 @@ export class ClientLimits {
     return this.#recent.size + this.#older.size;
   }
 
-  /** Begins a request of a client; returns its end, which may be called again. Throws `resource_exhausted`, with the time after which to try again. */
+  /**
+   * Begins a request of a client; returns its end, which may be called again. Throws `resource_exhausted`, with the
+   * time after which to try again.
+   */
   begin(key: string): () => void {
     const client = this.#client(key);
     if (this.#maxInFlight > 0 && client.inFlight >= this.#maxInFlight) throw tooMany(this.#maxInFlight);

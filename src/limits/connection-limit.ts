@@ -7,14 +7,20 @@ export class ConnectionLimit {
   readonly #onRefused: (open: number) => void;
   readonly #counts: ThreadCounts;
 
-  /** `max` 0 = no limit. `onRefused` is called for each refused connection, with the number of open ones. `counts`: those of several threads together. */
+  /**
+   * `max` 0 = no limit. `onRefused` is called for each refused connection, with the number of open ones. `counts`:
+   * those of several threads together.
+   */
   constructor(max: number, onRefused: (open: number) => void, counts = new ThreadCounts(ThreadCounts.memoryFor(1), 0)) {
     this.#max = max;
     this.#onRefused = onRefused;
     this.#counts = counts;
   }
 
-  /** Counts the connections of a server that listens; one beyond the limit is reset at once, before anything is kept of it. */
+  /**
+   * Counts the connections of a server that listens; one beyond the limit is reset at
+   * once, before anything is kept of it.
+   */
   guard(server: Server): void {
     if (this.#max > 0) server.prependListener("connection", (socket: Socket) => this.#take(socket));
   }

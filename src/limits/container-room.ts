@@ -40,7 +40,9 @@ class ContainerRoom {
     return PEAK * (Math.max(0, now - then) + bytes) + copies <= free;
   }
 
-  /** Takes over what was read; the free memory of a machine does not count, since it has swap and other programs to end. */
+  /**
+   * Takes over what was read; the free memory of a machine does not count, since it has swap and other programs to end.
+   */
   update(free: FreeMemory | undefined): void {
     Atomics.store(this.#cells, HELD, toKib(threadMemory.requestBytes));
     Atomics.store(this.#cells, FREE, free?.of === "this container" ? toKib(free.bytes) + 1 : 0);

@@ -9,7 +9,10 @@ export interface FreeMemory {
   readonly of: "this machine" | "this container";
 }
 
-/** Files of the two versions of control groups; they count the file cache as used, which is released when memory is needed. */
+/**
+ * Files of the two versions of control groups; they count the file cache as used,
+ * which is released when memory is needed.
+ */
 const FILES = {
   1: {
     limit: "memory.limit_in_bytes",

@@ -5,7 +5,10 @@ import { collectAll } from "./young-garbage.ts";
 
 /** Time that an image waits for room, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
-/** Time between two checks of a waiting image if another thread has freed memory, in milliseconds: the first, and the maximum. */
+/**
+ * Time between two checks of a waiting image if another thread has freed memory, in
+ * milliseconds: the first, and the maximum.
+ */
 const MIN_CHECK_MS = 4;
 const MAX_CHECK_MS = 100;
 /** A single image may take this many times the limit, plus this much, while there is no other. */
@@ -79,7 +82,9 @@ function assertPossible(bytes: number): void {
   );
 }
 
-/** A single image is admitted whatever the requests hold, since all of them may be waiting for room for their images. */
+/**
+ * A single image is admitted whatever the requests hold, since all of them may be waiting for room for their images.
+ */
 function hasRoom(bytes: number): boolean {
   return threadMemory.heldBytes === 0 || threadMemory.hasRoom(bytes);
 }

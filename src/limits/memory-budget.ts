@@ -32,7 +32,10 @@ export class MemoryBudget {
   readonly #shared: ThreadCounts | undefined;
   #heldBytes = 0;
 
-  /** `shared`: kilobytes that the other threads hold which take requests of the same server; absent = there are none. `isFirst`: the one whose limit counts for the process. */
+  /**
+   * `shared`: kilobytes that the other threads hold which take requests of the same server; absent = there are none.
+   * `isFirst`: the one whose limit counts for the process.
+   */
   constructor(maxBytes: number, shared?: ThreadCounts, isFirst = true) {
     this.maxBytes = maxBytes;
     this.#shared = shared;

@@ -28,7 +28,9 @@ export class MemoryPool {
     return index < 0 ? undefined : this.#remove(index);
   }
 
-  /** Adds memory that is no longer read; a buffer that was transferred to another thread has length 0, and is ignored. */
+  /**
+   * Adds memory that is no longer read; a buffer that was transferred to another thread has length 0, and is ignored.
+   */
   release(memory: ArrayBuffer): void {
     const { byteLength } = memory;
     if (!isPooled(byteLength)) return;

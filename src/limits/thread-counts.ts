@@ -49,7 +49,9 @@ export class ThreadCounts {
     Atomics.sub(this.#cells, SUM, 1);
   }
 
-  /** Takes away what a thread counted that has ended, and gives that number; the sum of {@link enter} stays as it is. */
+  /**
+   * Takes away what a thread counted that has ended, and gives that number; the sum of {@link enter} stays as it is.
+   */
   take(thread: number): number {
     return Atomics.exchange(this.#cells, thread + 1, 0);
   }

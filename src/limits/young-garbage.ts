@@ -18,17 +18,18 @@ let collect: Collect | undefined;
 const PERMISSION = "kserving.collects";
 
 /**
- * Lets this thread, and those that it starts later, say when V8 collects garbage: only for a process of the command line.
- * V8's flags apply to the whole process, and an embedder's are not changed.
+ * Lets this thread, and those that it starts later, say when V8 collects garbage: only for a process of the command
+ * line. V8's flags apply to the whole process, and an embedder's are not changed.
  */
 export function permitCollections(): void {
   setEnvironmentData(PERMISSION, true);
 }
 
 /**
- * Has V8 mark whole heaps less often, in all threads. It counts the buffers of large messages with the heap, and where that
- * is small, as in the main thread, would mark everything after some tens of them. To be called for the first of them: Node
- * compiles its own modules for every thread that starts later, since those in its program are for unchanged flags.
+ * Has V8 mark whole heaps less often, in all threads. It counts the buffers of large messages
+ * with the heap, and where that is small, as in the main thread, would mark everything after
+ * some tens of them. To be called for the first of them: Node compiles its own modules for
+ * every thread that starts later, since those in its program are for unchanged flags.
  */
 export function markRarely(): void {
   if (hasRareMarking || getEnvironmentData(PERMISSION) !== true) return;
@@ -48,7 +49,9 @@ export function countGarbage(bytes: number): void {
   collector()?.({ type: "minor" });
 }
 
-/** Bytes that make V8 mark the whole heap soon, where it cannot be asked to: they are never touched, and take no memory. */
+/**
+ * Bytes that make V8 mark the whole heap soon, where it cannot be asked to: they are never touched, and take no memory.
+ */
 const PRESSURE_BYTES = 128 * 1024 * 1024;
 
 /**

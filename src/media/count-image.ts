@@ -5,8 +5,9 @@ import type { ImageTensor } from "./image-tensor.ts";
 const COUNTED_BYTES = 1024 * 1024;
 
 /**
- * Counts a large image's memory as long as a hook has it. `reserved` is what was kept for its making, and is given back for a
- * small one; left out, the image counts without asking for room, since a request that holds others must not wait for it.
+ * Counts a large image's memory as long as a hook has it. `reserved` is what was kept
+ * for its making, and is given back for a small one; left out, the image counts
+ * without asking for room, since a request that holds others must not wait for it.
  */
 export function countImage(image: ImageTensor, reserved?: ImageReservation): ImageTensor {
   const { buffer, byteLength } = image.data;

@@ -15,9 +15,10 @@ export interface CropQuadOptions {
 }
 
 /**
- * Cuts a quadrilateral out of an image and makes it an upright rectangle: a rotated text line, a plate, a page seen from the side.
- * `corners` are four points in pixels, clockwise from the one that becomes the left upper corner. Bilinear; beyond the image its edge is
- * repeated. Throws `invalid_argument` for tensors that are not images, for corners other than four finite points or on one line, and for an impossible size.
+ * Cuts a quadrilateral out of an image and makes it an upright rectangle: a rotated text line, a plate, a page seen
+ * from the side. `corners` are four points in pixels, clockwise from the one that becomes the left upper corner.
+ * Bilinear; beyond the image its edge is repeated. Throws `invalid_argument` for tensors that are not images, for
+ * corners other than four finite points or on one line, and for an impossible size.
  */
 export function cropQuad(image: Tensor, corners: readonly Point[], options: CropQuadOptions = {}): ImageTensor {
   const shape = imageShape(image);

@@ -23,9 +23,10 @@ export interface DecodePixelsOptions {
 }
 
 /**
- * Decodes an image and leaves depth and channels as the file has them, as OpenCV's IMREAD_UNCHANGED does: grey stays grey, 16
- * bits stay 16, alpha stays (grey with alpha becomes four channels), colour profiles are ignored. Of several frames the first.
- * Throws `invalid_argument` for bytes that are not an image, damaged or too large. The caller has reserved the memory.
+ * Decodes an image and leaves depth and channels as the file has them, as OpenCV's IMREAD_UNCHANGED
+ * does: grey stays grey, 16 bits stay 16, alpha stays (grey with alpha becomes four channels),
+ * colour profiles are ignored. Of several frames the first. Throws `invalid_argument` for bytes
+ * that are not an image, damaged or too large. The caller has reserved the memory.
  */
 export async function decodePixels(bytes: Uint8Array, options: DecodePixelsOptions): Promise<Pixels> {
   const { exif, maxPixels = DEFAULT_MAX_PIXELS } = options;

@@ -35,8 +35,8 @@ const GENERIC_BRANDS: readonly string[] = ["mif1", "msf1"];
 const HEAD_BYTES = 128;
 
 /**
- * The format of an encoded image by its first bytes, without decoding anything; undefined for everything else: SVG, PDF, HEIC
- * and whatever a library might take. No library sees what has no format here.
+ * The format of an encoded image by its first bytes, without decoding anything; undefined for everything else: SVG,
+ * PDF, HEIC and whatever a library might take. No library sees what has no format here.
  */
 export function imageFormat(bytes: Uint8Array): ImageFormat | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString("latin1");

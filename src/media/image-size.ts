@@ -16,8 +16,8 @@ export function checkPixels(what: string, { width, height }: Size, maxPixels: nu
 }
 
 /**
- * The size an image gets: both sides wanted = exactly these; one = the other follows the aspect ratio; none = unchanged.
- * Throws `invalid_argument` for a side that is not a positive integer, and for more than `maxPixels`.
+ * The size an image gets: both sides wanted = exactly these; one = the other follows the aspect ratio; none =
+ * unchanged. Throws `invalid_argument` for a side that is not a positive integer, and for more than `maxPixels`.
  */
 export function targetSize(source: Size, wanted: Partial<Size>, maxPixels = DEFAULT_MAX_PIXELS): Size {
   const width = checkSide("width", wanted.width);

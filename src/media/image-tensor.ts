@@ -3,7 +3,10 @@ import { invalidArgument } from "../errors.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 import { loadSharp } from "./load-sharp.ts";
 
-/** Decoded pixels: uint8 of shape [height, width, channels], rows from the top; 1 channel is grey, 3 are RGB, 4 are RGB and alpha. */
+/**
+ * Decoded pixels: uint8 of shape [height, width, channels], rows from the top; 1
+ * channel is grey, 3 are RGB, 4 are RGB and alpha.
+ */
 export type ImageTensor = Tensor<"uint8">;
 
 /** Channels that an {@link ImageTensor} may have. */
@@ -50,7 +53,10 @@ function checkChannels(channels: number): void {
   throw invalidArgument(`An image of ${channels} channels was asked for; expected 1, 3 or 4.`);
 }
 
-/** Luma of ITU-R BT.601, as PIL and OpenCV compute it; libvips would give linear-light luminance, which no model was trained on. */
+/**
+ * Luma of ITU-R BT.601, as PIL and OpenCV compute it; libvips would give linear-light
+ * luminance, which no model was trained on.
+ */
 function toGrey(rgb: Uint8Array): Uint8Array {
   const grey = new Uint8Array(rgb.length / 3);
   for (let pixel = 0, at = 0; pixel < grey.length; pixel++, at += 3) {

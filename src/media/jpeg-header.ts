@@ -17,7 +17,10 @@ const SCAN = 0xda;
 const HEAD_BYTES = 4;
 const FRAME_BYTES = 10;
 
-/** Finds the frame header of a JPEG of 8 bits, which takes a hundredth of the time that a decoder needs to open it; undefined for anything unusual. */
+/**
+ * Finds the frame header of a JPEG of 8 bits, which takes a hundredth of the time that a decoder needs to open it;
+ * undefined for anything unusual.
+ */
 export function readJpegHeader(bytes: Uint8Array): JpegHeader | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 2; at + FRAME_BYTES <= bytes.length; ) {

@@ -26,8 +26,9 @@ export interface LetterboxOptions extends Size {
 }
 
 /**
- * Tells where `resizeImage(image, { fit: "letterbox", … })` has put an image, to map the boxes that a model found back to the image.
- * Its `width` and `height` are those of the drawn image, without the padding. Throws `invalid_argument` for tensors that are not images, and for an impossible size.
+ * Tells where `resizeImage(image, { fit: "letterbox", … })` has put an image, to map the boxes that a model found back
+ * to the image. Its `width` and `height` are those of the drawn image, without the padding. Throws `invalid_argument`
+ * for tensors that are not images, and for an impossible size.
  */
 export function letterboxOf(image: Tensor, options: LetterboxOptions): Letterbox {
   const source = imageShape(image);

@@ -4,7 +4,10 @@ type Sharp = typeof import("sharp").default;
 
 let loading: Promise<Sharp> | undefined;
 
-/** Imports sharp on first use: a thread whose hooks touch no image starts in half the time without it. Each further import() would still cost as much as a small image. */
+/**
+ * Imports sharp on first use: a thread whose hooks touch no image starts in half the time without it. Each further
+ * import() would still cost as much as a small image.
+ */
 export function loadSharp(): Promise<Sharp> {
   loading ??= import("sharp").then(
     ({ default: sharp }) => {

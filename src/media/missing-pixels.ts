@@ -15,8 +15,9 @@ const PNG_HEADER_BYTES = 26;
 const GIF_HEADER_BYTES = 10;
 
 /**
- * Says that an image's header claims more pixels than its bytes can hold: a decoder would make room for all of them before it
- * finds that they are missing. Undefined for all others, and for formats that hold any number of equal pixels in a few bytes.
+ * Says that an image's header claims more pixels than its bytes can hold: a decoder
+ * would make room for all of them before it finds that they are missing. Undefined for
+ * all others, and for formats that hold any number of equal pixels in a few bytes.
  */
 export function missingPixels(bytes: Uint8Array, format: ImageFormat): string | undefined {
   const { width, height, bytesNeeded } = claimOf(bytes, format) ?? {};

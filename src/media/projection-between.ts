@@ -9,7 +9,10 @@ export interface Point {
 /** Four corners, clockwise from the left upper one. */
 export type Corners = readonly [Point, Point, Point, Point];
 
-/** The projection that maps the four corners of `from` to those of `to`; undefined where the corners of `from` lie on one line. */
+/**
+ * The projection that maps the four corners of `from` to those of `to`; undefined
+ * where the corners of `from` lie on one line.
+ */
 export function projectionBetween(from: Corners, to: Corners): Projection | undefined {
   const rows = from.flatMap(({ x, y }, index) => {
     const { x: u, y: v } = to[index]!;

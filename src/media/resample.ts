@@ -23,8 +23,8 @@ export interface ResampleTarget {
 }
 
 /**
- * Bilinear resampling as OpenCV's INTER_LINEAR: pixel centres are at half coordinates, edges are repeated, and nothing is
- * averaged when an image shrinks. An image of the wanted size passes unchanged.
+ * Bilinear resampling as OpenCV's INTER_LINEAR: pixel centres are at half coordinates, edges are repeated, and nothing
+ * is averaged when an image shrinks. An image of the wanted size passes unchanged.
  */
 export function resample(source: Raster, target: ResampleTarget): void {
   const drawn = drawnSize(source, target);

@@ -11,7 +11,10 @@ export interface RotatedBox {
   readonly angle: number;
 }
 
-/** The corners of a rotated box, clockwise from its own left upper one, as cropQuad takes them. Throws `invalid_argument` for members that are not finite numbers. */
+/**
+ * The corners of a rotated box, clockwise from its own left upper one, as cropQuad takes them. Throws
+ * `invalid_argument` for members that are not finite numbers.
+ */
 export function boxCorners({ centerX, centerY, width, height, angle }: RotatedBox): Corners {
   if (![centerX, centerY, width, height, angle].every(Number.isFinite)) {
     throw invalidArgument(
@@ -26,8 +29,9 @@ export function boxCorners({ centerX, centerY, width, height, angle }: RotatedBo
 }
 
 /**
- * The rotated box of the least area around points, such as the pixels of a text line that a detector found. Its angle is above -45
- * and at most 45 degrees. Throws `invalid_argument` for no points, and for points that are not finite numbers.
+ * The rotated box of the least area around points, such as the pixels of a text line
+ * that a detector found. Its angle is above -45 and at most 45 degrees. Throws
+ * `invalid_argument` for no points, and for points that are not finite numbers.
  */
 export function minAreaBox(points: readonly Point[]): RotatedBox {
   if (points.length === 0 || !points.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))) {

@@ -1,4 +1,7 @@
-/** Nine coefficients, by rows, of a map from target to source coordinates: `x = (a u + b v + c) / (g u + h v + i)`, likewise `y`. */
+/**
+ * Nine coefficients, by rows, of a map from target to source coordinates:
+ * `x = (a u + b v + c) / (g u + h v + i)`, likewise `y`.
+ */
 export type Projection = readonly [number, number, number, number, number, number, number, number, number];
 
 /** Pixels, channels next to one another, rows from the top. */
@@ -10,8 +13,8 @@ interface Raster {
 }
 
 /**
- * Draws the part of an image that a projection points at: bilinear, pixel centers at whole coordinates, edges repeated, as
- * OpenCV's warpPerspective does with INTER_LINEAR and BORDER_REPLICATE.
+ * Draws the part of an image that a projection points at: bilinear, pixel centers at whole coordinates, edges repeated,
+ * as OpenCV's warpPerspective does with INTER_LINEAR and BORDER_REPLICATE.
  */
 export function warp(source: Raster, projection: Projection, width: number, height: number): Uint8Array {
   const { channels } = source;

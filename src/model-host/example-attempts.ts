@@ -27,8 +27,8 @@ const FILLS: readonly [Fill, ...Fill[]] = [
 ];
 
 /**
- * Inputs to try on a model that takes such specs, the likeliest first; those of fixed shapes as they are. Where the server does not know the dtypes,
- * numbers show them: what has decimals is read as a float.
+ * Inputs to try on a model that takes such specs, the likeliest first; those of fixed shapes as they are. Where the
+ * server does not know the dtypes, numbers show them: what has decimals is read as a float.
  */
 export function* attempts(specs: readonly TensorSpec[], knowsTypes = true): Generator<readonly ExampleInput[]> {
   const seen = new Set<string>();

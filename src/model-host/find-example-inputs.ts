@@ -17,8 +17,9 @@ const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3],
 const MAX_ELEMENTS = 1 << 22;
 
 /**
- * Finds inputs on which a model runs, for the example that users are shown. Sizes that the model leaves open are tried; a model whose runs leave
- * something behind is not run, nor is one that is absent. Takes a few seconds at most, whatever the model does. Never throws: the reason of a failed try is dropped.
+ * Finds inputs on which a model runs, for the example that users are shown. Sizes that the model leaves open are tried;
+ * a model whose runs leave something behind is not run, nor is one that is absent. Takes a few seconds at most,
+ * whatever the model does. Never throws: the reason of a failed try is dropped.
  */
 export async function findExampleInputs(
   model: ModelHandle | undefined,

@@ -5,7 +5,10 @@ import type { Signature } from "../signature/signature.ts";
 
 type Signatures = Readonly<Record<string, Signature>>;
 
-/** The signatures with the names of classes that the option `labels` gives; as they are without it. Warns where no output has so many classes. */
+/**
+ * The signatures with the names of classes that the option `labels` gives; as they are without it. Warns where no
+ * output has so many classes.
+ */
 export function labelByOption(signatures: Signatures, option: string | undefined, log: Logger): Signatures {
   if (option === undefined) return signatures;
   const labels = readLabels(option);

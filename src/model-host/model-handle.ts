@@ -25,8 +25,8 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   /**
-   * Operations to run in addition, where inputs and outputs are those of the model's graph, by the names of its tensors;
-   * absent = they are those of the signature.
+   * Operations to run in addition, where inputs and outputs are those of the model's graph, by the names of its
+   * tensors; absent = they are those of the signature.
    */
   readonly targets?: readonly string[] | undefined;
   /**

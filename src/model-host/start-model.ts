@@ -7,8 +7,8 @@ import type { ModelSource, StartModelOptions } from "./model-source.ts";
 import { startCopies } from "./start-copies.ts";
 
 /**
- * Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. A driver
- * that is an object of this thread runs in it.
+ * Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. A
+ * driver that is an object of this thread runs in it.
  */
 export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
   const { driver, isHere = false } = source.found;

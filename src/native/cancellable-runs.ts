@@ -20,10 +20,16 @@ export interface RunLimits {
   readonly onFreed: () => void;
 }
 
-/** Milliseconds that such runs may leave no room: longer than most operators take, between which a run ends when it is asked to. */
+/**
+ * Milliseconds that such runs may leave no room: longer than most operators take,
+ * between which a run ends when it is asked to.
+ */
 const STUCK_MS = 1000;
 
-/** A model's runs in other threads. A caller that leaves is answered at once; its run is cancelled, and keeps its place until it has ended. */
+/**
+ * A model's runs in other threads. A caller that leaves is answered at once; its run
+ * is cancelled, and keeps its place until it has ended.
+ */
 export class CancellableRuns {
   readonly #turns: Turns;
   readonly #abandoned: AbandonedRuns;

@@ -20,8 +20,8 @@ const { mmap, munmap } = bindFunctions(
 );
 
 /**
- * A memory file in this process's address space, of which contents are copied to and from: a third of what a call of the system
- * costs. The file's size must be fixed, since touching memory behind its end would end the process.
+ * A memory file in this process's address space, of which contents are copied to and from: a third of what a call of
+ * the system costs. The file's size must be fixed, since touching memory behind its end would end the process.
  */
 export class MappedFile {
   readonly size: number;
@@ -42,8 +42,8 @@ export class MappedFile {
   }
 
   /**
-   * Copies bytes to a place; throws where they do not fit, or the machine has no memory for them. No page may be left out before
-   * it is behind others.
+   * Copies bytes to a place; throws where they do not fit, or the machine has no memory for them. No page may be left
+   * out before it is behind others.
    */
   write(place: number, bytes: Uint8Array): void {
     const end = place + bytes.byteLength;
@@ -52,13 +52,17 @@ export class MappedFile {
       copyToNative(start + BigInt(place), bytes);
       return;
     }
-    // The first use of a page takes memory: without any, a call fails, where writing to the mapping would end the process.
+    // The first use of a page takes memory: without any, a call fails, where writing to
+    // the mapping would end the process.
     for (let done = 0; done < bytes.byteLength; )
       done += writeSync(this.#fd, bytes, done, bytes.byteLength - done, place + done);
     this.#written = end;
   }
 
-  /** Fills memory with a copy of the bytes at a place, which another process may be changing; throws where the file has none. */
+  /**
+   * Fills memory with a copy of the bytes at a place, which another process may be
+   * changing; throws where the file has none.
+   */
   read(place: number, memory: ArrayBuffer): ArrayBuffer {
     const start = this.#startFor(place + memory.byteLength);
     copyFromNative(new Uint8Array(memory), start + BigInt(place));

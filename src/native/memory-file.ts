@@ -13,8 +13,8 @@ const F_SEAL_SHRINK = 2;
 const F_SEAL_GROW = 4;
 
 /**
- * Creates a file in memory, which has no name in any folder, and a size that no process can change. Returns its descriptor;
- * throws `failed_precondition` where the system has no such files, which is everywhere but on Linux.
+ * Creates a file in memory, which has no name in any folder, and a size that no process can change. Returns its
+ * descriptor; throws `failed_precondition` where the system has no such files, which is everywhere but on Linux.
  */
 export function createMemoryFile(title: string, bytes: number): number {
   const { memfd_create, fcntl } = bindFunctions(

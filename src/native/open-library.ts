@@ -11,8 +11,8 @@ const PINNING_FLAGS: Partial<Record<NodeJS.Platform, number>> = {
 };
 
 /**
- * Opens a library for the rest of the process: koffi would unload it with the thread, under the feet of the threads that it has started itself.
- * Throws `failed_precondition` with the system's reason.
+ * Opens a library for the rest of the process: koffi would unload it with the thread, under the feet of the threads
+ * that it has started itself. Throws `failed_precondition` with the system's reason.
  */
 export function openLibrary(path: string): LibraryHandle {
   const library = load(path);

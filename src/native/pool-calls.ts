@@ -1,6 +1,9 @@
 import { maxAsyncCalls } from "./max-async-calls.ts";
 
-/** Counts the long calls that all threads of the process have in libuv's pool, which must not keep files, DNS and images waiting. */
+/**
+ * Counts the long calls that all threads of the process have in libuv's pool, which
+ * must not keep files, DNS and images waiting.
+ */
 export class PoolCalls {
   readonly #count: Int32Array;
   readonly #limit: number;

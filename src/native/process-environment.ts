@@ -3,7 +3,10 @@ import { processLibrary } from "./process-library.ts";
 
 const { getenv } = bindFunctions(processLibrary(), { getenv: ["str", "str"] }, "The C library");
 
-/** Sets a variable for native code in all threads of the process, unless it has a value: a thread's `process.env` is a copy. */
+/**
+ * Sets a variable for native code in all threads of the process, unless it has a
+ * value: a thread's `process.env` is a copy.
+ */
 export function setEnvironmentDefault(name: string, value: string): void {
   if (getenv(name) === null) setEnvironment(name, value);
 }

@@ -15,8 +15,8 @@ const MAX_PATH_BYTES = 107;
 export type SendDatagram = (text: string) => void;
 
 /**
- * Opens a way to a Unix datagram socket, which Node.js does not have; `@` at the beginning of its path stands for Linux's abstract
- * names. Throws `failed_precondition` elsewhere than on Linux; a datagram without a receiver is lost.
+ * Opens a way to a Unix datagram socket, which Node.js does not have; `@` at the beginning of its path stands for
+ * Linux's abstract names. Throws `failed_precondition` elsewhere than on Linux; a datagram without a receiver is lost.
  */
 export function openDatagrams(path: string): SendDatagram {
   if (process.platform !== "linux") throw failedPrecondition("Unix datagram sockets are used on Linux alone.");

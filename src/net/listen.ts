@@ -15,7 +15,9 @@ export interface ListenPlace {
 
 let arePortsShared = false;
 
-/** Lets other threads of this program listen on the ports that this thread opens, each for a part of the connections. */
+/**
+ * Lets other threads of this program listen on the ports that this thread opens, each for a part of the connections.
+ */
 export function sharePorts(): void {
   arePortsShared = true;
 }

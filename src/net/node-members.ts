@@ -50,7 +50,9 @@ interface ListeningHandle {
   onconnection: (this: unknown, error: number, accepted: { close(): void } | undefined) => void;
 }
 
-/** True where node:http has paused a socket, because its client does not read answers; false where that is not known. */
+/**
+ * True where node:http has paused a socket, because its client does not read answers; false where that is not known.
+ */
 export function isPausedByHttp(socket: Socket): boolean {
   return (socket as { readonly _paused?: boolean })._paused === true;
 }

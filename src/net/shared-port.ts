@@ -21,7 +21,10 @@ export interface SharedPort {
   /** Address on which it listens. */
   readonly host: string;
   readonly port: number;
-  /** Takes no new connections; those that were given away live on, and those that have not said yet what they are have some time for it. */
+  /**
+   * Takes no new connections; those that were given away live on, and those that have
+   * not said yet what they are have some time for it.
+   */
   close(graceMs?: number): void;
 }
 

@@ -1,8 +1,8 @@
 import type { SpanContext } from "./trace-context.ts";
 
 /**
- * Parts of a request's way through hooks and models. `wait`: for a hook thread; `images`: their decoding; `queue`: waiting for a model;
- * `remote`: a call of another server.
+ * Parts of a request's way through hooks and models. `wait`: for a hook thread; `images`: their decoding; `queue`:
+ * waiting for a model; `remote`: a call of another server.
  */
 const INTERVAL_KINDS = ["wait", "preprocess", "images", "queue", "model", "postprocess", "process", "remote"] as const;
 /** One of {@link INTERVAL_KINDS}. */
@@ -16,7 +16,10 @@ export interface Interval {
   /** On the clock of steadyMs. */
   readonly start: number;
   readonly end: number;
-  /** Models whose stages led to it: 0 = the request's own, more = a part of what another model of the server does for it. */
+  /**
+   * Models whose stages led to it: 0 = the request's own, more = a part of what another
+   * model of the server does for it.
+   */
   readonly depth: number;
   /** The model of this server, or the address of another server. */
   readonly name?: string | undefined;

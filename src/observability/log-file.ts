@@ -5,19 +5,26 @@ import { reportLogLoss } from "./output-errors.ts";
 
 /** A log file that is open. */
 export interface LogFile extends LogOutput {
-  /** Opens the path again, as log rotation asks by a signal; throws where that is impossible, and goes on with the file that is open. */
+  /**
+   * Opens the path again, as log rotation asks by a signal; throws where that is
+   * impossible, and goes on with the file that is open.
+   */
   reopen(): void;
   /** Checks that an open file descriptor of the process leads to the same file, pipe or device. */
   isSameAs(descriptor: number): boolean;
 }
 
-/** Time for which lines go to a file that was renamed while nothing is at its path, in milliseconds: who rotates logs is about to create it, or to send a signal. */
+/**
+ * Time for which lines go to a file that was renamed while nothing is at its path, in milliseconds: who rotates logs is
+ * about to create it, or to send a signal.
+ */
 const RENAME_GRACE_MS = 1000;
 
 /**
- * Opens a file to append to. It writes before it returns, so that the last lines of a process that kills itself are in the file. A file that was
- * replaced, deleted or renamed, as log rotation does, is opened again under its path, after a rename when a moment has passed.
- * Lines that cannot be written are lost, and the first such loss is reported. Throws `failed_precondition` for a file that cannot be opened.
+ * Opens a file to append to. It writes before it returns, so that the last lines of a process that kills itself are in
+ * the file. A file that was replaced, deleted or renamed, as log rotation does, is opened again under its path, after a
+ * rename when a moment has passed. Lines that cannot be written are lost, and the first such loss is reported. Throws
+ * `failed_precondition` for a file that cannot be opened.
  */
 export function openLogFile(path: string, renameGraceMs = RENAME_GRACE_MS): LogFile {
   const file = new AppendedFile(path, renameGraceMs);

@@ -13,7 +13,9 @@ export class LogFilter {
   /** A bit for each level, by its place in LOG_LEVELS. */
   readonly #written: Int32Array<SharedArrayBuffer>;
 
-  /** Writes what is at least as important as a level, or what the filter writes whose {@link shared} memory it is given. */
+  /**
+   * Writes what is at least as important as a level, or what the filter writes whose {@link shared} memory it is given.
+   */
   constructor(logged: Logged) {
     if (typeof logged !== "string") {
       this.#written = new Int32Array(logged);

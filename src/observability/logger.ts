@@ -35,15 +35,18 @@ export interface LoggerOptions {
 }
 
 /**
- * A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be opened. The loss of
- * its output is reported once, on standard error, and fails no request.
+ * A logger that writes one JSON object a line. Throws `failed_precondition` for a file that cannot be opened. The loss
+ * of its output is reported once, on standard error, and fails no request.
  */
 export function createLogger({ level = "info", path }: LoggerOptions = {}): Logger {
   surviveOutputErrors();
   return createOutputLogger([path === undefined ? process.stdout : openLogFile(path)], new LogFilter(level));
 }
 
-/** A logger that writes one JSON object a line to each output, as far as the filter lets it, without secrets, which it recognizes by their names. */
+/**
+ * A logger that writes one JSON object a line to each output, as far as the filter lets it, without secrets, which it
+ * recognizes by their names.
+ */
 export function createOutputLogger(outputs: readonly LogOutput[], filter: LogFilter): Logger {
   const destination = {
     write: (line: string) => {

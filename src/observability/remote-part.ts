@@ -10,7 +10,10 @@ interface CallingRequest {
 
 /** A call of another server as a part of a request, from its construction to {@link end}. */
 export class RemotePart {
-  /** Headers that make the other server's spans part of the same trace; those of the request itself where it is not recorded here. */
+  /**
+   * Headers that make the other server's spans part of the same trace; those of the
+   * request itself where it is not recorded here.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly #timeline: Timeline | undefined;
   readonly #id: string | undefined;

@@ -13,8 +13,8 @@ export const MAX_ID_LENGTH = 200;
 const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * The id of a request: `x-request-id`, else the trace id of `traceparent`, else a new one. Names are lower-case. An id of more than 200 characters is cut;
- * one with others than those of ASCII that can be printed does not count.
+ * The id of a request: `x-request-id`, else the trace id of `traceparent`, else a new one. Names are lower-case. An id
+ * of more than 200 characters is cut; one with others than those of ASCII that can be printed does not count.
  */
 export function requestIdOf(metadata: Readonly<Record<string, unknown>>): string {
   const { [ID_HEADER]: given, [TRACE_HEADER]: trace } = metadata;

@@ -8,7 +8,10 @@ type Fields = Readonly<Record<string, unknown>>;
 type Level = Exclude<LogLevel, "silent">;
 type Write = Logger[Level];
 
-/** A log whose every line carries a request's id. It costs one small object, since most requests log nothing; its functions may be passed on alone. */
+/**
+ * A log whose every line carries a request's id. It costs one small object, since most requests log nothing; its
+ * functions may be passed on alone.
+ */
 export class RequestLog implements Logger {
   readonly #log: Logger;
   readonly #requestId: string;

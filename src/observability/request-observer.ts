@@ -33,7 +33,10 @@ export class RequestObserver {
     this.#sendsTimes = serverTiming;
   }
 
-  /** Begins to observe a request, from an address; absent = its client is known. Returns true where it has to be reported. */
+  /**
+   * Begins to observe a request, from an address; absent = its client is known. Returns
+   * true where it has to be reported.
+   */
   begin(record: RequestRecord, address?: string): boolean {
     const isLogged = this.#access.isOn;
     const trace = this.#tracer?.begin(record.metadata);

@@ -107,7 +107,10 @@ export class RequestRecord {
     if (this.#isTimed) this.#receivedAt = performance.now();
   }
 
-  /** True where a version of this server has been asked, so that `model` and `version` are its own and not a client's words. */
+  /**
+   * True where a version of this server has been asked, so that `model` and `version`
+   * are its own and not a client's words.
+   */
   get isServedHere(): boolean {
     return this.#isServedHere;
   }

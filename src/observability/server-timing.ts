@@ -11,7 +11,10 @@ interface Entry {
   count: number;
 }
 
-/** Value of the header `Server-Timing`: the parts of a request in their order, in milliseconds; undefined where the client does not get it. */
+/**
+ * Value of the header `Server-Timing`: the parts of a request in their order, in
+ * milliseconds; undefined where the client does not get it.
+ */
 export function serverTiming(record: RequestRecord): string | undefined {
   if (!record.sendsTimes) return undefined;
   const { deserializationMs, totalMs, timeline } = record;

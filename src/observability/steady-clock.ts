@@ -4,7 +4,10 @@ const now = performance.now.bind(performance);
 /** Each thread counts performance.now() from its own start. */
 const OFFSET_MS = Number(process.hrtime.bigint()) / 1e6 - now();
 
-/** Milliseconds on a clock that all threads and processes of a machine share and that is never set; its zero means nothing. */
+/**
+ * Milliseconds on a clock that all threads and processes of a machine share and that
+ * is never set; its zero means nothing.
+ */
 export function steadyMs(): number {
   return OFFSET_MS + now();
 }

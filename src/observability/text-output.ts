@@ -21,7 +21,10 @@ const INDENT = "         ";
 const MAX_VALUE = 400;
 const STYLES = { warn: "yellow", error: "red", info: "green" } as const;
 
-/** Prints a log for people: the time, the level, the message; for an error the place in the user's own file with its line of code. */
+/**
+ * Prints a log for people: the time, the level, the message; for an error the place in
+ * the user's own file with its line of code.
+ */
 export function createTextOutput(stream: TextStream, { isVerbose }: TextOptions): LogOutput {
   return {
     write: (line) => {

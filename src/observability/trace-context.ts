@@ -29,7 +29,10 @@ const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f
 /** Characters of a trace state that are passed on; W3C Trace Context asks for 512 at least. */
 const MAX_STATE = 2048;
 
-/** The span that a request is a part of by its headers or metadata, names in lower case; undefined where they name none, or not in W3C's form. */
+/**
+ * The span that a request is a part of by its headers or metadata, names in lower
+ * case; undefined where they name none, or not in W3C's form.
+ */
 export function parentOf(metadata: Readonly<Record<string, unknown>>): ParentContext | undefined {
   const { traceparent, tracestate } = metadata;
   const found = typeof traceparent === "string" ? TRACEPARENT.exec(traceparent.trim()) : undefined;

@@ -26,7 +26,10 @@ const MAX_CAUSES = 8;
 const OWN_FOLDER = dirname(dirname(fileURLToPath(import.meta.url)));
 const OWN_FOLDERS = ["src", "dist", "bin"].map((name) => `${dirname(OWN_FOLDER)}${sep}${name}${sep}`);
 
-/** The innermost frame of an error, or else of its causes, that is neither the program's own, nor a package's, nor Node's: where a user's hook or driver went wrong. */
+/**
+ * The innermost frame of an error, or else of its causes, that is neither the program's own, nor a package's, nor
+ * Node's: where a user's hook or driver went wrong.
+ */
 export function findUserFrame(reason: unknown): UserFrame | undefined {
   let thrown = reason;
   for (let depth = 0; depth < MAX_CAUSES && typeof thrown === "object" && thrown !== null; depth++) {

@@ -10,7 +10,9 @@ const CARRIED: Partial<Record<DType, readonly [to: (value: never) => number, fro
   bfloat16: [toBfloat16, fromBfloat16],
 };
 
-/** The binary form of a tensor's elements; of BYTES each after four bytes of length. Throws for a datatype without one. */
+/**
+ * The binary form of a tensor's elements; of BYTES each after four bytes of length. Throws for a datatype without one.
+ */
 export function toBinary(datatype: string, values: readonly Element[]): Uint8Array<ArrayBuffer> {
   const dtype = dtypeOf(datatype);
   if (dtype === "bytes") return joinTexts(values.map(toBytes));

@@ -25,7 +25,10 @@ export interface Sides {
 /** Boxes of an output, at most. */
 const MAX_BOXES = 1000;
 
-/** Rows of the form `[n, 4|5|6]`: four sides, a score, a class; or `[n, 7]` of SSD: image, class, score, four sides. The leading sizes are 1. */
+/**
+ * Rows of the form `[n, 4|5|6]`: four sides, a score, a class; or `[n, 7]` of SSD:
+ * image, class, score, four sides. The leading sizes are 1.
+ */
 export function boxRowsOf({ datatype, shape, values }: FormTensor): readonly (readonly number[])[] | undefined {
   const columns = shape.at(-1) ?? 0;
   const rows = shape.at(-2) ?? 0;

@@ -15,7 +15,10 @@ export class CallError extends Error {
 const KEY = "kserving-authorization";
 const TOKEN = document.querySelector<HTMLMetaElement>('meta[name="kserving-page"]')?.content ?? "";
 
-/** Without a browser's own credentials, for which it would ask with a window of its own; with them where a client's certificate is needed. */
+/**
+ * Without a browser's own credentials, for which it would ask with a window of its
+ * own; with them where a client's certificate is needed.
+ */
 let credentials: RequestCredentials = "omit";
 
 /** The URL of a path of this server: `v2/models`, under whatever prefix the page is. */

@@ -1,6 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-/** A button that takes a photo by a camera of the browser's machine. Browsers have cameras for pages over TLS or of this machine alone. */
+/**
+ * A button that takes a photo by a camera of the browser's machine. Browsers have
+ * cameras for pages over TLS or of this machine alone.
+ */
 export function CameraField({ name, onTake }: { readonly name: string; readonly onTake: (photo: File) => void }) {
   const video = useRef<HTMLVideoElement>(null);
   const [stream, setStream] = useState<MediaStream>();

@@ -13,8 +13,8 @@ const [MIN_SIDE, MAX_SIDE] = [8, 4096];
 const MAX_CLASSES = 256;
 
 /**
- * The map that an output of the form `[H, W]`, `[1, C, H, W]` or `[1, H, W, C]` is, without the 1 too: heat where there is one value
- * for each place, else the class with the highest one, of which the first is the background.
+ * The map that an output of the form `[H, W]`, `[1, C, H, W]` or `[1, H, W, C]` is, without the 1 too: heat where there
+ * is one value for each place, else the class with the highest one, of which the first is the background.
  */
 export function mapOf({ datatype, shape, values }: FormTensor): ColourMap | undefined {
   const place = placeOf(shape);

@@ -14,7 +14,10 @@ const MAGIC: readonly (readonly [type: string, start: string])[] = [
 /** Sides of what is taken for pixels: smaller ones are features. */
 const [MIN_SIDE, MAX_SIDE] = [16, 4096];
 
-/** The image that an output is: encoded bytes, or a tensor of the form [1, H, W, 1 or 3 or 4], [1, 1 or 3, H, W] or without the 1; undefined for any other. */
+/**
+ * The image that an output is: encoded bytes, or a tensor of the form [1, H, W, 1 or 3 or 4], [1, 1 or 3, H, W] or
+ * without the 1; undefined for any other.
+ */
 export function outputImageOf({ datatype, shape, values }: FormTensor): OutputImage | undefined {
   const [first] = values;
   if (datatype === "BYTES") return first instanceof Uint8Array && values.length === 1 ? encoded(first) : undefined;

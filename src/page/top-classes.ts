@@ -14,8 +14,8 @@ export interface TopClass {
 const [MAX_ROWS, MAX_CLASSES] = [4, 5];
 
 /**
- * The classes with the highest scores for each row of an output of scores: one of floats with labels, or whose rows are probabilities; undefined
- * for any other output.
+ * The classes with the highest scores for each row of an output of scores: one of floats with labels, or whose rows are
+ * probabilities; undefined for any other output.
  */
 export function topClasses(
   output: FormTensor,

@@ -13,7 +13,10 @@ export interface Followed<Item> {
   readonly everyMs: number;
 }
 
-/** The end of a list, of which each look fetches what is new; an error's text, empty = there is none. `followed` stays the same object. */
+/**
+ * The end of a list, of which each look fetches what is new; an error's text, empty =
+ * there is none. `followed` stays the same object.
+ */
 export function useFollowed<Item>(followed: Followed<Item>): {
   readonly items: readonly Item[];
   readonly error: string;

@@ -2,8 +2,8 @@ import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
 /**
- * Takes the files that are pasted into a place for files. What is pasted elsewhere on the page is for its first place for
- * images, or else for its first place.
+ * Takes the files that are pasted into a place for files. What is pasted elsewhere on the page is for its first place
+ * for images, or else for its first place.
  */
 export function usePaste(place: RefObject<HTMLElement | null>, take: (files: FileList) => void): void {
   useEffect(() => {

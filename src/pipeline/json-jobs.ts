@@ -20,7 +20,10 @@ export const openJsonJob = defineJob(
   },
 );
 
-/** Reformats a JSON object for models that return their inputs: the text that JSON.stringify makes of what JSON.parse reads. */
+/**
+ * Reformats a JSON object for models that return their inputs: the text that
+ * JSON.stringify makes of what JSON.parse reads.
+ */
 export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint8Array) =>
   new TextEncoder().encode(JSON.stringify(openPayload({ kind: "json", json }))),
 );

@@ -80,7 +80,9 @@ export class Pipeline {
     }
   }
 
-  /** Runs the only model, the most frequent case: each further step would cost a small request a fiftieth of its time. */
+  /**
+   * Runs the only model, the most frequent case: each further step would cost a small request a fiftieth of its time.
+   */
   async #runModel(request: PipelineRequest): Promise<PipelineResult> {
     const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;

@@ -17,7 +17,10 @@ interface RawParts {
   readonly open: () => HookContext;
 }
 
-/** Calls the function of the hook file that a request names; throws `not_found` where the file has none. Its time counts as that of `process`. */
+/**
+ * Calls the function of the hook file that a request names; throws `not_found` where
+ * the file has none. Its time counts as that of `process`.
+ */
 export async function runRaw(
   { entry: name, facts }: RawHead,
   { info, inputs, call }: PipelineRequest,

@@ -26,7 +26,10 @@ export interface PipelineRunner {
    * new ones fail.
    */
   reload?(): Promise<void>;
-  /** Sets the requests that each later hook thread runs before it takes others. New hooks that fail on them do not take over. */
+  /**
+   * Sets the requests that each later hook thread runs before it takes others. New hooks
+   * that fail on them do not take over.
+   */
   warmUpThreads?(warmUp: (thread: WarmedThread) => Promise<void>): void;
   /** The files that the hooks were built from, where {@link reload} exists. */
   readonly sources?: readonly string[];

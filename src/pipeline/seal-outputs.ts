@@ -17,7 +17,10 @@ interface Asked {
   readonly outputs?: readonly string[] | undefined;
 }
 
-/** Converts the last step's values to the kind of payload that the request has; throws `internal` for those that cannot be sent. */
+/**
+ * Converts the last step's values to the kind of payload that the request has; throws
+ * `internal` for those that cannot be sent.
+ */
 export function sealOutputs(step: Step, { inputs, outputs }: Asked, hasHooks: boolean): Payload {
   const sealed =
     hasHooks || inputs.kind === "json"

@@ -67,7 +67,10 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
   };
 }
 
-/** Uses the model's own input where the declared one equals it, so that it takes images as the model's does; others do not. */
+/**
+ * Uses the model's own input where the declared one equals it, so that it takes images
+ * as the model's does; others do not.
+ */
 function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {
   const own = inputs.find((input) => isSameInput(spec, input));
   if (own === undefined) return takesImages(spec) ? { ...spec, refusesImages: true } : spec;

@@ -80,7 +80,9 @@ export class Stages {
     return this.#parts.models.length === 1 ? "the model" : `model ${index + 1}`;
   }
 
-  /** The request id, only where each run of a model is logged: it would cost small requests more than their own data. */
+  /**
+   * The request id, only where each run of a model is logged: it would cost small requests more than their own data.
+   */
   tracedId({ info }: PipelineRequest): string | undefined {
     return this.#parts.log.level === "trace" ? loggedId(info.id) : undefined;
   }

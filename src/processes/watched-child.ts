@@ -5,7 +5,10 @@ import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { onLines } from "./log-lines.ts";
 
-/** Time in which the rest of the output is read after the end, in milliseconds; processes that it has started may keep it open. */
+/**
+ * Time in which the rest of the output is read after the end, in milliseconds;
+ * processes that it has started may keep it open.
+ */
 const DRAIN_MS = 200;
 /** Number of the last lines on standard error that are kept. */
 const KEPT_LINES = 3;

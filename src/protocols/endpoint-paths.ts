@@ -48,7 +48,9 @@ function answerContent({ isEmpty, contentType = "application/json", schemas: { a
   return isEmpty ? {} : { content: { [contentType]: { schema: answer } } };
 }
 
-/** A name for generated clients: `post_v2_models_name_infer`, with the percent signs of other characters as underscores. */
+/**
+ * A name for generated clients: `post_v2_models_name_infer`, with the percent signs of other characters as underscores.
+ */
 export function operationIdOf(method: string, path: string): string {
   return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
 }

@@ -9,8 +9,8 @@ import { exampleImage } from "./example-image.ts";
 const MAX_ELEMENTS = 100;
 
 /**
- * A value for each input that a request needs: an image, or nested lists of ones, true or texts; undefined where an input is
- * not known, has no form in JSON, or would be too long to be read.
+ * A value for each input that a request needs: an image, or nested lists of ones, true or texts; undefined where an
+ * input is not known, has no form in JSON, or would be too long to be read.
  */
 export function exampleValues(signature: Signature): Readonly<Record<string, unknown>> | undefined {
   const needed = knownInputs(signature)?.filter((input) => input.default === undefined) ?? [];

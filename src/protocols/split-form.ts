@@ -11,8 +11,8 @@ export interface Form {
 }
 
 /**
- * Splits a `multipart/form-data` or `application/x-www-form-urlencoded` body; `contentType` is the header, which has the
- * boundary. Throws `invalid_argument` for any other body, and for too many parts.
+ * Splits a `multipart/form-data` or `application/x-www-form-urlencoded` body; `contentType` is the header, which has
+ * the boundary. Throws `invalid_argument` for any other body, and for too many parts.
  */
 export async function splitForm(body: Uint8Array, contentType: string): Promise<Form> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

@@ -8,7 +8,10 @@ import type { HttpAnswer } from "../proxy/http-route.ts";
 import { byteSize, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { writeItemsJob } from "./write-items-job.ts";
 
-/** Elements from which an answer is written in parts, and those of a part: some 3 MB of floats' text, and some 5 ms of work. */
+/**
+ * Elements from which an answer is written in parts, and those of a part: some 3 MB of
+ * floats' text, and some 5 ms of work.
+ */
 const SPLIT_ELEMENTS = 256 * 1024;
 const PART_ELEMENTS = 128 * 1024;
 
@@ -24,8 +27,8 @@ export interface TextToWrite<Args extends readonly unknown[]> {
 }
 
 /**
- * The body of an answer that is JSON text: written here where it is small, else in a codec thread, and where it is very large by
- * several of them, in parts that are sent while the next ones are written.
+ * The body of an answer that is JSON text: written here where it is small, else in a codec thread, and where it is very
+ * large by several of them, in parts that are sent while the next ones are written.
  */
 export async function textAnswer<Args extends readonly unknown[]>(
   { tensors, job, args, write }: TextToWrite<Args>,

@@ -5,7 +5,10 @@ import { integerRange } from "../tensor/integer-range.ts";
 /** Facts about values: a whole input or output, its dtype at least. */
 type Valued = Pick<TensorSpec, "dtype"> & Partial<Pick<TensorSpec, "shape" | "labels">>;
 
-/** The JSON schema of a value as nested lists of its shape: `number[][]` with the sizes that are known; any value where the rank is not known. */
+/**
+ * The JSON schema of a value as nested lists of its shape: `number[][]` with the sizes
+ * that are known; any value where the rank is not known.
+ */
 export function nestedSchema(spec: Valued): object {
   const { shape } = spec;
   if (shape === undefined) return {};
@@ -16,7 +19,10 @@ export function nestedSchema(spec: Valued): object {
   }, elementSchema(spec));
 }
 
-/** The JSON schema of a value that names its labels. Bytes may be text or base64, so nothing is said of them but that they are there. */
+/**
+ * The JSON schema of a value that names its labels. Bytes may be text or base64, so
+ * nothing is said of them but that they are there.
+ */
 export function valueSchema(spec: TensorSpec): object {
   const labels = spec.labels === undefined ? {} : { description: `By index: ${spec.labels.slice(0, 20).join(", ")}` };
   return spec.dtype === "bytes" && spec.labels === undefined ? {} : { ...nestedSchema(spec), ...labels };

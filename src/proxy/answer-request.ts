@@ -75,7 +75,9 @@ function countUntilAnswered(response: ServerResponse, end: () => void): void {
   else response.on("close", end);
 }
 
-/** Waits until the bytes are read that came with a request's head: its connection goes on where the body was among them. */
+/**
+ * Waits until the bytes are read that came with a request's head: its connection goes on where the body was among them.
+ */
 async function arrivedTogether(request: IncomingMessage): Promise<void> {
   if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -36,7 +36,10 @@ export class HttpConnection {
     return this.#responses.length > 0;
   }
 
-  /** Counts a request until its answer has been sent or its client has left; calls `begin` once few enough are before it. */
+  /**
+   * Counts a request until its answer has been sent or its client has left; calls
+   * `begin` once few enough are before it.
+   */
   add(request: IncomingMessage, response: ServerResponse, begin: Begin): void {
     this.#responses.push(response);
     this.#reader?.expectBody(Number(request.headers["content-length"] ?? 0));

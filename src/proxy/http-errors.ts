@@ -81,7 +81,10 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
 /** Connections whose last answer has been sent: further bytes on them are discarded. */
 const answered = new WeakSet<object>();
 
-/** Checks that a connection has had its last answer: a client would take another for that of a request which was never read. */
+/**
+ * Checks that a connection has had its last answer: a client would take another for
+ * that of a request which was never read.
+ */
 export function hadLastAnswer(socket: object): boolean {
   return answered.has(socket);
 }

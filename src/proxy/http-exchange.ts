@@ -77,12 +77,18 @@ export class HttpExchange {
     return decodeInThread(job, args, { ...limits, signal: this.#cancel, memory: this.#memory });
   }
 
-  /** Encodes a large answer in a codec thread, to which its tensors are transferred unless hooks of this thread may have kept them. */
+  /**
+   * Encodes a large answer in a codec thread, to which its tensors are transferred
+   * unless hooks of this thread may have kept them.
+   */
   encode<Args extends readonly unknown[], Result>(job: Job<Args, Result>, args: Args): Promise<Result> {
     return encodeInThread(job, args, { signal: this.#cancel, memory: this.#memory, form: "text" });
   }
 
-  /** Parts of a very large answer in order: bytes, and what codec threads make of the arguments of a job, while the parts are sent. */
+  /**
+   * Parts of a very large answer in order: bytes, and what codec threads make of the
+   * arguments of a job, while the parts are sent.
+   */
   encodeParts<Args extends readonly unknown[]>(
     job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,
     parts: Iterable<Uint8Array | Args>,
@@ -96,8 +102,8 @@ export class HttpExchange {
   }
 
   /**
-   * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, where nothing else
-   * than this answer can need it.
+   * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, where
+   * nothing else than this answer can need it.
    */
   beginSending(pieces: readonly Uint8Array[]): void {
     this.#isSending = true;

@@ -41,7 +41,10 @@ export interface HttpDependencies {
   readonly kserveRoutes?: boolean | undefined;
   /** True where `/v1/models/NAME/metadata` is answered as OpenVINO Model Server does. */
   readonly openvinoMetadata?: boolean | undefined;
-  /** True where calls of TensorFlow Serving's protocol are refused whose method is not that of the signature's method name. */
+  /**
+   * True where calls of TensorFlow Serving's protocol are refused whose method is not
+   * that of the signature's method name.
+   */
   readonly checkMethodNames?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
@@ -90,7 +93,10 @@ export interface HttpRoute {
   readonly method: "GET" | "POST" | "DELETE";
   /** In Express' form; a parameter that cannot be decoded is refused. */
   readonly path: string;
-  /** The kind of its requests, by which permissions are checked; `inference` = it belongs to running models, but runs none. */
+  /**
+   * The kind of its requests, by which permissions are checked; `inference` = it belongs
+   * to running models, but runs none.
+   */
   readonly kind: CallKind;
   /** Clients that may send it where it is a control call. Default: those of `--allow-control`. */
   readonly access?: ControlAccess;
@@ -125,7 +131,10 @@ export interface HttpAnswer {
   readonly body: Uint8Array;
   /** Bytes after the body, so that large tensors need not be appended to it by a copy. */
   readonly rest?: readonly Uint8Array[];
-  /** Bytes after these that are made while they are sent. An answer with them does not tell its length; an error in them cuts the answer short. */
+  /**
+   * Bytes after these that are made while they are sent. An answer with them does not
+   * tell its length; an error in them cuts the answer short.
+   */
   readonly stream?: AnswerStream | undefined;
   /** Compression of the body, chosen by the transport; absent = none. */
   readonly contentEncoding?: string;

@@ -84,7 +84,10 @@ export interface HttpServerOptions {
   readonly tensorflowMetricsPath?: string;
   /** Answers `/health` and `/v1/models/NAME` as Simple TensorFlow Serving does. Default false. */
   readonly simpleTensorflowServing?: boolean;
-  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  /**
+   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
+   * signature's method name. Default false.
+   */
   readonly checkMethodNames?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
   readonly kserveRoutes?: boolean;

@@ -1,6 +1,9 @@
 import type { HttpProtocol, HttpRoute } from "./http-route.ts";
 
-/** The routes in the 404 error for an unknown URL: those that run models, and those without parameters but for what the server's own page asks for. */
+/**
+ * The routes in the 404 error for an unknown URL: those that run models, and those without parameters but for what the
+ * server's own page asks for.
+ */
 export function listRoutes(protocols: readonly HttpProtocol[]): string {
   const routes = protocols.flatMap(({ inference, routes = [] }) => [
     ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),

@@ -11,7 +11,10 @@ export type Connect = (client: Socket) => Socket;
 /** Headers of one connection (RFC 9110 §7.6.1); the others are passed on as they are. */
 const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade"]);
 
-/** Passes requests on as they are to where another thread of this server answers them, each over a connection of its own. */
+/**
+ * Passes requests on as they are to where another thread of this server answers them,
+ * each over a connection of its own.
+ */
 export function passOn(connect: Connect, log: Logger): RequestListener {
   return (request: IncomingMessage, response: ServerResponse) => {
     const { method = "GET", url = "/" } = request;

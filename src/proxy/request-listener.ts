@@ -7,7 +7,10 @@ import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 import { toOriginForm } from "./to-origin-form.ts";
 
-/** Answers every request: routes of hooks where these are wanted, and inference, by the whole URL, all others by an Express application. */
+/**
+ * Answers every request: routes of hooks where these are wanted, and inference, by the
+ * whole URL, all others by an Express application.
+ */
 export function createRequestListener(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
@@ -51,7 +54,10 @@ function passHookRoutes({ service }: HttpDependencies, pass: RequestListener): I
   };
 }
 
-/** Loads Express with the first request that is not inference: loading it takes longer than all the rest of this transport. */
+/**
+ * Loads Express with the first request that is not inference: loading it takes longer
+ * than all the rest of this transport.
+ */
 function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): RequestListener {
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {

@@ -2,7 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "./http-errors.ts";
 
 const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1"]);
-/** A host's name or address with an optional port: no characters that end an authority or separate a list (RFC 9110 §7.2). */
+/**
+ * A host's name or address with an optional port: no characters that end an authority
+ * or separate a list (RFC 9110 §7.2).
+ */
 const HOST = /^[^\s/?#@\\,]*$/;
 /**
  * The connection is closed after a refused head, since the end of the request may be ambiguous.

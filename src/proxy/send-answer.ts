@@ -22,8 +22,9 @@ interface SendChoices {
 }
 
 /**
- * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a hook chose another.
- * Returns the length of its body; of a streamed one once all of it is written, or its client has left. Rejects with the stream's error.
+ * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a
+ * hook chose another. Returns the length of its body; of a streamed one once all of it is written, or its client has
+ * left. Rejects with the stream's error.
  */
 export function sendAnswer(
   response: ServerResponse,
@@ -123,7 +124,9 @@ class SliceWriter {
     this.#written.push(part);
   }
 
-  /** Returns the memory of all parts that have gone to the system; what a client that has left did not take is garbage. */
+  /**
+   * Returns the memory of all parts that have gone to the system; what a client that has left did not take is garbage.
+   */
   returnWritten(): void {
     if (!this.#response.destroyed) for (const { buffer } of this.#written) returnMemory(buffer);
     this.#written = [];

@@ -13,7 +13,10 @@ interface HealthCheck {
   readonly key: Buffer | null;
 }
 
-/** Asks the health service of a gRPC server, whose certificate is not checked; resolves with the status, rejects with gRPC's error. */
+/**
+ * Asks the health service of a gRPC server, whose certificate is not checked; resolves
+ * with the status, rejects with gRPC's error.
+ */
 export async function checkHealth(
   address: string,
   { timeoutMs, isEncrypted, cert, key }: HealthCheck,

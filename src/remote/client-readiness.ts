@@ -5,7 +5,10 @@ export function isConnected(client: Client): boolean {
   return client.getChannel().getConnectivityState(true) === connectivityState.READY;
 }
 
-/** Reports immediately if a client is connected, and then each change, until it is closed or the returned function is called. */
+/**
+ * Reports immediately if a client is connected, and then each change, until it is
+ * closed or the returned function is called.
+ */
 export function watchConnection(client: Client, listener: (connected: boolean) => void): () => void {
   const channel = client.getChannel();
   let known: boolean | undefined;

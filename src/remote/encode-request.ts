@@ -15,7 +15,10 @@ const LONG_COPY_BYTES = 8 * 1024 * 1024;
 
 type Call = Pick<CallOptions, "signal" | "memory">;
 
-/** Writes a PredictRequest. In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
+/**
+ * Writes a PredictRequest. In the main thread a codec thread does long work; in a
+ * hook's thread it delays only that thread.
+ */
 export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
   if (!isMainThread || !isLong(request.inputs, call)) return encodePredictRequest(request, "content");
   return encodeInThread(encodePredictRequestJob, [request, "content"], { ...call, form: "content" }).then(toBuffer);

@@ -12,7 +12,10 @@ import { fromServiceError } from "./service-error.ts";
 /** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
 const NEVER_IDLE_MS = 2 ** 31 - 1;
 
-/** A client that keeps one connection to the server at an address, as parseRemoteAddress takes it, and takes answers of so many bytes. */
+/**
+ * A client that keeps one connection to the server at an address, as
+ * parseRemoteAddress takes it, and takes answers of so many bytes.
+ */
 export function createGrpcClient(address: string, maxMessageBytes: number, tls: RemoteTlsPaths = {}): Client {
   const { authority, isEncrypted } = parseRemoteAddress(address);
   return new Client(authority, clientCredentials(isEncrypted, tls), {
@@ -43,8 +46,8 @@ const SENT_COPIES = 2;
 type ToError = (error: ServiceError, hasHeaders: boolean) => ServingError;
 
 /**
- * Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none. What is sent
- * counts as memory of the request until the answer is there, which counts from then on.
+ * Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none.
+ * What is sent counts as memory of the request until the answer is there, which counts from then on.
  */
 export async function callUnary(
   client: Client,

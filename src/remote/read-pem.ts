@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { failedPrecondition, reasonText } from "../errors.ts";
 
-/** Reads a file in PEM form, null where there is none; throws `failed_precondition`, with the flag, for a file of another form. */
+/**
+ * Reads a file in PEM form, null where there is none; throws `failed_precondition`,
+ * with the flag, for a file of another form.
+ */
 export function readPem(path: string | undefined, flag: string): Buffer | null {
   if (path === undefined) return null;
   try {

@@ -18,7 +18,10 @@ export class RemoteCredentials {
     this.#file = file;
   }
 
-  /** Reads a file of lines `HOST:PORT USER:PASSWORD` or `HOST:PORT Bearer TOKEN`; throws `failed_precondition` for any other. */
+  /**
+   * Reads a file of lines `HOST:PORT USER:PASSWORD` or `HOST:PORT Bearer TOKEN`; throws
+   * `failed_precondition` for any other.
+   */
   static async open(path: string): Promise<RemoteCredentials> {
     return new RemoteCredentials(await WatchedFile.open(path, { what: "file of credentials", parse }));
   }
@@ -28,7 +31,10 @@ export class RemoteCredentials {
     return this.#file.content.get(address.toLowerCase());
   }
 
-  /** Reads the file again after ten seconds; one with an error, which the main thread logs, leaves the former credentials in use. */
+  /**
+   * Reads the file again after ten seconds; one with an error, which the main thread
+   * logs, leaves the former credentials in use.
+   */
   async freshen(): Promise<void> {
     if (performance.now() - this.#readAt < FRESH_MS) return;
     this.#readAt = performance.now();

@@ -51,9 +51,9 @@ export interface RemoteService extends InferenceService {
 }
 
 /**
- * A client of the server at `address` (`host:port`, or `grpcs://host:port`), one of ours, the original's or TensorFlow Serving.
- * It connects immediately, keeps one connection, and reconnects automatically. Its errors are the server's, with the
- * server's texts.
+ * A client of the server at `address` (`host:port`, or `grpcs://host:port`), one of ours,
+ * the original's or TensorFlow Serving. It connects immediately, keeps one connection,
+ * and reconnects automatically. Its errors are the server's, with the server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
   const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;

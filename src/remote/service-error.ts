@@ -3,8 +3,9 @@ import { type ErrorCode, fromGrpcStatus, ServingError } from "../errors.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../grpc/status-details.ts";
 
 /**
- * The error that a failed call of another server stands for: that server's own text where it answered, else a plain sentence,
- * since what the transport says has addresses in it. The cause has all of it. `hasHeaders` says whether the server sent any.
+ * The error that a failed call of another server stands for: that server's own text
+ * where it answered, else a plain sentence, since what the transport says has addresses
+ * in it. The cause has all of it. `hasHeaders` says whether the server sent any.
  */
 export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {
   const code = fromGrpcStatus(error.code);

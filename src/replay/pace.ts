@@ -20,7 +20,9 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** Waits until the request recorded at that time is due; undefined = the time is unknown, and it is due immediately. */
+  /**
+   * Waits until the request recorded at that time is due; undefined = the time is unknown, and it is due immediately.
+   */
   async next(timeMs: number | undefined): Promise<void> {
     if (this.#sent++ === 0) this.#started = performance.now();
     const dueMs = this.#dueAfter(timeMs) - (performance.now() - this.#started);

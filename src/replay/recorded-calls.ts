@@ -33,7 +33,10 @@ export interface ReadingNotes {
   onLeftOut(kind: string): void;
 }
 
-/** Reads the requests of a file of PredictionLogs. Throws `failed_precondition` for a file that cannot be read, or holds something else. */
+/**
+ * Reads the requests of a file of PredictionLogs. Throws `failed_precondition` for a
+ * file that cannot be read, or holds something else.
+ */
 export async function* recordedCalls(path: string, notes: ReadingNotes): AsyncGenerator<RecordedCall> {
   await assertRequestLog(path);
   const onDamage = ({ number, offset, problem }: Damage) =>

@@ -44,7 +44,8 @@ export async function fetchPath(
 const NEVER = new AbortController().signal;
 
 /**
- * Downloads addresses before a load begins, so that a slow server takes no other load's time; undefined where nothing is remote.
+ * Downloads addresses before a load begins, so that a slow server takes no other
+ * load's time; undefined where nothing is remote.
  */
 export function prefetch(
   places: readonly (string | AnyHooks | undefined)[],

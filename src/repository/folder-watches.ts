@@ -1,6 +1,8 @@
 import { type FSWatcher, watch } from "node:fs";
 
-/** Watches folders for added, changed and removed entries, where the file system supports it; polling finds the rest. */
+/**
+ * Watches folders for added, changed and removed entries, where the file system supports it; polling finds the rest.
+ */
 export class FolderWatches {
   readonly #onChange: () => void;
   readonly #watchers = new Map<string, FSWatcher>();

@@ -25,7 +25,10 @@ export interface ServedRef {
   readonly version?: number | undefined;
 }
 
-/** Gives hooks another model of this server, like one that they loaded. Throws `not_found` where there is none of that name. */
+/**
+ * Gives hooks another model of this server, like one that they loaded. Throws
+ * `not_found` where there is none of that name.
+ */
 export async function hostServed(
   service: Acquiring | undefined,
   { model: name, version: number }: ServedRef,

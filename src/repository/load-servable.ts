@@ -62,7 +62,10 @@ export type LoadOptions = HostedModelsOptions &
     readonly routes?: RouteClaims;
   };
 
-/** Checks and loads hooks and models, hooks first since they load quickly; on failure frees the loaded ones, and runs the cleanup. */
+/**
+ * Checks and loads hooks and models, hooks first since they load quickly; on failure
+ * frees the loaded ones, and runs the cleanup.
+ */
 export async function loadServable(
   given: ServableSource,
   options: LoadOptions,

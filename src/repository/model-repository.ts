@@ -137,7 +137,9 @@ function afterFailure(
   return isEmptied ? { ...before, versions: [] } : before;
 }
 
-/** Checks if the disk that was mounted on a model's folder is gone: the folder below it is empty, and on another disk. */
+/**
+ * Checks if the disk that was mounted on a model's folder is gone: the folder below it is empty, and on another disk.
+ */
 async function hasLostDisk({ path = "" }: ModelConfig, { disk }: KnownVersions): Promise<boolean> {
   if (disk === undefined || isRemoteAddress(path)) return false;
   return stat(path).then(

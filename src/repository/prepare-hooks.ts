@@ -53,7 +53,10 @@ export interface HookSource {
   readonly options: RawOptions;
 }
 
-/** Imports and checks hooks where they will run; throws `failed_precondition` for hooks that do not fit the number of models. */
+/**
+ * Imports and checks hooks where they will run; throws `failed_precondition` for hooks
+ * that do not fit the number of models.
+ */
 export async function prepareHooks(
   { hooks, stages, options: own }: HookSource,
   options: HookOptions,

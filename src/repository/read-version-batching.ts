@@ -7,7 +7,10 @@ import type { Logger } from "../observability/logger.ts";
 /** TensorFlow Serving's name of the file. */
 const FILE = "batching_params.pbtxt";
 
-/** The `-o` options of the batching file in a version's folder; none where there is no such file. Throws as `readConfigFile` does. */
+/**
+ * The `-o` options of the batching file in a version's folder; none where there is no
+ * such file. Throws as `readConfigFile` does.
+ */
 export async function readVersionBatching(folder: string, log: Logger): Promise<RawOptions> {
   const path = join(folder, FILE);
   if (!existsSync(path)) return {};

@@ -21,7 +21,10 @@ export class ScanState {
     this.#quiet.nextScan();
   }
 
-  /** Checks that the files of a model, or of all (an empty name), are no longer being written: see {@link QuietFiles.isQuiet}. */
+  /**
+   * Checks that the files of a model, or of all (an empty name), are no longer being written: see
+   * {@link QuietFiles.isQuiet}.
+   */
   isSettled([model, what]: SettledKey, state: string, changedMs?: number): boolean {
     const isQuiet = this.#quiet.isQuiet(`${model}\0${what}`, state, changedMs);
     return isQuiet || this.#atOnce === true || (model !== "" && this.#atOnce === model);

@@ -8,7 +8,9 @@ export interface StageOptions {
    * queue and batches.
    */
   readonly model?: string;
-  /** The version of that model, which an ensemble of Triton's may name; absent = the highest available one at that time. */
+  /**
+   * The version of that model, which an ensemble of Triton's may name; absent = the highest available one at that time.
+   */
   readonly version?: number;
   /**
    * A driver's name, the path of a user's own, or a driver as it is, whose model runs in the main thread; absent =

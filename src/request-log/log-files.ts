@@ -18,8 +18,9 @@ const ENDING = ".tfrecord";
 const STAMP = /^\d{8}T\d{6}\.\d{3}Z$/;
 
 /**
- * The files of one model, `PREFIX-MODEL-TIME.tfrecord`. They are open only while they are written to, so that they may be moved or
- * deleted at any time; the next records then go to a new file. What is left of a write that fails is cut off, so that a file has whole records.
+ * The files of one model, `PREFIX-MODEL-TIME.tfrecord`. They are open only while they are written to, so that they may
+ * be moved or deleted at any time; the next records then go to a new file. What is left of a write that fails is cut
+ * off, so that a file has whole records.
  */
 export class LogFiles {
   readonly #folder: string;

@@ -8,7 +8,10 @@ const ASKERS: Readonly<Record<string, (library: string) => RuntimeFacts>> = {
   openvino: askOpenvino,
 };
 
-/** Loads a runtime's library into this process, for good, and asks it for version and devices. Rejects with what loading it throws. */
+/**
+ * Loads a runtime's library into this process, for good, and asks it for version and
+ * devices. Rejects with what loading it throws.
+ */
 export async function askRuntime(name: string, library: string): Promise<RuntimeFacts> {
   const ask = ASKERS[name];
   if (ask === undefined) throw invalidArgument(`There is no runtime "${name}" to ask.`);

@@ -14,7 +14,9 @@ export interface WantedWheel {
   readonly host: HostPlatform;
 }
 
-/** The wheel of a version with libraries for a platform. Throws `not_found` with the available versions or platforms. */
+/**
+ * The wheel of a version with libraries for a platform. Throws `not_found` with the available versions or platforms.
+ */
 export function chooseWheel(files: readonly IndexFile[], wanted: WantedWheel): OfferedWheel {
   const wheels = files.flatMap(({ name, ...file }) => {
     const wheel = toWheelName(name);

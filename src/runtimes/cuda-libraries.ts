@@ -33,7 +33,10 @@ const PIECE = 2 ** 20;
 /** Bytes of the longest name. */
 const NAME = 32;
 
-/** The version of CUDA that a library was built for, by the name of CUDA's own library in it; undefined where it has none. */
+/**
+ * The version of CUDA that a library was built for, by the name of CUDA's own library
+ * in it; undefined where it has none.
+ */
 export function cudaVersionOf(library: string): number | undefined {
   const file = openSync(library, "r");
   const piece = Buffer.alloc(PIECE);
@@ -49,7 +52,10 @@ export function cudaVersionOf(library: string): number | undefined {
   }
 }
 
-/** Loads libraries of CUDA into this process, where others then find them by their names; returns those that are needed and not found, or that do not load. */
+/**
+ * Loads libraries of CUDA into this process, where others then find them by their names; returns those that are needed
+ * and not found, or that do not load.
+ */
 export function loadCudaLibraries(libraries: readonly CudaLibrary[]): string[] {
   let folders: readonly string[] | undefined;
   const isLoaded = ({ file }: CudaLibrary): boolean => {

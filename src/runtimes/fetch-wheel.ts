@@ -20,7 +20,10 @@ export interface FetchWheelOptions {
   readonly reporter: Reporter;
 }
 
-/** Fetches the wheel of a version for a platform, without any Python where the index can be reached directly; returns its path. */
+/**
+ * Fetches the wheel of a version for a platform, without any Python where the index
+ * can be reached directly; returns its path.
+ */
 export async function fetchWheel(wanted: WantedWheel, options: FetchWheelOptions): Promise<string> {
   if (options.from === "pip") return fetchByPip(wanted, options);
   try {

@@ -25,7 +25,10 @@ function fromConfigFiles(env: NodeJS.ProcessEnv): string | undefined {
   return urls.findLast((url) => url !== undefined);
 }
 
-/** https://pip.pypa.io/en/stable/topics/configuration: the system's, then the user's or the one that is named instead, after that of a Python environment. */
+/**
+ * https://pip.pypa.io/en/stable/topics/configuration: the system's, then the user's or the one that is named instead,
+ * after that of a Python environment.
+ */
 function configFiles(env: NodeJS.ProcessEnv): string[] {
   const { PIP_CONFIG_FILE: named, VIRTUAL_ENV: environment } = env;
   if (named === devNull) return [];

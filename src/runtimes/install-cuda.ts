@@ -22,7 +22,10 @@ export const OLDEST_CUDA = 13;
 /** A library of a wheel, as unpacked: all go to one folder. */
 const LIBRARY = /^nvidia\/[^/]+\/(?:lib|bin)\/(?:[^/]+\/)?[^/]+(?:\.so(?:\.[\d.]+)?|\.dll)$/;
 
-/** The wheels that have the libraries for a version of CUDA, each with the first part of its own version; CUDA's own is the first. */
+/**
+ * The wheels that have the libraries for a version of CUDA, each with the first part
+ * of its own version; CUDA's own is the first.
+ */
 function wheelsOf(cuda: number): readonly { readonly project: string; readonly major: number }[] {
   return [
     { project: "nvidia-cuda-runtime", major: cuda },

@@ -23,7 +23,10 @@ export interface InstallOptions {
   readonly reporter: Reporter;
 }
 
-/** Puts a runtime's libraries into the runtimes folder, all of them or none; an abort, a failure and a second process at the same time leave nothing half. */
+/**
+ * Puts a runtime's libraries into the runtimes folder, all of them or none; an abort, a failure and a second process at
+ * the same time leave nothing half.
+ */
 export async function installRuntime(runtime: NativeRuntime, options: InstallOptions): Promise<Installation> {
   const { root, force } = options;
   const expected = expectedVersion(runtime, options);

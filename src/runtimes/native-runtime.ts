@@ -10,7 +10,9 @@ export interface NativeRuntime {
   readonly title: string;
   /** The version that is installed where none is asked for: the one that the tests run. */
   readonly testedVersion: string;
-  /** The project of the Python package index whose wheels carry the libraries for a platform; undefined where none does. */
+  /**
+   * The project of the Python package index whose wheels carry the libraries for a platform; undefined where none does.
+   */
   wheelProject(host: HostPlatform): string | undefined;
   /** Advice where no wheel carries them, as a sentence. */
   readonly withoutWheel: string;

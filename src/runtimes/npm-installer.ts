@@ -9,8 +9,9 @@ import type { NativeRuntime, NpmCarrier } from "./native-runtime.ts";
 import type { Reporter } from "./reporter.ts";
 
 /**
- * Runs the installer of the npm package that carries a runtime, which downloads from wherever its makers have put it, and returns the folder of
- * the libraries. Throws `failed_precondition` where there is no such package, and `unavailable` where its installer leaves no libraries.
+ * Runs the installer of the npm package that carries a runtime, which downloads from wherever its makers have put it,
+ * and returns the folder of the libraries. Throws `failed_precondition` where there is no such package, and
+ * `unavailable` where its installer leaves no libraries.
  */
 export async function runNpmInstaller(
   runtime: NativeRuntime,

@@ -11,8 +11,9 @@ export interface NpmPackOptions {
 }
 
 /**
- * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and compare it with what the registry
- * states; no script is run. Returns the archive's path. Throws `unavailable` with what npm says, `failed_precondition` where there is no npm.
+ * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and
+ * compare it with what the registry states; no script is run. Returns the archive's path. Throws `unavailable` with
+ * what npm says, `failed_precondition` where there is no npm.
  */
 export async function npmPack(spec: string, { folder, signal }: NpmPackOptions): Promise<string> {
   await mkdir(folder);

@@ -79,7 +79,10 @@ export function libraryOf(path: string): string {
   return join(path, LIBRARIES, LIBRARY_NAMES[process.platform] ?? "libonnxruntime.so.1");
 }
 
-/** The folder that has the package in its `node_modules`, for a path that names it, its `node_modules` or the package; undefined where there is none. */
+/**
+ * The folder that has the package in its `node_modules`, for a path that names it, its `node_modules` or the package;
+ * undefined where there is none.
+ */
 export function onnxHome(path: string): string | undefined {
   const candidates = [path, dirname(path), dirname(dirname(path))];
   return candidates.find((folder) => hasPackage(folder));

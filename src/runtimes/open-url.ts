@@ -9,8 +9,9 @@ export interface OpenUrlOptions {
 }
 
 /**
- * Asks an address by GET and resolves once the head of a good answer is there. User and password in the address go into a header,
- * and stay out of messages. Throws `not_found` for 404, `permission_denied` for 401 and 403, `unavailable` for anything else.
+ * Asks an address by GET and resolves once the head of a good answer is there. User and
+ * password in the address go into a header, and stay out of messages. Throws `not_found`
+ * for 404, `permission_denied` for 401 and 403, `unavailable` for anything else.
  */
 export async function openUrl(address: string, { signal, accept = "*/*", what }: OpenUrlOptions): Promise<Response> {
   const url = new URL(address);

@@ -8,7 +8,10 @@ import type { HostPlatform } from "./host-platform.ts";
 import { pipErrorText } from "./pip-error.ts";
 import { pythonCommands, runPython } from "./python.ts";
 
-/** Python for which pip is to choose the wheel, so that any older one can fetch it; every tested version has wheels for it. */
+/**
+ * Python for which pip is to choose the wheel, so that any older one can fetch it;
+ * every tested version has wheels for it.
+ */
 const PYTHON = { version: "3.12", abi: "cp312" };
 
 /** A pip that is there. */
@@ -26,7 +29,10 @@ export async function findPip(): Promise<Pip | undefined> {
   return undefined;
 }
 
-/** Lets pip fetch a wheel into a new folder, with its own settings for proxies, certificates and passwords; returns the wheel's path. */
+/**
+ * Lets pip fetch a wheel into a new folder, with its own settings for proxies,
+ * certificates and passwords; returns the wheel's path.
+ */
 export async function pipDownload(
   pip: Pip,
   wanted: WantedWheel,

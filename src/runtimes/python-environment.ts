@@ -21,7 +21,9 @@ except ImportError:
     able = False
 print(json.dumps([sys.executable, "%d.%d" % sys.version_info[:2], able]))`;
 
-/** The first interpreter that can make environments; throws `failed_precondition` with what to install where none can. */
+/**
+ * The first interpreter that can make environments; throws `failed_precondition` with what to install where none can.
+ */
 export async function findBasePython(commands = pythonCommands()): Promise<BasePython> {
   const unable: string[] = [];
   for (const command of commands) {
@@ -51,7 +53,10 @@ export async function createEnvironment(python: BasePython, folder: string, sign
   throw failedPrecondition(message, new Error(`${stdout}\n${stderr}`));
 }
 
-/** Prepares an environment for another place than the one where it was made: its interpreters find themselves, the other scripts have its old path in them. */
+/**
+ * Prepares an environment for another place than the one where it was made: its interpreters find themselves, the other
+ * scripts have its old path in them.
+ */
 export async function makeMovable(interpreter: string): Promise<void> {
   const scripts = await readdir(dirname(interpreter));
   const bound = scripts.filter((name) => !name.startsWith("python"));
@@ -66,7 +71,10 @@ export interface PipOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** Runs pip in an environment, with the user's own configuration; returns its output. Throws `unavailable` with pip's error. */
+/**
+ * Runs pip in an environment, with the user's own configuration; returns its output.
+ * Throws `unavailable` with pip's error.
+ */
 export async function runPip(interpreter: string, args: readonly string[], options: PipOptions): Promise<string> {
   const { scratch, ...rest } = options;
   const env = { TMPDIR: scratch, TEMP: scratch, PIP_USER: "0", PIP_DISABLE_PIP_VERSION_CHECK: "1", PIP_NO_INPUT: "1" };

@@ -1,4 +1,7 @@
-/** PyTorch has only a C++ interface, so its models run in Python: the installation is an environment with an interpreter. */
+/**
+ * PyTorch has only a C++ interface, so its models run in Python: the installation is
+ * an environment with an interpreter.
+ */
 export const pytorch = {
   name: "pytorch",
   title: "PyTorch",

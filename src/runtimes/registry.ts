@@ -8,7 +8,10 @@ import { openvino } from "./openvino.ts";
 import { pytorch } from "./pytorch.ts";
 import { tensorflow } from "./tensorflow.ts";
 
-/** Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not among them. Adding one is one line here. */
+/**
+ * Every native runtime that can be installed; {@link onnx} and {@link pytorch} are not
+ * among them. Adding one is one line here.
+ */
 export const NATIVE_RUNTIMES: readonly NativeRuntime[] = [tensorflow, openvino, onnxCuda];
 
 /** The usual name of a runtime that can be removed. Throws as {@link findRuntime} does. */

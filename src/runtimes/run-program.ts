@@ -23,8 +23,8 @@ export interface RanProgram {
 const HAS_GROUPS = process.platform !== "win32";
 
 /**
- * Runs a program to its end, whatever that is. An abort ends it with all that it has started, and rejects only once its output is closed, so that nothing
- * writes any more where it wrote. Rejects too where it cannot be started.
+ * Runs a program to its end, whatever that is. An abort ends it with all that it has started, and rejects only once its
+ * output is closed, so that nothing writes any more where it wrote. Rejects too where it cannot be started.
  */
 export async function runProgram(
   [command = "", ...args]: readonly string[],

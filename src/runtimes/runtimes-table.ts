@@ -4,7 +4,10 @@ import type { FoundRuntime, RuntimeReport } from "./runtime-report.ts";
 const HEADINGS = ["", "Runtime", "Version", "Devices", "Found in"] as const;
 const GAP = "  ";
 
-/** The runtimes as a table: a row for every place, a star before what would be used, and below it what to do about the rest. */
+/**
+ * The runtimes as a table: a row for every place, a star before what would be used,
+ * and below it what to do about the rest.
+ */
 export function toRuntimesTable(reports: readonly RuntimeReport[]): string {
   const rows = [HEADINGS, ...reports.flatMap(toRows)];
   const lines = toColumns(rows);

@@ -14,8 +14,9 @@ export interface StagedFolder {
 }
 
 /**
- * Makes a folder, complete or not at all: it is filled next to its place, under a name that begins with a dot, and then renamed. False where one of that
- * name is there and stays, perhaps since another process was faster. Throws disk errors with what to do.
+ * Makes a folder, complete or not at all: it is filled next to its place, under a name
+ * that begins with a dot, and then renamed. False where one of that name is there and
+ * stays, perhaps since another process was faster. Throws disk errors with what to do.
  */
 export async function stageFolder({ parent, fill, replace }: StagedFolder): Promise<boolean> {
   const staging = join(parent, stagingName());
@@ -41,7 +42,9 @@ async function makeFolders(parent: string, names: readonly [string, string]): Pr
 
 let count = 0;
 
-/** A name for a temporary folder with the id of its process, so that the remains of a killed process can be recognised. */
+/**
+ * A name for a temporary folder with the id of its process, so that the remains of a killed process can be recognised.
+ */
 export function stagingName(): string {
   return `.${encodeURIComponent(hostname())}+${process.pid}+${count++}`;
 }

@@ -1,7 +1,10 @@
 import { basename } from "node:path/posix";
 import type { NativeRuntime } from "./native-runtime.ts";
 
-/** The library with the C API: of Python wheels and the Maven artifact (`_cc`), or of the C distribution that tfjs-node downloads. */
+/**
+ * The library with the C API: of Python wheels and the Maven artifact (`_cc`), or of
+ * the C distribution that tfjs-node downloads.
+ */
 const C_API = /^(libtensorflow(_cc)?(\.so\.2|\.2\.dylib)|(lib)?tensorflow(_cc)?\.dll)$/;
 const FRAMEWORK = /^libtensorflow_framework(\.so\.2|\.2\.dylib)$/;
 

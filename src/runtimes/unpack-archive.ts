@@ -31,8 +31,9 @@ export interface Unpacked {
 }
 
 /**
- * Writes a runtime's libraries from a wheel or jar into a folder, each under its base name and compared with the archive's checksums and, in a wheel, with
- * the SHA-256 of its RECORD. Throws `data_loss` for what differs and `failed_precondition` for an archive of something else.
+ * Writes a runtime's libraries from a wheel or jar into a folder, each under its base name and compared with the
+ * archive's checksums and, in a wheel, with the SHA-256 of its RECORD. Throws `data_loss` for what differs and
+ * `failed_precondition` for an archive of something else.
  */
 export async function unpackArchive(path: string, runtime: Unpackable, options: UnpackOptions): Promise<Unpacked> {
   let archive: ZipArchive | undefined;

@@ -21,7 +21,10 @@ export interface UnpackNpmOptions {
   readonly signal: AbortSignal;
 }
 
-/** Writes the needed files of an npm archive below a folder; returns them by their path there. Throws `data_loss` for another archive than the expected one, before anything is written. */
+/**
+ * Writes the needed files of an npm archive below a folder; returns them by their path there. Throws `data_loss` for
+ * another archive than the expected one, before anything is written.
+ */
 export async function unpackNpmArchive(
   path: string,
   archive: NpmArchive,
@@ -43,7 +46,9 @@ export async function unpackNpmArchive(
   return files;
 }
 
-/** A file's path below the archive's one folder, which npm calls `package`; undefined for a path that leads elsewhere. */
+/**
+ * A file's path below the archive's one folder, which npm calls `package`; undefined for a path that leads elsewhere.
+ */
 function withinPackage(name: string): string | undefined {
   const [, ...parts] = name.split("/");
   const leadsAway = parts.some((part) => part === "" || part === "." || part === ".." || /[\\:\0]/.test(part));

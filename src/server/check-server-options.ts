@@ -31,7 +31,10 @@ const TEXTS: OptionCheck = {
 const PORT = integerCheck(0, 65535, " (0 picks a free one)");
 const BYTES = integerCheck(1, 2 ** 31 - 1, ", in bytes");
 
-/** As the command line's table of settings has them, for the same values. What is not here has to be of the type of its default. */
+/**
+ * As the command line's table of settings has them, for the same values. What is not
+ * here has to be of the type of its default.
+ */
 const OPTIONS = {
   stages: { expected: "an array of stages", accepts: Array.isArray },
   models: { expected: 'an object of models by name, such as { emotion: { path: "emotion.onnx" } }', accepts: isObject },
@@ -122,7 +125,10 @@ const EXAMPLE = 'createServer({ stages: [{ path: "model.onnx" }], http: {} })';
 /** Options that describe the one pipeline of the stages. */
 const OF_STAGES = ["name", "hooks", "options", "warmup"] as const;
 
-/** Checks what `createServer` is given as the command line checks its flags; throws `invalid_argument` with the option, what came and what is expected. */
+/**
+ * Checks what `createServer` is given as the command line checks its flags; throws `invalid_argument` with the option,
+ * what came and what is expected.
+ */
 export function checkServerOptions(options: unknown): asserts options is ServerOptions {
   if (!isObject(options))
     throw invalidArgument(`createServer takes an object of options, not ${kindOf(options)}; for example ${EXAMPLE}.`);

@@ -79,7 +79,10 @@ const STAGE = {
   options: OBJECT_CHECK,
 };
 
-/** Options of a named model that were checked as the command line checks its flags; throws `invalid_argument` with the option, what came and what is expected. */
+/**
+ * Options of a named model that were checked as the command line checks its flags; throws `invalid_argument` with the
+ * option, what came and what is expected.
+ */
 export function checkedModel<Given extends NamedModelOptions | undefined>(name: string, model: Given): Given {
   if (name === "") throw invalidArgument("A model's name is empty; expected the name that clients call.");
   if (model !== undefined) checkModel(`models.${name}`, model);

@@ -19,8 +19,8 @@ import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";
 
 /**
- * A service for calls whose callers have names: each finds the models that it may name, and no others. A call that was not let in by
- * its transport finds nothing.
+ * A service for calls whose callers have names: each finds the models that it may name, and no others. A call that was
+ * not let in by its transport finds nothing.
  */
 export class GuardedService implements Required<InferenceService> {
   readonly #service: InferenceService;

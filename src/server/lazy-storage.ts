@@ -3,7 +3,10 @@ import type { ModelStorage, RemoteStamp } from "../storage/model-storage.ts";
 import type { RemoteStorage } from "../storage/remote-storage.ts";
 import type { ServerChoices } from "./server-options.ts";
 
-/** The storage of a server: what reads models, hooks and configurations at addresses. Its code is imported with the first one. */
+/**
+ * The storage of a server: what reads models, hooks and configurations at addresses.
+ * Its code is imported with the first one.
+ */
 export class LazyStorage implements ModelStorage {
   readonly #choices: ServerChoices;
   #opening: Promise<RemoteStorage> | undefined;

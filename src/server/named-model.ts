@@ -14,7 +14,10 @@ import type { RequestLogOptions } from "../serving/request-log.ts";
 import { claimPath } from "../storage/claim-path.ts";
 import { toPlace } from "../storage/remote-address.ts";
 
-/** A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of TensorFlow Serving; alone or with the number of times. */
+/**
+ * A request of a warm-up: `random` values, or a file with the JSON of KServe V2 or of
+ * TensorFlow Serving; alone or with the number of times.
+ */
 export type WarmUpOption = string | { readonly request: string; readonly count?: number };
 
 /** One of the models that clients call by name, as `createServer` and `server.load` take it. */
@@ -23,7 +26,10 @@ export interface NamedModelOptions extends QueueLimits {
   readonly path?: string;
   /** A driver's name or the path of a user's own; default: the one that recognizes the path. */
   readonly driver?: string;
-  /** The stages of a pipeline, in place of a driver; their paths are relative to the version's folder where there is a {@link path}. */
+  /**
+   * The stages of a pipeline, in place of a driver; their paths are relative to the
+   * version's folder where there is a {@link path}.
+   */
   readonly stages?: readonly StageOptions[];
   /** A hook file's path, or hooks as they are; a version's folder may have its own file. */
   readonly hooks?: string | AnyHooks;
@@ -35,9 +41,15 @@ export interface NamedModelOptions extends QueueLimits {
   readonly labels?: Readonly<Record<string, number | bigint>>;
   /** Weights by version, or by another model's name: requests that name no version are split between these. */
   readonly split?: Readonly<Record<string, number>>;
-  /** Name of the header, or of gRPC metadata, whose value decides where {@link split} sends a request; or the inputs that do, all or by name. */
+  /**
+   * Name of the header, or of gRPC metadata, whose value decides where {@link split}
+   * sends a request; or the inputs that do, all or by name.
+   */
   readonly sticky?: GivenSticky;
-  /** A version, or another model, that gets a copy of requests that name no version (of all, or of a `share` up to 1); its answers are thrown away. */
+  /**
+   * A version, or another model, that gets a copy of requests that name no version (of all, or of a `share` up to 1);
+   * its answers are thrown away.
+   */
   readonly shadow?: GivenShadow;
   /** Threads that run the hook file. Default: the server's. */
   readonly workers?: number;
@@ -47,7 +59,10 @@ export interface NamedModelOptions extends QueueLimits {
   readonly isolate?: boolean;
   /** Threads that each copy's runtime may use. Default: the server's. */
   readonly threads?: number;
-  /** Milliseconds without a request after which it gives its threads and memory back, until the next request loads it again; 0 = never. Default: the server's. */
+  /**
+   * Milliseconds without a request after which it gives its threads and memory back, until the next request loads it
+   * again; 0 = never. Default: the server's.
+   */
   readonly idleUnloadMs?: number;
   /** Requests to run before a version becomes available; one that fails fails the load. */
   readonly warmup?: WarmUpOption | readonly WarmUpOption[];

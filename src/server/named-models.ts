@@ -5,7 +5,9 @@ import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 
-/** Models that the program which embeds the server describes. Their folders are scanned only when they are to be loaded. */
+/**
+ * Models that the program which embeds the server describes. Their folders are scanned only when they are to be loaded.
+ */
 export class NamedModels implements ModelSource {
   readonly #options: Map<string, NamedModelOptions>;
   readonly #aspired = new Map<string, AspiredModel>();

@@ -10,7 +10,10 @@ interface SidePortOptions extends Omit<HttpServerOptions, "port"> {
   readonly tls: TlsFiles | undefined;
 }
 
-/** Serves HTTP on a separate port, encrypted where there are files for it; its policy refuses what belongs to other ports. */
+/**
+ * Serves HTTP on a separate port, encrypted where there are files for it; its policy
+ * refuses what belongs to other ports.
+ */
 export async function openSidePort(
   service: InferenceService,
   options: SidePortOptions,

@@ -5,7 +5,10 @@ import { bothTransports } from "./both-transports.ts";
 import { importGrpc, importHttp, type Opening, startGrpc, startHttp } from "./start-transport.ts";
 import type { SideAddress, TransportOptions, Transports } from "./transports.ts";
 
-/** Begins to import what {@link openTransports} needs, while models load in other threads. An import that fails here fails there again, and is reported there. */
+/**
+ * Begins to import what {@link openTransports} needs, while models load in other threads. An import that fails here
+ * fails there again, and is reported there.
+ */
 export function prepareTransports(options: HttpAddresses): void {
   const imports = [importProtocols(), importGrpc(), ...(hasHttp(options) ? [importHttp()] : [])];
   void Promise.allSettled(imports);

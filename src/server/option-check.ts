@@ -71,7 +71,10 @@ function isWarmUpRequest(value: unknown): boolean {
   return isText(request) && integerCheck(1).accepts(count) && Object.keys(others).length === 0;
 }
 
-/** Checks the members of an object; an option that is undefined counts as left out. Throws `invalid_argument` with the option, what came and what is expected. */
+/**
+ * Checks the members of an object; an option that is undefined counts as left out. Throws `invalid_argument` with the
+ * option, what came and what is expected.
+ */
 export function checkMembers(prefix: string, given: object, known: OptionChecks): void {
   for (const [name, value] of Object.entries(given)) {
     const check = Object.hasOwn(known, name) ? known[name] : undefined;

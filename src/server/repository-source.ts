@@ -40,7 +40,9 @@ export class RepositorySource implements ModelSource {
     this.#wanted = options.explicit && new Set(options.explicit);
   }
 
-  /** Throws what is wrong with the descriptions of the models, and `invalid_argument` for a name to load that none has. */
+  /**
+   * Throws what is wrong with the descriptions of the models, and `invalid_argument` for a name to load that none has.
+   */
   async start(load: LoadOptions, aspire: Aspire): Promise<void> {
     const { pollMs, log } = this.#options;
     const quietMs = Math.max(0, pollMs);

@@ -32,38 +32,44 @@ export interface Server {
   /** Every version of every model, with its state. */
   models(): readonly ServedVersion[];
   /**
-   * Loads a model's files as they are now; with options as they say, under a new name or in place of what `createServer` or an earlier
-   * call said. What was loaded answers until the new one can. Rejects with why it cannot be loaded, and leaves what was there.
+   * Loads a model's files as they are now; with options as they say, under a new name or in place of what
+   * `createServer` or an earlier call said. What was loaded answers until the new one can. Rejects with why it cannot
+   * be loaded, and leaves what was there.
    */
   load(name: string, options?: NamedModelOptions): Promise<void>;
   /**
-   * Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name, `failed_precondition`
-   * where other models need it, unless these `dependents` are to be unloaded too.
+   * Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name,
+   * `failed_precondition` where other models need it, unless these `dependents` are to be unloaded too.
    */
   unload(name: string, options?: UnloadOptions): Promise<void>;
   /**
-   * Runs a model on values by the names of its inputs, as a request of KServe V2 does, without a wire: numbers take the dtype of the input, a
-   * typed array its shape, a Buffer is one `bytes` element (an image as its file). The outputs are tensors. Throws {@link ServingError}.
+   * Runs a model on values by the names of its inputs, as a request of KServe V2 does, without a wire: numbers take the
+   * dtype of the input, a typed array its shape, a Buffer is one `bytes` element (an image as its file). The outputs
+   * are tensors. Throws {@link ServingError}.
    */
   predict(model: string, inputs: Values, choices?: PredictChoices): Promise<Tensors>;
   /** Calls back after each change of a version's state; returns a function that removes the listener. */
   onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for an example request; where the model leaves sizes open, those with which it has run. */
   exampleInputs(): Promise<ExampleInputs | undefined>;
-  /** Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and keeps the old ones, when the new file fails: the version's `error` says why. */
+  /**
+   * Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and
+   * keeps the old ones, when the new file fails: the version's `error` says why.
+   */
   reloadHooks(): Promise<void>;
   /** The files that the hooks were made of; empty where they do not run in threads. */
   hookSources(): readonly string[];
   /** The running requests, oldest first; after a {@link Server.close} that timed out, those that it cut off. */
   inFlight(): readonly InFlight[];
   /**
-   * Reports over every protocol that it is not ready, and asks clients to use other connections, but still answers until {@link Server.close},
-   * which should follow once load balancers send no more requests.
+   * Reports over every protocol that it is not ready, and asks clients to use other connections, but still answers
+   * until {@link Server.close}, which should follow once load balancers send no more requests.
    */
   retire(): void;
   /**
-   * Takes no new requests, finishes running ones, frees the models. Rejects with `deadline_exceeded` when requests, or runs whose clients
-   * have left, were still running at the drain timeout; their models stay loaded, since a run cannot be stopped.
+   * Takes no new requests, finishes running ones, frees the models. Rejects with
+   * `deadline_exceeded` when requests, or runs whose clients have left, were still running
+   * at the drain timeout; their models stay loaded, since a run cannot be stopped.
    */
   close(): Promise<void>;
 }
@@ -89,7 +95,8 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
     // Asked first, so that it sees who is still there before the transports cut them off.
     const emptied = service.admission.empty(drainTimeoutMs);
     const ended = transports.close(drainTimeoutMs);
-    // Where clients were asked to leave, calls that had begun before the ports closed are let in, though their messages come later.
+    // Where clients were asked to leave, calls that had begun before the ports closed are
+    // let in, though their messages come later.
     if (isRetired) await ended;
     service.admission.close();
     [cutOff] = await Promise.all([emptied, ended]);

@@ -47,7 +47,10 @@ export class ServedModels {
     this.manager = new ModelManager({ ...options.manager, refresh, log: options.log });
   }
 
-  /** Resolves once everything is loaded or has failed; rejects where nothing could be loaded, or anything could not with `failFast`. */
+  /**
+   * Resolves once everything is loaded or has failed; rejects where nothing could be
+   * loaded, or anything could not with `failFast`.
+   */
   async start(load: LoadOptions, isAlone: boolean): Promise<void> {
     const { log, failFast } = this.#options;
     this.#load = load;
@@ -76,7 +79,10 @@ export class ServedModels {
     await this.loadFor(name, undefined);
   }
 
-  /** Loads a model for a client: as that describes it, or, without, as the sources do. One that does not load is described again as it was before by the sources. */
+  /**
+   * Loads a model for a client: as that describes it, or, without, as the sources do. One that does not load is
+   * described again as it was before by the sources.
+   */
   async loadFor(name: string, overrides: LoadOverrides | undefined): Promise<void> {
     if (overrides === undefined) return this.manager.load(name, async () => this.#restore(name));
     const given =
@@ -126,7 +132,10 @@ export class ServedModels {
     await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
   }
 
-  /** Scans the models' descriptions and files; throws `failed_precondition` where a description cannot be read, and stays. */
+  /**
+   * Scans the models' descriptions and files; throws `failed_precondition` where a
+   * description cannot be read, and stays.
+   */
   async rescan(): Promise<void> {
     for (const source of this.#sources) await source.rescan();
     const { failure } = this.#sources.find((source) => source.failure !== undefined) ?? {};

@@ -43,42 +43,66 @@ export interface ServerOptions {
   readonly grpcChannelArguments?: readonly string[];
   /** Serves HTTP too; port 0 (default) picks a free one, the gRPC port's number shares it. */
   readonly http?: { readonly port?: number };
-  /** Serves calls that change the server, and metrics, over HTTP at this address only. Default host 127.0.0.1, port 0 (default) picks a free one. */
+  /**
+   * Serves calls that change the server, and metrics, over HTTP at this address only. Default host 127.0.0.1, port 0
+   * (default) picks a free one.
+   */
   readonly admin?: { readonly host?: string; readonly port?: number };
-  /** Serves metrics over HTTP at this address only. Default host as of the other ports, port 0 (default) picks a free one. */
+  /**
+   * Serves metrics over HTTP at this address only. Default host as of the other ports,
+   * port 0 (default) picks a free one.
+   */
   readonly metrics?: { readonly host?: string; readonly port?: number };
   /** Descriptors of listening TCP sockets with which the program was started; they replace the hosts and ports. */
   readonly sockets?: InheritedSockets;
   /**
-   * Encrypts gRPC and HTTP by TLS, or gRPC alone (`scope: "grpc"`); with `clientCa` clients need a certificate of that authority. Paths of PEM
-   * files, which are read again when they change, or PEM texts.
+   * Encrypts gRPC and HTTP by TLS, or gRPC alone (`scope: "grpc"`); with `clientCa` clients need a certificate of that
+   * authority. Paths of PEM files, which are read again when they change, or PEM texts.
    */
   readonly tls?: TlsPaths;
   /** Files for `ctx.remote("grpcs://HOST:PORT")`: the authority of other servers, and the certificate to show them. */
   readonly remoteTls?: RemoteTlsPaths;
-  /** File of this server's credentials at others, for `ctx.remote`: lines of `HOST:PORT USER:PASSWORD` or `HOST:PORT Bearer TOKEN`. */
+  /**
+   * File of this server's credentials at others, for `ctx.remote`: lines of `HOST:PORT USER:PASSWORD` or
+   * `HOST:PORT Bearer TOKEN`.
+   */
   readonly remoteAuthFile?: string;
   /** The largest message or body taken, in bytes. Default 256 MB. */
   readonly maxMessageBytes?: number;
   /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
   readonly tensorContent?: boolean;
-  /** Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go to the only model. Default false. */
+  /**
+   * Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go
+   * to the only model. Default false.
+   */
   readonly requireModelSpec?: boolean;
-  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. Default false. */
+  /**
+   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
+   * signature's method name. Default false.
+   */
   readonly checkMethodNames?: boolean;
   /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */
   readonly allowClientShm?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
   readonly tensorflowMetricsPath?: string;
-  /** Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple TensorFlow Serving does. Default false. */
+  /**
+   * Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple
+   * TensorFlow Serving does. Default false.
+   */
   readonly simpleTensorflowServing?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. Default false. */
   readonly kserveRoutes?: boolean;
-  /** Answers `/v1/models/NAME/metadata` with protobuf's own names of fields, as OpenVINO Model Server does. Default false. */
+  /**
+   * Answers `/v1/models/NAME/metadata` with protobuf's own names of fields, as OpenVINO
+   * Model Server does. Default false.
+   */
   readonly openvinoMetadata?: boolean;
   /** Serves a page for people at `/` and `/ui`. Default true. */
   readonly ui?: boolean;
-  /** Clients that may change the server (load and unload models, change what is logged): programs on this machine, or all. Default `off`: none. */
+  /**
+   * Clients that may change the server (load and unload models, change what is logged): programs on this machine, or
+   * all. Default `off`: none.
+   */
   readonly allowControl?: ControlAccess;
   /** Files that say who may call; by default no caller needs a name. They are read again when they change. */
   readonly auth?: AuthenticationOptions;
@@ -100,11 +124,20 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   readonly accessLog?: boolean;
-  /** Sends clients the times of their requests: HTTP's header `Server-Timing`, gRPC's trailer of that name. Default false. */
+  /**
+   * Sends clients the times of their requests: HTTP's header `Server-Timing`, gRPC's
+   * trailer of that name. Default false.
+   */
   readonly serverTiming?: boolean;
-  /** Sends traces of requests to the collector that OpenTelemetry's variables of the environment name, such as OTEL_EXPORTER_OTLP_ENDPOINT. Default false. */
+  /**
+   * Sends traces of requests to the collector that OpenTelemetry's variables of the environment name, such as
+   * OTEL_EXPORTER_OTLP_ENDPOINT. Default false.
+   */
   readonly tracing?: boolean;
-  /** Records requests and their answers in files, those of every model whose own options say nothing else. Default: none are. */
+  /**
+   * Records requests and their answers in files, those of every model whose own options
+   * say nothing else. Default: none are.
+   */
   readonly requestLog?: RequestLogOptions;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   readonly workers?: number;
@@ -122,7 +155,10 @@ export interface ServerOptions {
   readonly modelStallMs?: number;
   /** Runs of each warm-up request in a SavedModel; 0 = none. Default 1. */
   readonly savedModelWarmup?: number;
-  /** Batches a version of a named model as the `batching_params.pbtxt` in its folder says, before its own options. Default false. */
+  /**
+   * Batches a version of a named model as the `batching_params.pbtxt` in its folder
+   * says, before its own options. Default false.
+   */
   readonly versionBatching?: boolean;
   /** Lets small models share threads, as soon as there are more of them than cores. Default true. */
   readonly shareThreads?: boolean;
@@ -143,11 +179,19 @@ export interface ServerOptions {
   readonly loadRetryMs?: number;
   /** Models that load at once, at most. Default 4. */
   readonly loadThreads?: number;
-  /** Milliseconds without a request after which a version gives its threads and memory back, until the next request loads it again; 0 = never. Default 0. */
+  /**
+   * Milliseconds without a request after which a version gives its threads and memory back, until the next request
+   * loads it again; 0 = never. Default 0.
+   */
   readonly idleUnloadMs?: number;
-  /** Bytes that all loaded models may take together: idle ones are unloaded for others, the least recently used first, until the next request; 0 = no limit. Default 0. */
+  /**
+   * Bytes that all loaded models may take together: idle ones are unloaded for others, the least recently used first,
+   * until the next request; 0 = no limit. Default 0.
+   */
   readonly modelMemoryBytes?: number;
-  /** Refuses to load models whose files do not fit into the free memory of the machine or its container. Default true. */
+  /**
+   * Refuses to load models whose files do not fit into the free memory of the machine or its container. Default true.
+   */
   readonly memoryCheck?: boolean;
   /** Folder for models that are downloaded. Default: `kserving/models` in the user's folder for caches. */
   readonly modelCache?: string;
@@ -155,7 +199,10 @@ export interface ServerOptions {
   readonly modelCacheBytes?: number;
   /** Milliseconds between two looks at the same address of another server; 0 = only on request. Default 30 s. */
   readonly storagePollMs?: number;
-  /** Called while models are downloaded: at the beginning of each download, ten times a second at most, and at its end. Default: it is logged alone. */
+  /**
+   * Called while models are downloaded: at the beginning of each download, ten times a second at most, and at its end.
+   * Default: it is logged alone.
+   */
   readonly onDownload?: (state: DownloadState) => void;
   /** Says that it is ready only when every version that should be served is available. Default false. */
   readonly strictReadiness?: boolean;
@@ -165,7 +212,10 @@ export interface ServerOptions {
   readonly maxQueue?: number;
   /** Bytes of the requests under way at most. Default 512 MB. */
   readonly maxQueueBytes?: number;
-  /** Time after which a request fails with `deadline_exceeded`, where its client sets no earlier deadline; 0 = never. Default 0. */
+  /**
+   * Time after which a request fails with `deadline_exceeded`, where its client sets no
+   * earlier deadline; 0 = never. Default 0.
+   */
   readonly requestTimeoutMs?: number;
   /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
   readonly sendTimeoutMs?: number;

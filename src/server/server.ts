@@ -33,7 +33,8 @@ export type { Server };
 
 /**
  * Loads models and hooks, then listens. Installs no signal handlers and never ends the process.
- * Throws `failed_precondition`, before any port opens, where the only model or its hooks do not load, or none of several.
+ * Throws `failed_precondition`, before any port opens, where the only model or its
+ * hooks do not load, or none of several.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
   checkServerOptions(options);
@@ -42,7 +43,10 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return openServer(choices, models === undefined ? new PipelineSource(choices) : new NamedModels(models));
 }
 
-/** A server of the models that a source describes; else as {@link createServer}. `onState` is called for the first loads too. */
+/**
+ * A server of the models that a source describes; else as {@link createServer}.
+ * `onState` is called for the first loads too.
+ */
 export async function openServer(
   given: ServerChoices,
   source: ModelSource,
@@ -104,7 +108,10 @@ export async function openServer(
   }
 }
 
-/** Memory in which several listeners count what they hold; undefined for one, and the log says why where more were wanted. */
+/**
+ * Memory in which several listeners count what they hold; undefined for one, and the
+ * log says why where more were wanted.
+ */
 function findListeners({ listeners, log, ...choices }: ServerChoices): SharedArrayBuffer | undefined {
   const why = listeners === 1 ? "" : whyOneListener(choices);
   if (why === undefined) return ThreadCounts.memoryFor(listeners + 1);
@@ -123,7 +130,10 @@ function changesOf(served: ServedModels) {
   };
 }
 
-/** The credentials at other servers; throws `failed_precondition` for files that cannot be used, before a hook needs them. */
+/**
+ * The credentials at other servers; throws `failed_precondition` for files that cannot
+ * be used, before a hook needs them.
+ */
 async function openRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<RemoteCredentials | undefined> {
   if (remoteTls !== undefined) {
     const { clientCredentials } = await import("../remote/client-credentials.ts");

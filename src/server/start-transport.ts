@@ -19,7 +19,9 @@ export const importGrpc = () => import("../grpc/grpc-server.ts");
 /** Imports the HTTP transport, which is heavy. */
 export const importHttp = () => import("../proxy/http-server.ts");
 
-/** Starts gRPC on its port and, where there is one, its Unix socket; `shared` = its connections are accepted elsewhere. */
+/**
+ * Starts gRPC on its port and, where there is one, its Unix socket; `shared` = its connections are accepted elsewhere.
+ */
 export async function startGrpc(
   service: InferenceService,
   { grpcSocketPath: path, grpcChannelArguments: channelArguments, passOn, ...options }: Opening,

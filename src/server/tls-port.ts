@@ -24,8 +24,9 @@ export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "h
 }
 
 /**
- * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1, which is the default where it offers nothing. Clients need a certificate
- * where there is an authority for theirs. Throws `unavailable` when it cannot listen.
+ * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1,
+ * which is the default where it offers nothing. Clients need a certificate where there
+ * is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
 export async function listenTls(place: ListenPlace, users: TlsPortUsers): Promise<TlsPort> {
   const server = createTlsServer(users);

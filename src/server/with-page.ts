@@ -5,7 +5,10 @@ import type { PageSources } from "../proxy/page-sources.ts";
 import { LiveHistory } from "../serving/live-history.ts";
 import type { ServerChoices } from "./server-options.ts";
 
-/** The sources of the page, and the options of its server, whose log the page follows; no sources where there is no page. */
+/**
+ * The sources of the page, and the options of its server, whose log the page follows;
+ * no sources where there is no page.
+ */
 export function withPage(choices: ServerChoices): {
   readonly choices: ServerChoices;
   readonly page?: PageSources;

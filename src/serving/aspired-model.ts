@@ -40,8 +40,13 @@ export interface AspiredVersion {
    * fingerprint changes.
    */
   readonly refusal?: ServingError;
-  /** Does what a load needs and what takes none of its threads or its time, such as downloading; called before {@link load}. */
+  /**
+   * Does what a load needs and what takes none of its threads or its time, such as
+   * downloading; called before {@link load}.
+   */
   readonly prepare?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Loads the files as they are now. Rejects when the signal aborts, and frees what it has loaded as soon as possible. */
+  /**
+   * Loads the files as they are now. Rejects when the signal aborts, and frees what it has loaded as soon as possible.
+   */
   load(signal: AbortSignal): Promise<Servable>;
 }

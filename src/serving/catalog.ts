@@ -52,7 +52,10 @@ export class Catalog {
     throw new ServingError("not_found", `There is no model "${name}".${servedNames(name, this.#models.keys())}`);
   }
 
-  /** The name of the model that a name in a request means; empty and the alias mean the only model. Throws `invalid_argument` for an empty one of several. */
+  /**
+   * The name of the model that a name in a request means; empty and the alias mean the only model. Throws
+   * `invalid_argument` for an empty one of several.
+   */
   nameOf(given: string): string {
     if (given === "") return this.#onlyName();
     return given === this.#alias && this.#models.size === 1 ? this.#onlyName() : given;

@@ -1,7 +1,9 @@
 import type { OnDemandServable } from "./on-demand-servable.ts";
 import type { VersionTarget } from "./version-target.ts";
 
-/** Checks that two targets differ in their hooks only, so that the loaded servable can serve the new one with new hooks. */
+/**
+ * Checks that two targets differ in their hooks only, so that the loaded servable can serve the new one with new hooks.
+ */
 export function changesHooksAlone(
   { aspired, mayKeepModel }: VersionTarget,
   loaded: VersionTarget | undefined,

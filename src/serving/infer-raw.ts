@@ -19,7 +19,10 @@ export interface RawResponse extends Pick<InferResponse, "metadata"> {
 /** Headers that a hook does not get. */
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie"]);
 
-/** Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` where the hooks have no such function. */
+/**
+ * Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` where
+ * the hooks have no such function.
+ */
 export async function inferRaw(lease: Lease, { entry, facts, body, call }: RawRequest): Promise<RawResponse> {
   const headers = Object.entries(call.metadata).filter(([name]) => !CREDENTIALS.has(name));
   const { outputs, metadata, contentType, status } = await lease.infer({

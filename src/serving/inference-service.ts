@@ -27,7 +27,10 @@ export interface InferenceService {
    * Without `request`, the version is only described.
    */
   acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease>;
-  /** The name of the model that a name of a request means: its own, or that of the model whose alias it is; absent = names have no aliases. */
+  /**
+   * The name of the model that a name of a request means: its own, or that of the model
+   * whose alias it is; absent = names have no aliases.
+   */
   nameOf?(model: string): string;
   /** Every name and version that was to be loaded; empty where a remote server does not report them. */
   index(scope?: IndexScope): readonly ServableState[];
@@ -92,9 +95,15 @@ export interface Lease {
   readonly description: ServableDescription;
   /** Runs the request; throws only {@link ServingError}. */
   infer(request: InferRequest): Promise<InferResponse>;
-  /** Starts the record of a request in its protocol's own form, to be called before it runs; absent = it is not recorded. */
+  /**
+   * Starts the record of a request in its protocol's own form, to be called before it
+   * runs; absent = it is not recorded.
+   */
   readonly recordAs?: (kind: RecordedKind, request: RecordedMessage) => Recording | undefined;
-  /** Inputs for a first request, undefined for a model that no request can run; absent where another server has the version. */
+  /**
+   * Inputs for a first request, undefined for a model that no request can run; absent
+   * where another server has the version.
+   */
   readonly exampleInputs?: () => Promise<ExampleInputs | undefined>;
   /** Lets the version be unloaded; must be called once the request is over, whatever its result. */
   release(): void;
@@ -139,9 +148,15 @@ export interface ServableDescription {
   readonly entries?: readonly string[];
   /** Facts about its models, in the order of its stages, for people; absent where a remote server has it. */
   readonly models?: readonly ModelFacts[];
-  /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`; absent where a remote server has it. */
+  /**
+   * The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`;
+   * absent where a remote server has it.
+   */
   readonly hookPlaces?: readonly string[];
-  /** Maximum number of rows of a request, or in a batch of several; absent or 0 = there is none, or a remote server does not report it. */
+  /**
+   * Maximum number of rows of a request, or in a batch of several; absent or 0 = there
+   * is none, or a remote server does not report it.
+   */
   readonly maxBatchSize?: number;
 }
 

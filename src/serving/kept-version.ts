@@ -3,8 +3,8 @@ import type { Lease, ServableDescription } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 
 /**
- * A version that another thread keeps to check requests by its description, until it is told of a change: it is not freed
- * before, though a version without requests may be unloaded until the next one.
+ * A version that another thread keeps to check requests by its description, until it is told of a change: it is not
+ * freed before, though a version without requests may be unloaded until the next one.
  */
 export class KeptVersion {
   readonly description: ServableDescription;

@@ -27,7 +27,10 @@ export class Leases {
     this.#recorder = recorder;
   }
 
-  /** The version that every request with this reference gets; undefined where that is decided for each request, or requests are recorded. Throws as the catalog does. */
+  /**
+   * The version that every request with this reference gets; undefined where that is decided for each request, or
+   * requests are recorded. Throws as the catalog does.
+   */
   keep(ref: ModelRef): KeptVersion | undefined {
     const version = this.#catalog.resolve(ref);
     const model = this.#catalog.get(version.model);

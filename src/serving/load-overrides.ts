@@ -1,4 +1,6 @@
-/** Parts of a model that a client provides for a load instead of those in the model's own folder, as in Triton's API. */
+/**
+ * Parts of a model that a client provides for a load instead of those in the model's own folder, as in Triton's API.
+ */
 export interface LoadOverrides {
   /** A ModelConfig in the JSON form of protobuf. */
   readonly config: string;

@@ -3,7 +3,9 @@ import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { Servable } from "./servable.ts";
 
-/** Time that an aborted load gets to end before the next one begins, in milliseconds, so that they do not run at once. */
+/**
+ * Time that an aborted load gets to end before the next one begins, in milliseconds, so that they do not run at once.
+ */
 const GRACE_MS = 1000;
 
 /** Limits of one load. */

@@ -15,7 +15,9 @@ export interface ModelPolicy extends LoadPolicy {
   readonly allowLabelsForUnavailable: boolean;
   /** True while no load should begin for a model of that name, because it is about to be loaded on request. */
   readonly isHeld: (name: string) => boolean;
-  /** Idle time after which a version is unloaded, in milliseconds, where its model has no setting of its own; 0 = never. */
+  /**
+   * Idle time after which a version is unloaded, in milliseconds, where its model has no setting of its own; 0 = never.
+   */
   readonly idleUnloadMs: number;
   readonly log: Logger;
 }

@@ -92,7 +92,10 @@ export class ManagedVersion {
     return this.#pursuit.target.isSettled;
   }
 
-  /** Loads these files, or their hooks alone where nothing else has changed, unless that is what it loads or has loaded, or failed to load, already. */
+  /**
+   * Loads these files, or their hooks alone where nothing else has changed, unless that is what it loads or has loaded,
+   * or failed to load, already.
+   */
   aspire(aspired: AspiredVersion): void {
     if (this.#pursuit.target.aspired?.fingerprint === aspired.fingerprint) {
       this.#pursuit.target.aspired = aspired;
@@ -102,14 +105,17 @@ export class ManagedVersion {
     void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
-  /** Loads these files again, in one try. What was loaded answers until they do, and stays when that fails; then this rejects. */
+  /**
+   * Loads these files again, in one try. What was loaded answers until they do, and
+   * stays when that fails; then this rejects.
+   */
   reload(aspired: AspiredVersion): Promise<void> {
     return this.#pursuit.aim(new VersionTarget(aspired));
   }
 
   /**
-   * Replaces the hooks by their file as it is now; what is being loaded has them already, and is waited for instead. Where the new ones
-   * fail, the old ones stay, the status gives the reason, and this throws it.
+   * Replaces the hooks by their file as it is now; what is being loaded has them already, and is waited for instead.
+   * Where the new ones fail, the old ones stay, the status gives the reason, and this throws it.
    */
   async reloadHooks(): Promise<void> {
     if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) return this.#pursuit.target.done;
@@ -210,7 +216,10 @@ export class ManagedVersion {
     this.#enter("AVAILABLE", undefined);
   }
 
-  /** Lets the servable be unloaded while it is idle, but for one whose files have been replaced: it could not be loaded again. */
+  /**
+   * Lets the servable be unloaded while it is idle, but for one whose files have been
+   * replaced: it could not be loaded again.
+   */
   #onDemand(loaded: Servable): OnDemandServable {
     const { idleUnloadMs, log } = this.#on;
     const version = () => this.#loaded?.aspired as AspiredVersion;

@@ -112,7 +112,10 @@ export class ModelManager {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Calls back after each change of a version's status, and of the models' descriptions; returns a function that removes the listener. */
+  /**
+   * Calls back after each change of a version's status, and of the models' descriptions;
+   * returns a function that removes the listener.
+   */
   onChange(listener: () => void): () => void {
     this.#changeListeners.add(listener);
     return () => this.#changeListeners.delete(listener);

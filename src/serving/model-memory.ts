@@ -111,7 +111,9 @@ export class ModelMemory {
     }
   }
 
-  /** Undefined while there is no room; throws `resource_exhausted` for a model that does not fit into the free memory. */
+  /**
+   * Undefined while there is no room; throws `resource_exhausted` for a model that does not fit into the free memory.
+   */
   async #tryTake({ what, bytes }: MemoryNeed): Promise<MemoryShare | undefined> {
     const { isChecked, free = freeMemory } = this.#options;
     const left = isChecked ? await free() : undefined;

@@ -7,7 +7,10 @@ interface FailedVersion {
   readonly error: Pick<ServingError, "code" | "message"> | undefined;
 }
 
-/** TensorFlow Serving's text for versions that did not load: it calls them servables at its start, and models after a reload. */
+/**
+ * TensorFlow Serving's text for versions that did not load: it calls them servables at
+ * its start, and models after a reload.
+ */
 export function notAvailableText(what: "servable" | "model", failed: readonly FailedVersion[]): string {
   const versions = failed.map(({ model, version, error }) => {
     const why = error === undefined ? "" : ` due to error: ${error.code.toUpperCase()}: ${error.message}`;

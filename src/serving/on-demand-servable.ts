@@ -31,7 +31,10 @@ export interface OnDemandOptions {
   readonly log: Logger;
 }
 
-/** Milliseconds that a run whose client has left may keep an unloaded model's memory before it is loaded again all the same. */
+/**
+ * Milliseconds that a run whose client has left may keep an unloaded model's memory
+ * before it is loaded again all the same.
+ */
 const UNLOAD_MS = 25_000;
 
 /**

@@ -4,7 +4,8 @@ export interface PlatformModels {
   names(): readonly string[];
   /**
    * Loads the model of a folder. Throws `already_exists` for a name that is loaded or about to be, `not_found` for a
-   * folder without a model or outside the platform's, `resource_exhausted` where memory is short, and why it does not load.
+   * folder without a model or outside the platform's, `resource_exhausted` where memory
+   * is short, and why it does not load.
    */
   load(name: string, url: string): Promise<void>;
   /** Finishes a model's requests and forgets it; throws `not_found` for a name that is not loaded. */

@@ -8,7 +8,10 @@ export interface PreparationTimes {
   readonly outputMs: number;
 }
 
-/** Splits the time that requests did not spend in models; the part that cannot be attributed counts as preparation of inputs. */
+/**
+ * Splits the time that requests did not spend in models; the part that cannot be
+ * attributed counts as preparation of inputs.
+ */
 export function preparationTimes({
   requests,
   runs,

@@ -78,7 +78,10 @@ export class RequestedLoads {
     await unloaded;
   }
 
-  /** Models that need it are unloaded before it, since their requests use it; models that were loaded only for it, after it. */
+  /**
+   * Models that need it are unloaded before it, since their requests use it; models that
+   * were loaded only for it, after it.
+   */
   async #unloadWithOthers(name: string): Promise<void> {
     const model = this.#catalog.require(name);
     const { needs } = model;

@@ -24,7 +24,10 @@ export interface Servable {
   readonly signatures: Readonly<Record<string, Signature>>;
   /** Facts about the stages that are other models of this server, as of its load; their path is the name. */
   readonly needed: readonly ModelFacts[];
-  /** Maximum number of rows of a request, or in a batch of several; 0 = its description has none, and no requests are batched. */
+  /**
+   * Maximum number of rows of a request, or in a batch of several; 0 = its description
+   * has none, and no requests are batched.
+   */
   readonly maxBatchSize: number;
   /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
   readonly graphRefusal: string;
@@ -46,7 +49,10 @@ export interface Servable {
   isReady(): boolean;
   /** Times and counts of its requests, and of the runs of all its models, until now. */
   statistics(): Promise<ServableStatistics>;
-  /** Inputs for a first request; undefined for a model that no request can run. Without hooks, they are those with which the first model runs. */
+  /**
+   * Inputs for a first request; undefined for a model that no request can run. Without
+   * hooks, they are those with which the first model runs.
+   */
   exampleInputs(): Promise<ExampleInputs | undefined>;
   /** Replaces the hooks by their file as it is now; throws, and keeps the old ones, when the new ones fail. */
   reload(): Promise<void>;

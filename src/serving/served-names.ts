@@ -3,7 +3,10 @@ import { didYouMean } from "../text/nearest.ts";
 /** Maximum number of names in a message. */
 const MAX_NAMES = 10;
 
-/** The end of an error about an unknown model: the nearest served name, and all served names; empty where none are known. */
+/**
+ * The end of an error about an unknown model: the nearest served name, and all served
+ * names; empty where none are known.
+ */
 export function servedNames(wanted: string, names: Iterable<string>): string {
   const known = [...new Set(names)];
   if (known.length === 0) return "";

@@ -1,4 +1,7 @@
-/** Milliseconds after a failed load in which requests are answered with its reason: a broken model is not tried for each of them. */
+/**
+ * Milliseconds after a failed load in which requests are answered with its reason: a
+ * broken model is not tried for each of them.
+ */
 const FAILURE_HOLD_MS = 1000;
 
 /** A load that everyone waits for who asks for it while it runs, and whose failure is kept for a second. */

@@ -15,7 +15,9 @@ export interface Split {
   readonly targets: readonly WeightedTarget[];
   /** Name of the header or gRPC metadata, in lower case: requests with the same value go to the same target. */
   readonly sticky?: string;
-  /** Names of the inputs that decide instead, or all of them: requests in which these are equal go to the same target. */
+  /**
+   * Names of the inputs that decide instead, or all of them: requests in which these are equal go to the same target.
+   */
   readonly stickyInputs?: readonly string[] | "all";
 }
 

@@ -22,8 +22,8 @@ const readLater = promisify(read);
 const writeLater = promisify(write);
 
 /**
- * A part of another program's shared memory. Contents are copied by calls of the system into and out of ordinary memory: a mapping
- * would end this process as soon as the other one makes the object shorter.
+ * A part of another program's shared memory. Contents are copied by calls of the system into and out of ordinary
+ * memory: a mapping would end this process as soon as the other one makes the object shorter.
  */
 export class MemoryRegion {
   readonly name: string;
@@ -48,7 +48,10 @@ export class MemoryRegion {
     );
   }
 
-  /** Fills `target` with the bytes from `offset` of the region on; throws `failed_precondition` where the object has become shorter. */
+  /**
+   * Fills `target` with the bytes from `offset` of the region on; throws
+   * `failed_precondition` where the object has become shorter.
+   */
   async read(offset: number, target: Uint8Array): Promise<void> {
     const start = this.offset + offset;
     for (let done = 0; done < target.length; ) {

@@ -10,8 +10,8 @@ interface OpenObject {
 }
 
 /**
- * Opens the file of a shared memory object; `key` = its name for errors. Never follows a link nor waits. Throws `not_found`,
- * `permission_denied` or `invalid_argument` where there is no object that this process may read and write.
+ * Opens the file of a shared memory object; `key` = its name for errors. Never follows a link nor waits. Throws
+ * `not_found`, `permission_denied` or `invalid_argument` where there is no object that this process may read and write.
  */
 export function openObject(file: string, key: string): OpenObject {
   const fd = open(file, key);

@@ -7,7 +7,9 @@ export interface ChosenSignature {
   readonly spec: Signature | undefined;
 }
 
-/** Finds the signature of a name, the default one of an empty name; undefined for a name that is not among those known. */
+/**
+ * Finds the signature of a name, the default one of an empty name; undefined for a name that is not among those known.
+ */
 export function chooseSignature(
   name: string,
   signatures: Readonly<Record<string, Signature>>,

@@ -1,8 +1,8 @@
 import { schemeOf, shownAddress } from "./remote-address.ts";
 
 /**
- * The name of what is at an address, without user, query, ending, tag and revision; of a version's folder that of the one above it.
- * `oci://host/models/face:v1` is `face`, `s3://bucket/face/3` too.
+ * The name of what is at an address, without user, query, ending, tag and revision; of a version's folder that of the
+ * one above it. `oci://host/models/face:v1` is `face`, `s3://bucket/face/3` too.
  */
 export function addressName(address: string): string {
   const parts = shownAddress(address).split("/").slice(2).filter(Boolean);

@@ -4,7 +4,10 @@ export interface Expiring {
   readonly expiresMs?: number | undefined;
 }
 
-/** Time before their end from which credentials are not used any more, in milliseconds: a download takes its time to begin. */
+/**
+ * Time before their end from which credentials are not used any more, in milliseconds:
+ * a download takes its time to begin.
+ */
 const MARGIN_MS = 120_000;
 
 /** Obtains credentials once, and again when they are about to end. Failures are not kept. */

@@ -14,7 +14,10 @@ import { isArchiveName, unpackArchive } from "./unpack/unpack-archive.ts";
 
 /** Files that are downloaded at a time. */
 const CONCURRENCY = 4;
-/** An archive of models never unpacks to more than this many times its size, nor, if it is small, to more than so many bytes. */
+/**
+ * An archive of models never unpacks to more than this many times its size, nor, if it
+ * is small, to more than so many bytes.
+ */
 const MAX_RATIO = 200;
 const SMALL_ARCHIVE_BYTES = 1024 ** 3;
 

@@ -24,8 +24,8 @@ export interface IndexSource {
 }
 
 /**
- * Local folders with the names of remote files: what looks for versions and models in a folder looks there, before anything is downloaded.
- * The files are empty, but for those whose names say that they describe models.
+ * Local folders with the names of remote files: what looks for versions and models in a folder looks there, before
+ * anything is downloaded. The files are empty, but for those whose names say that they describe models.
  */
 export class IndexFolders {
   readonly #describes: (name: string) => boolean;

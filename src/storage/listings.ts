@@ -1,7 +1,10 @@
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 
-/** Time after which a changed list has to be the same, so that nothing is loaded while it is being uploaded, in milliseconds. */
+/**
+ * Time after which a changed list has to be the same, so that nothing is loaded while
+ * it is being uploaded, in milliseconds.
+ */
 const SETTLE_MS = 3000;
 
 /** Settings of lists. */
@@ -24,8 +27,9 @@ interface State {
 }
 
 /**
- * The files at addresses, as of the last request. Only the first call for an address waits for the server; later ones have it
- * asked again in the background when the time has come, so that a slow server does not delay what does not need it.
+ * The files at addresses, as of the last request. Only the first call for an address
+ * waits for the server; later ones have it asked again in the background when the time
+ * has come, so that a slow server does not delay what does not need it.
  */
 export class Listings {
   readonly #options: ListingOptions;

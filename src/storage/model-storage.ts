@@ -9,22 +9,22 @@ export interface RemoteStamp {
 }
 
 /**
- * Models, hooks and configurations on other servers. All errors are `ServingError`s that begin with the address, without
- * secrets.
+ * Models, hooks and configurations on other servers. All errors are `ServingError`s
+ * that begin with the address, without secrets.
  */
 export interface ModelStorage {
   /** Checks if what is at an address is a model, or has one in it, that is in archives. */
   isArchive(address: string): Promise<boolean>;
   /**
-   * A local file or folder that has the same names in it as the address, and no content but for descriptions of models; throws
-   * `not_found` where there is nothing.
+   * A local file or folder that has the same names in it as the address, and no content but for descriptions of models;
+   * throws `not_found` where there is nothing.
    */
   indexOf(address: string): Promise<string>;
   /** Identity of the files at an address; throws `not_found` where there is nothing. */
   stampOf(address: string): Promise<RemoteStamp>;
   /**
-   * The files at an address on the local disk, downloaded where the cache does not have them: the path of the file, the folder or
-   * what was in the archive. They stay until they are released.
+   * The files at an address on the local disk, downloaded where the cache does not have them: the path of the file, the
+   * folder or what was in the archive. They stay until they are released.
    */
   fetch(address: string, signal: AbortSignal): Promise<CachedFolder>;
   /** The error with addresses in place of paths of the cache. */

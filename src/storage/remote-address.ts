@@ -15,8 +15,8 @@ export function isRemoteAddress(path: string): boolean {
 }
 
 /**
- * The absolute path, or the address, for one that goes out from a folder (default: the working directory), which may be an address too.
- * An address loses the slash at its end.
+ * The absolute path, or the address, for one that goes out from a folder (default: the working directory), which may be
+ * an address too. An address loses the slash at its end.
  */
 export function toPlace(path: string, folder = ""): string {
   if (isRemoteAddress(path)) return path.replace(/(?<!\/)\/+$/, "");

@@ -2,25 +2,36 @@ import type { IncomingMessage } from "node:http";
 
 /** A checksum that a server has for a file. */
 export interface Checksum {
-  /** `git`: SHA-1 of a blob as git has it, with its header. `crc32c`: in base64, as the servers send it; others in hexadecimal. */
+  /**
+   * `git`: SHA-1 of a blob as git has it, with its header. `crc32c`: in base64, as the
+   * servers send it; others in hexadecimal.
+   */
   readonly algorithm: "md5" | "sha1" | "sha256" | "git" | "crc32c";
   readonly value: string;
 }
 
 /** A file on a server. */
 export interface RemoteFile {
-  /** Its complete name on the server, with forward slashes and without one at the beginning; anything may stand here. */
+  /**
+   * Its complete name on the server, with forward slashes and without one at the beginning; anything may stand here.
+   */
   readonly key: string;
   /** Undefined where the server does not tell. */
   readonly bytes: number | undefined;
   /** Changes with the content. */
   readonly etag: string;
-  /** State of the place in which the file was listed, and from which it is read; other than the ETag it may change without the content. */
+  /**
+   * State of the place in which the file was listed, and from which it is read; other
+   * than the ETag it may change without the content.
+   */
   readonly revision?: string;
   /** Time of the last change, in milliseconds since 1970, where it is known. */
   readonly changedMs?: number | undefined;
   readonly checksum?: Checksum | undefined;
-  /** Set for an archive that is unpacked in its place, whatever its name says; files outside of the folder `within` are passed over. */
+  /**
+   * Set for an archive that is unpacked in its place, whatever its name says; files
+   * outside of the folder `within` are passed over.
+   */
   readonly archive?: ArchiveContent;
 }
 

@@ -4,9 +4,10 @@ import { comparableElements } from "./element-numbers.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
 
 /**
- * The index of the largest element along an axis (default: the last; negative ones count from the end): the first of equal ones;
- * the first NaN where there is any, as in numpy. Gives int32 of the shape without the axis: `[rows, classes]` becomes `[rows]`.
- * Throws `invalid_argument` for an axis that is not there or is empty, and for bytes and complex numbers.
+ * The index of the largest element along an axis (default: the last; negative ones count from the end): the first of
+ * equal ones; the first NaN where there is any, as in numpy. Gives int32 of the shape without the axis:
+ * `[rows, classes]` becomes `[rows]`. Throws `invalid_argument` for an axis that is not there or is empty, and for
+ * bytes and complex numbers.
  */
 export function argmax(tensor: Tensor, axis = -1): Tensor<"int32"> {
   const elements = comparableElements(tensor, "argmax");

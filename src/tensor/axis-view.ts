@@ -1,7 +1,10 @@
 import { invalidArgument } from "../errors.ts";
 import { elementCount } from "./tensor.ts";
 
-/** A tensor's elements along one axis: element `i` of the line (outer, inner) lies at `(outer * size + i) * inner count + inner`. */
+/**
+ * A tensor's elements along one axis: element `i` of the line (outer, inner) lies at
+ * `(outer * size + i) * inner count + inner`.
+ */
 export interface AxisView {
   /** Between 0 and the rank. */
   readonly axis: number;
@@ -13,7 +16,10 @@ export interface AxisView {
   readonly restShape: readonly number[];
 }
 
-/** Finds the lines along an axis; a negative axis counts from the end. Throws `invalid_argument`, naming the caller, for an axis that the shape does not have. */
+/**
+ * Finds the lines along an axis; a negative axis counts from the end. Throws `invalid_argument`, naming the caller, for
+ * an axis that the shape does not have.
+ */
 export function axisView(shape: readonly number[], axis: number, caller: string): AxisView {
   const rank = shape.length;
   const place = axis < 0 ? axis + rank : axis;

@@ -29,8 +29,9 @@ const INT64 = integerRange("int64") as IntegerRange;
 const UINT64 = integerRange("uint64") as IntegerRange;
 
 /**
- * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of PlainValue.
- * Throws `invalid_argument`, naming the place, for elements that no dtype holds: mixed types, integers beyond 64 bits, finite fractions that would become infinite.
+ * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of
+ * PlainValue. Throws `invalid_argument`, naming the place, for elements that no dtype holds: mixed types, integers
+ * beyond 64 bits, finite fractions that would become infinite.
  */
 export function chooseDType(values: Leaves, wanted: DType | undefined): DType {
   return wanted !== undefined && fits(values.leaves, wanted) ? wanted : commonDType(values);

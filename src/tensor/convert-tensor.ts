@@ -7,8 +7,9 @@ import { createTensor, type Tensor } from "./tensor.ts";
 type Value = number | bigint;
 
 /**
- * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest; an integer
- * dtype takes only what it holds exactly: throws `invalid_argument`, naming the element, for a fraction and for what is out of range.
+ * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest;
+ * an integer dtype takes only what it holds exactly: throws `invalid_argument`, naming the element, for a fraction and
+ * for what is out of range.
  */
 export function convertTensor(tensor: Tensor, dtype: DType): Tensor {
   if (tensor.dtype === dtype) return tensor;

@@ -24,9 +24,10 @@ export interface CtcSequence {
 }
 
 /**
- * Reads what a recogniser trained with CTC says: at each time step the best class, repeats merged, blanks dropped. `scores` is
- * `[time, classes]`, or has one axis more for a batch, wherever that lies. Gives one sequence for each element of the batch, one for rank 2.
- * A time step without any number (all NaN) counts as blank. Throws `invalid_argument` for other ranks, axes that are not there, and a blank that is not a class.
+ * Reads what a recogniser trained with CTC says: at each time step the best class, repeats merged, blanks dropped.
+ * `scores` is `[time, classes]`, or has one axis more for a batch, wherever that lies. Gives one sequence for each
+ * element of the batch, one for rank 2. A time step without any number (all NaN) counts as blank. Throws
+ * `invalid_argument` for other ranks, axes that are not there, and a blank that is not a class.
  */
 export function ctcGreedyDecode(scores: Tensor, options: CtcOptions = {}): CtcSequence[] {
   const { blank = 0, timeAxis = -2, classAxis = -1 } = options;

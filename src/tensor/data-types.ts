@@ -1,8 +1,8 @@
 import type { DType } from "./dtype.ts";
 
 /**
- * The element types of TensorFlow, which its models and its clients number: name, number, and our dtype for those that we carry.
- * https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/types.proto
+ * The element types of TensorFlow, which its models and its clients number: name, number, and our dtype for those that
+ * we carry. https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/types.proto
  */
 export const DATA_TYPES = [
   ["DT_FLOAT", 1, "float32"],

@@ -5,7 +5,10 @@ import type { Tensor } from "./tensor.ts";
 /** Elements that can be compared with one another: numbers, or bigints of a 64-bit dtype. */
 export type Comparable = ArrayLike<number> | ArrayLike<bigint>;
 
-/** A tensor's elements in a form that can be compared; 64-bit integers stay exact. Throws `invalid_argument`, naming the caller, for bytes and complex numbers. */
+/**
+ * A tensor's elements in a form that can be compared; 64-bit integers stay exact. Throws `invalid_argument`, naming the
+ * caller, for bytes and complex numbers.
+ */
 export function comparableElements(tensor: Tensor, caller: string): Comparable {
   const { dtype } = tensor;
   if (dtype === "float16" || dtype === "bfloat16") {

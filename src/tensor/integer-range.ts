@@ -1,6 +1,9 @@
 import type { DType } from "./dtype.ts";
 
-/** The integers that a dtype holds; the end is the first beyond, which unlike the last is a number exactly, for 64 bits too. */
+/**
+ * The integers that a dtype holds; the end is the first beyond, which unlike the last
+ * is a number exactly, for 64 bits too.
+ */
 export type IntegerRange = readonly [first: number, end: number];
 
 const INTEGER_RANGES: Partial<Record<DType, IntegerRange>> = {

@@ -20,9 +20,10 @@ export interface SuppressionOptions {
 }
 
 /**
- * Chooses among overlapping boxes those with the best scores. `boxes` is `[n, 4]`, in any unit; `scores` is `[n]`. Gives the
- * indices of the boxes kept, the best score first, of equal scores the smaller index. A box with NaN in it or in its score is never kept.
- * Throws `invalid_argument` for other shapes, unequal counts, and thresholds other than numbers.
+ * Chooses among overlapping boxes those with the best scores. `boxes` is `[n, 4]`, in any
+ * unit; `scores` is `[n]`. Gives the indices of the boxes kept, the best score first, of
+ * equal scores the smaller index. A box with NaN in it or in its score is never kept. Throws
+ * `invalid_argument` for other shapes, unequal counts, and thresholds other than numbers.
  */
 export function nonMaxSuppression(boxes: Tensor, scores: Tensor, options: SuppressionOptions = {}): number[] {
   const {

@@ -1,4 +1,7 @@
-/** The elements of a `bytes` tensor as ranges of one block of bytes: millions of them cost 8 bytes each, where a Uint8Array costs over 100. */
+/**
+ * The elements of a `bytes` tensor as ranges of one block of bytes: millions of them cost 8 bytes each, where a
+ * Uint8Array costs over 100.
+ */
 export interface PackedBytes {
   /** Block that holds the elements, in any order and with any gaps. */
   readonly content: Uint8Array;

@@ -31,7 +31,9 @@ export function createPackedTensor(shape: readonly number[], packed: PackedBytes
   return tensor;
 }
 
-/** The same elements in another shape, packed if they were; throws `invalid_argument` unless the shape claims as many. */
+/**
+ * The same elements in another shape, packed if they were; throws `invalid_argument` unless the shape claims as many.
+ */
 export function reshape(tensor: Tensor, shape: readonly number[]): Tensor {
   const packed = packedOf(tensor);
   if (packed !== undefined) return createPackedTensor(shape, packed);

@@ -1,9 +1,9 @@
 const PLAIN = Symbol("plain");
 
 /**
- * Marks the lists in parsed JSON that would be taken for a tensor's data. A tensor without elements is all that JSON can look
- * like: `{"dtype":"bytes","shape":[0],"data":[]}`. The mark lies on the list itself: a registry of millions of them
- * would be searched by each collection of garbage.
+ * Marks the lists in parsed JSON that would be taken for a tensor's data. A tensor without elements is all that JSON
+ * can look like: `{"dtype":"bytes","shape":[0],"data":[]}`. The mark lies on the list itself: a registry of millions of
+ * them would be searched by each collection of garbage.
  */
 export function markPlainLists(json: unknown): void {
   if (typeof json !== "object" || json === null) return;

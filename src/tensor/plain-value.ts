@@ -9,15 +9,17 @@ import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Ten
 
 /**
  * Values that a hook may return for one name, in addition to a {@link Tensor}:
- * - number: int32 if it is an integer that fits, int64 if it is a safe integer, else float32, if that does not make it infinite;
+ * - number: int32 if it is an integer that fits, int64 if it is a safe integer, else
+ *   float32, if that does not make it infinite;
  *   bigint: int64, or uint64 above its range
  * - boolean: bool; string: `bytes` holding UTF-8; Buffer: one `bytes` element
  * - typed array: a tensor of rank 1 (Float64Array → float64, BigInt64Array → int64 …)
  * - array, nested to any depth, of the above: its elements get one dtype together; every level must be regular
  * - plain object, or an array of them: JSON text, one `bytes` element each
  *
- * Where the model's input has a dtype, a number, bigint or boolean takes that dtype instead: an integer if the dtype holds it exactly, a fraction
- * (and so a list with a fraction in it) any float dtype by rounding, unless it is beyond the dtype's range.
+ * Where the model's input has a dtype, a number, bigint or boolean takes that dtype
+ * instead: an integer if the dtype holds it exactly, a fraction (and so a list with a
+ * fraction in it) any float dtype by rounding, unless it is beyond the dtype's range.
  */
 export type PlainValue = Scalar | ArrayBufferView | PlainObject | readonly PlainValue[];
 /** JSON data; becomes one `bytes` element of JSON text. */
@@ -40,7 +42,10 @@ export function toTensors(values: Values, dtypeOf: (name: string) => DType | und
   return createTensors(Object.entries(values).map(([name, value]) => [name, toTensor(value, name, dtypeOf(name))]));
 }
 
-/** Turns one value into a tensor by the rules of {@link PlainValue}; throws `invalid_argument` naming the place of what does not fit. */
+/**
+ * Turns one value into a tensor by the rules of {@link PlainValue}; throws
+ * `invalid_argument` naming the place of what does not fit.
+ */
 export function toTensor(value: Tensor | PlainValue, place: string, wanted?: DType): Tensor {
   if (looksLikeTensor(value)) return checkedTensor(value, place);
   if (ArrayBuffer.isView(value) && !isBuffer(value)) return fromTypedArray(value, place);

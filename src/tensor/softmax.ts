@@ -3,9 +3,9 @@ import { elementNumbers } from "./element-numbers.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
 
 /**
- * Turns scores into probabilities along an axis (default: the last; negative ones count from the end): each line sums to 1.
- * Gives float64 for float64, else float32, of the same shape. A line with NaN, or with an infinite score, becomes NaN, as in numpy.
- * Throws `invalid_argument` for an axis that is not there, and for bytes and complex numbers.
+ * Turns scores into probabilities along an axis (default: the last; negative ones count from the end): each line sums
+ * to 1. Gives float64 for float64, else float32, of the same shape. A line with NaN, or with an infinite score, becomes
+ * NaN, as in numpy. Throws `invalid_argument` for an axis that is not there, and for bytes and complex numbers.
  */
 export function softmax(scores: Tensor, axis = -1): Tensor<"float32"> | Tensor<"float64"> {
   const source = elementNumbers(scores, "softmax");

@@ -14,7 +14,10 @@ export type Tensor<D extends DType = DType> = {
 /** Tensors by name. A null-prototype record: names such as `__proto__` are data. */
 export type Tensors = Record<string, Tensor>;
 
-/** Builds a tensor; throws `invalid_argument` unless `data` has the dtype's type, and as many elements as `shape` claims. */
+/**
+ * Builds a tensor; throws `invalid_argument` unless `data` has the dtype's type, and
+ * as many elements as `shape` claims.
+ */
 export function createTensor<D extends DType>(dtype: D, shape: readonly number[], data: TensorData<D>): Tensor<D> {
   checkCarrier(dtype, data);
   const expected = elementCount(shape) * slotsOf(dtype);
@@ -52,7 +55,10 @@ export function elementCount(shape: readonly number[]): number {
 export const MAX_RANK = 254;
 const MAX_DIMENSION = 2 ** 31 - 1;
 
-/** Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 254 or a dimension of 2^31 and more. */
+/**
+ * Throws `invalid_argument`, naming the tensor, for a shape that cannot be passed between threads: a rank over 254 or a
+ * dimension of 2^31 and more.
+ */
 export function assertCarriable(shape: readonly number[], name: string): void {
   if (shape.length > MAX_RANK) throw invalidArgument(`${name} has rank ${shape.length}; expected ${MAX_RANK} at most.`);
   for (const size of shape) {
@@ -66,7 +72,10 @@ export function byteSize(tensor: Tensor): number {
   return packedOf(tensor)?.byteLength ?? tensor.data.reduce((sum, element) => sum + element.byteLength, 0);
 }
 
-/** Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy. The length must fit whole elements. */
+/**
+ * Views raw little-endian bytes as a tensor's data: in place when the address is
+ * aligned, else one copy. The length must fit whole elements.
+ */
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
   const { array } = numericLayout(dtype);
   const isAligned = bytes.byteOffset % array.BYTES_PER_ELEMENT === 0;
@@ -74,7 +83,10 @@ export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): 
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT) as TensorData<D>;
 }
 
-/** By Buffer, where there is one, it is aligned to 8; small ones share a pool, which costs less than an ArrayBuffer each. */
+/**
+ * By Buffer, where there is one, it is aligned to 8; small ones share a pool, which
+ * costs less than an ArrayBuffer each.
+ */
 function alignedCopy(bytes: Uint8Array): Uint8Array {
   return typeof Buffer === "undefined" ? bytes.slice() : Buffer.from(bytes);
 }

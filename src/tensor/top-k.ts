@@ -12,9 +12,10 @@ export interface TopK {
 }
 
 /**
- * The `k` largest elements along an axis (default: the last; negative ones count from the end), all of them where there are fewer.
- * The largest comes first, of equal ones the one with the smaller index, and NaN before all numbers. Both tensors have the
- * shape of the input with the axis shortened. Throws `invalid_argument` for a `k` other than a positive integer, an axis that is not there, and for bytes and complex numbers.
+ * The `k` largest elements along an axis (default: the last; negative ones count from the end), all of them where there
+ * are fewer. The largest comes first, of equal ones the one with the smaller index, and NaN before all numbers. Both
+ * tensors have the shape of the input with the axis shortened. Throws `invalid_argument` for a `k` other than a
+ * positive integer, an axis that is not there, and for bytes and complex numbers.
  */
 export function topK(tensor: Tensor, k: number, axis = -1): TopK {
   const elements = comparableElements(tensor, "topK");

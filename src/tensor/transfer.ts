@@ -4,8 +4,8 @@ import type { Tensor } from "./tensor.ts";
 const given = new WeakSet<object>();
 
 /**
- * Gives a tensor away: on its way to another thread its memory is handed over instead of copied, and the tensor is empty here
- * afterwards. Worth it for large tensors that a hook made and does not look at again.
+ * Gives a tensor away: on its way to another thread its memory is handed over instead of copied, and the tensor is
+ * empty here afterwards. Worth it for large tensors that a hook made and does not look at again.
  */
 export function transfer(tensor: Tensor): Tensor {
   given.add(contentOf(tensor));

@@ -30,7 +30,9 @@ export interface TestContextOptions {
 
 const REQUEST: RequestInfo = { id: "test", model: "default", version: 1n, signature: "serving_default" };
 
-/** A context as hooks get it, for tests that call a hook themselves: `hooks.preprocess(inputs, await testContext())`. */
+/**
+ * A context as hooks get it, for tests that call a hook themselves: `hooks.preprocess(inputs, await testContext())`.
+ */
 export async function testContext<State extends object = AnyState>(
   options: TestContextOptions = {},
 ): Promise<HookContext<State>> {

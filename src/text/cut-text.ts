@@ -1,10 +1,13 @@
-/** TensorFlow Serving's maximum length of messages, in bytes; far below headers of 8 KB, which some clients do not accept. */
+/**
+ * TensorFlow Serving's maximum length of messages, in bytes; far below headers of 8
+ * KB, which some clients do not accept.
+ */
 const MAX_BYTES = 1024;
 const CUT_MARK = "...TRUNCATED";
 
 /**
- * A message as clients get it, on every wire: cut at 1024 bytes, never inside a character, since parts of it may be names that
- * clients chose. Halves of surrogate pairs, which a header cannot carry, are replaced.
+ * A message as clients get it, on every wire: cut at 1024 bytes, never inside a character, since parts of it may be
+ * names that clients chose. Halves of surrogate pairs, which a header cannot carry, are replaced.
  */
 export function cutText(message: string): string {
   // A character takes three bytes at most for each of its UTF-16 units.

@@ -28,8 +28,9 @@ const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
 const ENDING = /\.\w{1,6}(?::\d+)*$/;
 
 /**
- * A text without absolute paths of files, POSIX or Windows, in quotes or not. The paths in `known` are hidden wherever they stand in quotes,
- * and everywhere where they have a separator. Names that only begin with a slash, such as `/conv1/Conv`, stay. Takes time beyond the text's length: cut it first.
+ * A text without absolute paths of files, POSIX or Windows, in quotes or not. The paths in `known` are hidden wherever
+ * they stand in quotes, and everywhere where they have a separator. Names that only begin with a slash, such as
+ * `/conv1/Conv`, stay. Takes time beyond the text's length: cut it first.
  */
 export function hidePaths(text: string, known: readonly string[] = []): string {
   let hidden = text;

@@ -23,8 +23,8 @@ const MEMBER = new RegExp(
 const LIKELY = /:\/\/|[=]|pass|pwd|secret|token|key|bearer|basic|credential|authorization|cookie|signature/i;
 
 /**
- * A text in which secrets are replaced by `***`: users and passwords in URLs, values whose names say password, secret, token or key, in URLs, options
- * and JSON, and bearer tokens. JSON stays JSON. Takes time in proportion to the text.
+ * A text in which secrets are replaced by `***`: users and passwords in URLs, values whose names say password, secret,
+ * token or key, in URLs, options and JSON, and bearer tokens. JSON stays JSON. Takes time in proportion to the text.
  */
 export function maskSecrets(text: string): string {
   if (!LIKELY.test(text)) return text;

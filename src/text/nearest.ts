@@ -1,7 +1,10 @@
 /** No name that people type is longer; comparing takes a time that grows with the product of the lengths. */
 const MAX_LENGTH = 100;
 
-/** The known name nearest to a misspelt one, or undefined when none is near enough to suggest, or the name is over 100 characters long. */
+/**
+ * The known name nearest to a misspelt one, or undefined when none is near enough to
+ * suggest, or the name is over 100 characters long.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;

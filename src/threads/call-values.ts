@@ -3,7 +3,9 @@ import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { toTensor } from "../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
-/** Arguments or results of a handle's method as a record carries them: JSON, and the tensors and arrays apart from it. */
+/**
+ * Arguments or results of a handle's method as a record carries them: JSON, and the tensors and arrays apart from it.
+ */
 export interface PackedValues {
   readonly json: unknown;
   readonly tensors: Tensors;

@@ -38,7 +38,10 @@ export class Channel {
     return this.#open;
   }
 
-  /** Sends a record; with `transfer`, large tensors that own their buffers are transferred, and no longer usable on this side. */
+  /**
+   * Sends a record; with `transfer`, large tensors that own their buffers are
+   * transferred, and no longer usable on this side.
+   */
   send(record: WireRecord, { transfer = false } = {}): void {
     if (!this.#open) return;
     this.#writer.write(record, transfer);

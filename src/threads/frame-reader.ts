@@ -8,8 +8,9 @@ import { parseJson } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /**
- * Reads the records of a frame, in the order they were written; tensors view the frame's buffers. The sender is not trusted:
- * throws {@link MalformedMessage} for anything that a FrameWriter would not have written, before memory is spent on it.
+ * Reads the records of a frame, in the order they were written; tensors view the
+ * frame's buffers. The sender is not trusted: throws {@link MalformedMessage} for
+ * anything that a FrameWriter would not have written, before memory is spent on it.
  */
 export function* readFrame(message: unknown): Generator<WireRecord> {
   const [memory, buffers] = splitMessage(message);

@@ -181,7 +181,10 @@ export class FrameWriter {
   }
 }
 
-/** A name is short: a call of the encoder costs more than a loop. Returns its length, or undefined for a long text or one beyond ASCII. */
+/**
+ * A name is short: a call of the encoder costs more than a loop. Returns its length,
+ * or undefined for a long text or one beyond ASCII.
+ */
 function writeName(target: Uint8Array, text: string, start: number): number | undefined {
   if (text.length > 32) return undefined;
   for (let index = 0; index < text.length; index++) {

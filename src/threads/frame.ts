@@ -6,12 +6,12 @@ import { OwnMap } from "./own-built-ins.ts";
  *
  *     [records, bytes used] then per record
  *     [kind, id, meta bytes, tensors] meta as UTF-8 JSON, then per tensor
- *     [name bytes, dtype << 8 | rank, content bytes, place] name as UTF-8, dims, for `bytes` [place] and the start and end of each element in the content, content
+ *     [name bytes, dtype << 8 | rank, content bytes, place] name as UTF-8, dims,
+ *         for `bytes` [place] and the start and end of each element in the content, content
  *
  * Each part starts at a multiple of 4, inline content at a multiple of 8, so that it can be viewed in place.
  * `place` is -1 for inline content; otherwise the content is in `buffers[place]`, and one more integer is its offset
- * there.
- * Several contents of a record may be in one buffer.
+ * there. Several contents of a record may be in one buffer.
  */
 export type Frame = ArrayBuffer | readonly [frame: ArrayBuffer, ...buffers: ArrayBuffer[]];
 

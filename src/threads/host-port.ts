@@ -9,7 +9,9 @@ const { apply } = Reflect;
  * lost without an error.
  */
 export interface HostPort {
-  /** True where a message is copied while it is posted, so that this side can go on using its buffers. Default false. */
+  /**
+   * True where a message is copied while it is posted, so that this side can go on using its buffers. Default false.
+   */
   readonly copies?: boolean;
   /** Sends a message; the buffers in `transfer` are no longer usable on this side. */
   post(message: unknown, transfer: readonly ArrayBuffer[]): void;

@@ -17,7 +17,9 @@ const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
 export interface ResponderOptions {
   /** Answers a request; its signal aborts when the client cancels or has ended. */
   readonly answer: (request: WireRecord, signal: CancelSource) => Promise<Reply>;
-  /** Throws {@link MalformedMessage} for a request that the client should not have sent; absent = the client is trusted. */
+  /**
+   * Throws {@link MalformedMessage} for a request that the client should not have sent; absent = the client is trusted.
+   */
   readonly check?: (request: WireRecord) => void;
   /**
    * True where the code that answers has no further use for an answer's tensors, so that large ones may be transferred.
@@ -32,7 +34,10 @@ export interface ResponderOptions {
   readonly onAnswered?: (channel: Channel) => void;
 }
 
-/** The server end of a connection between threads. When the connection ends, its open requests are aborted, so that they leave every queue. */
+/**
+ * The server end of a connection between threads. When the connection ends, its open
+ * requests are aborted, so that they leave every queue.
+ */
 export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;

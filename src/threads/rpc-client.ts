@@ -111,7 +111,9 @@ export class RpcClient {
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
-  /** Calls back whenever the other side is done with a cancelled request, and {@link pending} has become less by one. */
+  /**
+   * Calls back whenever the other side is done with a cancelled request, and {@link pending} has become less by one.
+   */
   onFreed(listener: () => void): void {
     this.#freedListeners.push(listener);
   }

@@ -9,8 +9,8 @@ const [ON, LEFT, BYTES] = [2, 3, 16];
 const UNLIMITED = 2 ** 31 - 1;
 
 /**
- * Decides which traces are recorded: part of those that begin here, and of those that clients began what their clients record, or by
- * the same part. What may be changed is in memory that the threads share which begin traces.
+ * Decides which traces are recorded: part of those that begin here, and of those that clients began what their clients
+ * record, or by the same part. What may be changed is in memory that the threads share which begin traces.
  */
 export class Sampler implements TraceSampling {
   readonly firstRatio: number;
@@ -75,7 +75,9 @@ const RANDOM_DIGITS = [18, 31] as const;
 /** Names of OTEL_TRACES_SAMPLER that are known, without `parentbased_`. */
 const NAMES = ["always_on", "always_off", "traceidratio"];
 
-/** The sampler of OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; throws `failed_precondition` for one that is unknown. */
+/**
+ * The sampler of OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG; throws `failed_precondition` for one that is unknown.
+ */
 export function readSampler(
   { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio }: Environment,
   shared?: SharedArrayBuffer,

@@ -19,7 +19,10 @@ const FLUSH_MS = 3000;
 /** Answers of a collector that may take the same message later. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
 
-/** Sends spans to a collector of OpenTelemetry, some time after they have ended. A collector that is away costs no request anything: beyond a number, spans are lost. */
+/**
+ * Sends spans to a collector of OpenTelemetry, some time after they have ended. A collector that is away costs no
+ * request anything: beyond a number, spans are lost.
+ */
 export class SpanExporter {
   readonly #settings: TracingSettings;
   readonly #log: Logger;

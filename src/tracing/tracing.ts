@@ -12,7 +12,10 @@ export interface Tracing extends RequestTracer {
   close(): Promise<void>;
 }
 
-/** Begins to record traces as OpenTelemetry's variables say. `shared`: the memory of another thread's sampling. Throws `failed_precondition` for values that cannot be. */
+/**
+ * Begins to record traces as OpenTelemetry's variables say. `shared`: the memory of another thread's sampling. Throws
+ * `failed_precondition` for values that cannot be.
+ */
 export function createTracing(env: Environment, log: Logger, shared?: SharedArrayBuffer): Tracing {
   const settings = readTracingSettings(env);
   const sampler = readSampler(env, shared);

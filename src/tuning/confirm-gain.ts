@@ -17,7 +17,9 @@ export function isGain({ before, after }: Confirmation): boolean {
   return after >= MIN_GAIN * before;
 }
 
-/** Measures both at their best loads again; undefined where the defaults have none within the goal, or it was cut short. */
+/**
+ * Measures both at their best loads again; undefined where the defaults have none within the goal, or it was cut short.
+ */
 export async function confirmGain(
   defaults: Trial,
   best: Trial,

@@ -26,7 +26,10 @@ export interface TuningOutcome {
   readonly untried: readonly Candidate[];
 }
 
-/** Tries the drivers, then variations of the best; what is known so far once its signal aborts or the time is over. Never rejects for a candidate. */
+/**
+ * Tries the drivers, then variations of the best; what is known so far once its signal aborts or the time is over.
+ * Never rejects for a candidate.
+ */
 export async function runTuning(tuning: Tuning): Promise<TuningOutcome> {
   const { trials, untried, best } = await searchInTime(tuning);
   const [defaults] = trials;

@@ -25,7 +25,10 @@ export function bestLevel({ levels }: Trial, goal: Goal | undefined): LevelResul
 /** Gain from which a candidate counts as better than an earlier one, which is simpler. */
 const MIN_GAIN = 1.03;
 
-/** The trial with the most requests per second within the goal; the earlier one of nearly equal ones; undefined where none meets it. */
+/**
+ * The trial with the most requests per second within the goal; the earlier one of
+ * nearly equal ones; undefined where none meets it.
+ */
 export function bestTrial(trials: readonly Trial[], goal: Goal | undefined): Trial | undefined {
   let best: Trial | undefined;
   for (const trial of trials) {

@@ -7,7 +7,10 @@ export interface TuningFacts {
   readonly canBatch: boolean;
 }
 
-/** Variations of the best candidate so far, one kind after the other: each kind goes out from the best of the one before. */
+/**
+ * Variations of the best candidate so far, one kind after the other: each kind goes
+ * out from the best of the one before.
+ */
 export const VARIATIONS: readonly ((best: Candidate, facts: TuningFacts) => readonly Candidate[])[] = [
   threadVariations,
   batchVariations,

@@ -21,7 +21,8 @@ export interface CompiledModule {
 
 /**
  * Compiles a TypeScript or JavaScript file: local imports become part of it, package imports are resolved from the file
- * that has them, and `kserving` is the running server's own copy. Throws `failed_precondition` with file, line and column.
+ * that has them, and `kserving` is the running server's own copy. Throws
+ * `failed_precondition` with file, line and column.
  */
 export async function compileUserModule(path: string): Promise<CompiledModule> {
   const { outputFiles, metafile } = await build(path, await findEntry(path));
@@ -52,7 +53,10 @@ let compiling = 0;
 
 type Exports = Readonly<Record<string, unknown>>;
 
-/** Compiles and imports a user's module in this thread; throws `failed_precondition` when it throws while loading. `waitFor` may give up waiting for one that never finishes. */
+/**
+ * Compiles and imports a user's module in this thread; throws `failed_precondition` when it throws while loading.
+ * `waitFor` may give up waiting for one that never finishes.
+ */
 export async function importUserModule(
   path: string,
   waitFor = (importing: Promise<Exports>) => importing,

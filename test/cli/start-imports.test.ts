@@ -53,7 +53,10 @@ test("the start imports nothing that only some servers need", async () => {
   expect(LATER.filter((name) => [...imported].some((file) => file === name || file.startsWith(name)))).toEqual([]);
 });
 
-/** Writes down, as soon as the server is ready, what its main thread has loaded, and whether V8 has the flags that Node's modules were compiled with. */
+/**
+ * Writes down, as soon as the server is ready, what its main thread has loaded, and whether V8 has the flags that
+ * Node's modules were compiled with.
+ */
 const AT_READY = `
 const { cachedDataVersionTag, takeCoverage } = require("node:v8");
 const { isMainThread } = require("node:worker_threads");
@@ -73,7 +76,9 @@ interface Loaded {
   readonly packages: readonly string[];
 }
 
-/** The code of a start of the program: of its main thread until it is ready, and of the model's thread until it ends. */
+/**
+ * The code of a start of the program: of its main thread until it is ready, and of the model's thread until it ends.
+ */
 async function loadedAtReady(): Promise<{ main: Loaded; model: Loaded; areFlagsSame: unknown }> {
   const [preload, coverage] = [join(tempFolder({ "at-ready.cjs": AT_READY }), "at-ready.cjs"), tempFolder()];
   const program = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));

@@ -39,7 +39,10 @@ export interface StartedProgram {
   ended(): Promise<Ended>;
 }
 
-/** Settings of the user who runs the tests must not reach the program, which ends without a delay where the test asks for none. */
+/**
+ * Settings of the user who runs the tests must not reach the program, which ends
+ * without a delay where the test asks for none.
+ */
 function cleanEnv(): NodeJS.ProcessEnv {
   const names = Object.keys(process.env).filter((name) => !/^(KSERVING_|LOG_)/.test(name));
   return { ...Object.fromEntries(names.map((name) => [name, process.env[name]])), KSERVING_SHUTDOWN_DELAY: "0" };

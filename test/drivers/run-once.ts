@@ -6,7 +6,8 @@ import { createSilentLogger } from "../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
 import { createTensors } from "../../src/tensor/tensor.ts";
 
-// A program: loads the model that standard input describes, predicts once, closes. It ends by itself if that left nothing open.
+// A program: loads the model that standard input describes, predicts once, closes. It
+// ends by itself if that left nothing open.
 const { name, modelPath, options, inputs } = deserialize(readFileSync(0));
 const { driver } = await findDriver(name);
 const model = await driver.load(modelPath, parseOptions(driver.options, options), {

@@ -8,7 +8,10 @@ import { WIRES } from "./wires.ts";
 
 const MODELS = join(dirname(createRequire(import.meta.url).resolve("@vladmandic/human")), "../models");
 
-/** The example as it stands, hooks included, with the original TensorFlow.js models in place of the ONNX ones that are made of them. */
+/**
+ * The example as it stands, hooks included, with the original TensorFlow.js models in
+ * place of the ONNX ones that are made of them.
+ */
 async function start(name: string) {
   const { options } = await readExample(name);
   const paths = ["blazeface", "emotion"].map((model) => join(MODELS, `${model}.json`));

@@ -50,7 +50,10 @@ interface Answer {
   readonly boxes: readonly Corners[];
 }
 
-/** Asks the server of an example's own command line, with the models where the package has them, for the page and for a page without text. */
+/**
+ * Asks the server of an example's own command line, with the models where the package
+ * has them, for the page and for a page without text.
+ */
 async function ask(ending: Ending): Promise<readonly [page: Answer, blank: Answer]> {
   const { options } = await readExample("ocr", ending);
   const fileName = (path = "") => path.split("/").at(-1) as string;

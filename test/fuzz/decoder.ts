@@ -6,6 +6,8 @@ export interface Decoder {
   readonly samples: readonly Buffer[];
   /** Throws ServingError and nothing else. */
   readonly decode: (bytes: Buffer) => unknown;
-  /** The call by which clients send such bytes; undefined where they send none, or where another decoder has the call. */
+  /**
+   * The call by which clients send such bytes; undefined where they send none, or where another decoder has the call.
+   */
   readonly route?: MessageRoute;
 }

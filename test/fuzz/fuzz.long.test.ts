@@ -11,7 +11,10 @@ const [WARM_UP_MS, MS] = [2000, 18_000];
 const LIMIT_MS = 60_000;
 const MAX_GROWTH_MB = 64;
 
-/** Resolves where each decoder reads or refuses all that it gets, and the memory does not grow; gives the smallest number of messages that one got. */
+/**
+ * Resolves where each decoder reads or refuses all that it gets, and the memory does not grow; gives the smallest
+ * number of messages that one got.
+ */
 async function fuzzAll(decoders: readonly Decoder[]): Promise<number> {
   const random = new Random(11);
   await fuzz(decoders, random, WARM_UP_MS);

@@ -13,7 +13,10 @@ const REQUESTS = [
 /** A status line that says that the server failed. */
 const FAILURE = /^HTTP\/1\.1 500 /m;
 
-/** Decoders of what carries messages: requests and frames within TLS, and the first record of TLS. The server may answer them or not, but ends the connection. */
+/**
+ * Decoders of what carries messages: requests and frames within TLS, and the first record of TLS. The server may answer
+ * them or not, but ends the connection.
+ */
 export async function layerDecoders(client: TlsClient): Promise<Decoder[]> {
   const frames = [OPENING, callFrames("/grpc.health.v1.Health/Check", 1), callFrames("/nothing", 3)];
   return [

@@ -12,7 +12,10 @@ import { tlsFile } from "../helpers/tls-fixture.ts";
 import type { GrpcRoute, HttpRoute } from "./message-route.ts";
 
 const TLS = { ca: tlsFile("ca.pem"), servername: "localhost" };
-/** Time in which an answer has to come, and a connection to end of which the client is done: more than the server gives a handshake. */
+/**
+ * Time in which an answer has to come, and a connection to end of which the client is
+ * done: more than the server gives a handshake.
+ */
 const WITHIN_MS = 1.5 * HANDSHAKE_TIMEOUT_MS;
 /** Statuses that say that the server failed: UNKNOWN, INTERNAL, DATA_LOSS of gRPC. */
 const FAILURES = { grpc: [2, 13, 15], http: [500] } as const;
@@ -30,7 +33,10 @@ export class TlsClient {
     this.#server = server;
   }
 
-  /** Calls a method; rejects with a ServingError where the server refuses the message, with another error where it fails. */
+  /**
+   * Calls a method; rejects with a ServingError where the server refuses the message,
+   * with another error where it fails.
+   */
   async call({ method, isFramed = false }: GrpcRoute, message: Buffer): Promise<void> {
     const headers = { ":method": "POST", ":path": method, "content-type": "application/grpc", te: "trailers" };
     const stream = this.#open().request(headers);
@@ -55,7 +61,10 @@ export class TlsClient {
     assertTaken("http", response.statusCode, await text(response));
   }
 
-  /** Sends bytes on a connection of their own and ends it; resolves with what came back once the server has ended it too. */
+  /**
+   * Sends bytes on a connection of their own and ends it; resolves with what came back
+   * once the server has ended it too.
+   */
   async write(layer: Layer, bytes: Buffer): Promise<Buffer> {
     const received: Buffer[] = [];
     const socket = this.#connect(layer);

@@ -16,7 +16,10 @@ interface TlsDecoders {
 
 const IMAGE_DRIVER = fileURLToPath(new URL("../../bench/attack/inline-image-driver.ts", import.meta.url));
 
-/** Every decoder that clients reach, asked through TLS over both transports, and those of what lies between TLS and a message. */
+/**
+ * Every decoder that clients reach, asked through TLS over both transports, and those
+ * of what lies between TLS and a message.
+ */
 export async function openTlsDecoders(): Promise<TlsDecoders> {
   const servers = await Promise.all(["null", IMAGE_DRIVER].map(start));
   const [plain, images] = servers.map((server) => new TlsClient(server)) as [TlsClient, TlsClient];

@@ -9,7 +9,9 @@ import { ScriptedService, serve } from "./scripted-service.ts";
 const PATH = "/toy.Service/Stream";
 const COMPRESSED = { "grpc.default_compression_algorithm": 2 };
 
-/** Calls a method whose client compresses with gzip; resolves with the messages that answer, once the call has ended. */
+/**
+ * Calls a method whose client compresses with gzip; resolves with the messages that answer, once the call has ended.
+ */
 async function messagesOf(stream: StreamRoute["stream"], memory = new MemoryBudget(1e8)): Promise<Buffer[]> {
   const routes = { [PATH]: { kind: "read", stream } } as const;
   const { address } = await serve(new ScriptedService(), {

@@ -7,7 +7,10 @@ export interface PerfAnalyzer {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Triton's perf_analyzer of the virtual environment that `KSERVING_TEST_PERF` names. Where there is none it prints why its tests are skipped; in CI, where nothing may be skipped, it throws. */
+/**
+ * Triton's perf_analyzer of the virtual environment that `KSERVING_TEST_PERF` names. Where there is none it prints why
+ * its tests are skipped; in CI, where nothing may be skipped, it throws.
+ */
 export function findPerfAnalyzer(): PerfAnalyzer | undefined {
   const folder = process.env.KSERVING_TEST_PERF ?? "";
   const path = join(folder, "bin/perf_analyzer");

@@ -2,7 +2,8 @@ import { execFileSync } from "node:child_process";
 import { pythonCommands } from "../../src/runtimes/python.ts";
 
 /**
- * The first interpreter that has the modules, beginning with the one that KSERVING_TEST_FRAMEWORKS names; undefined if none has. Prints that then, since its tests are skipped. In CI, where nothing may be skipped, it throws.
+ * The first interpreter that has the modules, beginning with the one that KSERVING_TEST_FRAMEWORKS names; undefined if
+ * none has. Prints that then, since its tests are skipped. In CI, where nothing may be skipped, it throws.
  */
 export function findPython(what: string, modules: readonly string[]): string | undefined {
   // Importing some of them takes ten seconds.

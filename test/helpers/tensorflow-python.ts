@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 export const TENSORFLOW_PYTHON = process.env.KSERVING_TEST_TENSORFLOW ?? "python3";
 
 /**
- * The reason why that interpreter lacks TensorFlow; undefined if it has it. Prints it, since its tests are then skipped.
- * In CI, where nothing may be skipped, it throws.
+ * The reason why that interpreter lacks TensorFlow; undefined if it has it. Prints it, since its tests are then
+ * skipped. In CI, where nothing may be skipped, it throws.
  */
 export function missingTensorflow(what: string): string | undefined {
   try {

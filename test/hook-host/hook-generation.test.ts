@@ -4,7 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { Servable } from "../../src/serving/servable.ts";
 import { ask, askWhile, countThreads, fileExists, startReloadable } from "../helpers/start-hook-threads.ts";
 
-/** Hooks that name themselves in each answer, 10 ms later, and end their thread for x = 13; `init` is run by init_hook. */
+/**
+ * Hooks that name themselves in each answer, 10 ms later, and end their thread for x = 13; `init` is run by init_hook.
+ */
 const hooks = (text: string, init = "") => `
   import { existsSync, writeFileSync } from "node:fs";
   import { join } from "node:path";

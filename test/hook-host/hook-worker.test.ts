@@ -52,7 +52,10 @@ const line = () => {
   return { connection: { facts, hookArgs: {}, ports: [port2] }, port: port2, closed: once(port1, "close") };
 };
 
-/** Leases a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear of new lines to the stage. */
+/**
+ * Leases a model as the only stage, each time by a line of `stages`, and what `load` gives beside it; `listeners` hear
+ * of new lines to the stage.
+ */
 const createProvider = (load: () => Promise<LeasedModel>) => {
   const stages: ReturnType<typeof line>[] = [];
   const listeners = new Set<(stage: number, instance: number, port: MessagePort, resend: boolean) => void>();

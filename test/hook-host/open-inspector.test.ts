@@ -13,7 +13,10 @@ export const preprocess = (inputs) => {
 };
 `;
 
-/** Attaches, stops in the hook, prints a local variable and the server's health, lets the hook go on, ends the server and stays until it is sent away. */
+/**
+ * Attaches, stops in the hook, prints a local variable and the server's health, lets the hook go on, ends the server
+ * and stays until it is sent away.
+ */
 const DEBUGGER = `
 const [attach, http, pid] = process.argv.slice(1);
 const socket = new WebSocket(attach);

@@ -21,7 +21,9 @@ const { sendTimeout, requestTimeout } = SETTINGS;
 
 const { batching } = parseHostOptions({ max_batch_size: "1" });
 
-/** Every limit of docs/limits.md: its default by the code, and the test that meets it, as file and part of the title. */
+/**
+ * Every limit of docs/limits.md: its default by the code, and the test that meets it, as file and part of the title.
+ */
 const ROWS: readonly (readonly [limit: string, value: string, file: string, title: string])[] = [
   [
     "message or body, and what it is inflated to",

@@ -250,8 +250,8 @@ test.each(NAMES)("a client that cancels over %s stops its request, and the log s
 test("every gRPC method that infers is checked against this contract", () => {
   const options = { maxMessageBytes: 1000, tensorContent: false, log: createSilentLogger() } as never;
   const routes = PROTOCOLS.flatMap(({ grpc }) => Object.entries(grpc?.(new ScriptedService(), options).routes ?? {}));
-  // Classify goes the way of Regress, but answers rows; SessionRun runs TensorFlow graphs alone, without hooks. Those of
-  // shared memory run nothing.
+  // Classify goes the way of Regress, but answers rows; SessionRun runs TensorFlow graphs alone, without
+  // hooks. Those of shared memory run nothing.
   const isOwn = (path: string) => !/\/(?:Classify|SessionRun|.*SharedMemory.*)$/.test(path);
   const methods = routes.filter(([path, { kind }]) => kind === "inference" && isOwn(path)).map(([path]) => path);
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "grpc");

@@ -8,7 +8,10 @@ import { serveHttp } from "./serve-http.ts";
 const FLOATS = 400_000;
 const floatsOf = (number: number) => Float32Array.from({ length: FLOATS }, (_, index) => number * 1000 + (index % 997));
 
-/** A server whose n-th answer are the floats of n, in memory that was borrowed for it; `isKept` = a hook may have kept them. */
+/**
+ * A server whose n-th answer are the floats of n, in memory that was borrowed for it;
+ * `isKept` = a hook may have kept them.
+ */
 async function start({ isKept }: { readonly isKept: boolean }) {
   let asked = 0;
   const answered: Float32Array[] = [];

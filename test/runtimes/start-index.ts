@@ -20,7 +20,10 @@ export interface IndexOptions {
   readonly password?: string;
 }
 
-/** Starts a Python package index on loopback; returns its address, with user and password, and the paths that were asked for. */
+/**
+ * Starts a Python package index on loopback; returns its address, with user and
+ * password, and the paths that were asked for.
+ */
 export async function startIndex(options: IndexOptions): Promise<{ readonly url: string; readonly asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -4,7 +4,10 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 
-/** Starts an npm registry on loopback with one version of some packages, and returns its address. `lies` = it states the integrity of other archives. */
+/**
+ * Starts an npm registry on loopback with one version of some packages, and returns its address. `lies` = it states the
+ * integrity of other archives.
+ */
 export async function startNpmRegistry(
   version: string,
   archives: Readonly<Record<string, Buffer>>,

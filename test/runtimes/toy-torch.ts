@@ -31,7 +31,10 @@ function toyWheel(project: string, version: string, requires: readonly string[] 
   );
 }
 
-/** pip's environment with an index of toys: torch in some versions, the ones without a build after CUDA, and what they need. */
+/**
+ * pip's environment with an index of toys: torch in some versions, the ones without a
+ * build after CUDA, and what they need.
+ */
 export function toyIndex(...versions: readonly string[]): Record<string, string> {
   const torches = versions.map((each) => toyWheel("torch", each, each.includes("+") ? [] : ["nvidia_toy"]));
   const wheels = [...torches, toyWheel("numpy", "9.0"), toyWheel("nvidia_toy", "1.0")];

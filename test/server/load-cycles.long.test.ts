@@ -10,7 +10,10 @@ const MB = 1e6;
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
-/** Bytes that live JavaScript objects have, and that are mapped at all: threads that were not wholly freed leave their stacks there. */
+/**
+ * Bytes that live JavaScript objects have, and that are mapped at all: threads that
+ * were not wholly freed leave their stacks there.
+ */
 function usage() {
   collect();
   const [, mapped = "0"] = /^VmSize:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -29,7 +29,9 @@ interface RoutedServer extends Server {
 
 type OptionalNames<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
 
-/** Options on which routes may depend; whether the server has them is checked, so that none of its routes is missing. */
+/**
+ * Options on which routes may depend; whether the server has them is checked, so that none of its routes is missing.
+ */
 const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoutes>, true>> = {
   ...{ page: true, platform: true, simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true },
 };
@@ -37,7 +39,10 @@ const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoute
 /** Options that add no routes. */
 type NoRoutes = "checkMethodNames" | "clients" | "grpcPort" | "sharedMemory" | "tracer";
 
-/** Starts a server with everything that adds routes; its routes are those that its protocols made for it, and that its hooks declare. */
+/**
+ * Starts a server with everything that adds routes; its routes are those that its
+ * protocols made for it, and that its hooks declare.
+ */
 export async function startWithRoutes(options: ServerOptions): Promise<RoutedServer> {
   const made = recordProtocols();
   const everything: ServerOptions = {

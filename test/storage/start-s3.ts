@@ -55,7 +55,9 @@ function answer(toy: ToyS3, bucket: string, { request, response }: Exchange): vo
   else send(Buffer.from(object as string), { request, response });
 }
 
-/** As https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html says, for what came over the wire. */
+/**
+ * As https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html says, for what came over the wire.
+ */
 function isSigned(request: IncomingMessage, url: URL): boolean {
   const [, date, region, names = "", signature] =
     /^AWS4-HMAC-SHA256 Credential=TOYKEY\/(\d{8})\/([\w-]+)\/s3\/aws4_request, ?SignedHeaders=([\w;-]+), ?Signature=(\w+)$/.exec(

@@ -2,7 +2,9 @@
 import { createTensor, type TensorSpec, type Tensors } from "kserving";
 import type { Face } from "./blazeface.ts";
 
-/** For `inputs` of the hooks: clients learn it from the metadata, and what does not fit is refused before any hook runs. */
+/**
+ * For `inputs` of the hooks: clients learn it from the metadata, and what does not fit is refused before any hook runs.
+ */
 export const PHOTO: TensorSpec[] = [{ name: "image", dtype: "bytes" }];
 
 /** For `outputs` of the hooks; -1 is the number of faces. */

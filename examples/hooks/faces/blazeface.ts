@@ -1,6 +1,7 @@
 /**
  * Around the BlazeFace detector: pixels in, faces out.
- * It looks at a 256 x 256 image through two grids of anchors, and says for each anchor whether a face is there and where its edges are.
+ * It looks at a 256 x 256 image through two grids of anchors, and says for each anchor
+ * whether a face is there and where its edges are.
  */
 import { createTensor, resizeImage, type Tensor, type Tensors } from "kserving";
 

@@ -13,7 +13,9 @@ import {
 /** The corners of a line of text in the photo's pixels, clockwise from its left upper one. */
 export type Line = readonly [Point, Point, Point, Point];
 
-/** The model works on multiples of so many pixels, and finds little text in smaller images than the second number says. */
+/**
+ * The model works on multiples of so many pixels, and finds little text in smaller images than the second number says.
+ */
 const STEP = 32;
 const MIN_SIDE = 736;
 const MAX_SIDE = 3200;

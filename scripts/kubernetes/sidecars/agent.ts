@@ -10,7 +10,9 @@ export const AGENT_PORT = 9081;
 /** Its address. */
 export const AGENT_URL = `http://127.0.0.1:${AGENT_PORT}`;
 
-/** Command line and environment of KServe's agent before a server with the runtimes' ports, as its webhook writes them. */
+/**
+ * Command line and environment of KServe's agent before a server with the runtimes' ports, as its webhook writes them.
+ */
 export function agentCommand(agent: string, flags: readonly string[]) {
   return {
     command: [agent, `--port=${AGENT_PORT}`, `--component-port=${RUNTIME.httpPort}`, ...flags],

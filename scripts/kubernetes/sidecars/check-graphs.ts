@@ -89,7 +89,10 @@ async function checkShares(): Promise<string> {
   return `${first} and ${second} of ${REQUESTS} requests, and ${dropped} that the router dropped`;
 }
 
-/** KServe's router draws one of 101 numbers for weights of 100; for the last one it has no step, and cuts the connection. */
+/**
+ * KServe's router draws one of 101 numbers for weights of 100; for the last one it has
+ * no step, and cuts the connection.
+ */
 async function answerer(): Promise<"first" | "second" | "dropped"> {
   const asked = await predict().catch(() => undefined);
   if (asked === undefined) return "dropped";

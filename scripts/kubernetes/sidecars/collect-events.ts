@@ -14,7 +14,9 @@ interface LoggedEvent {
   readonly body: unknown;
 }
 
-/** Takes CloudEvents in binary mode (attributes in headers) over HTTP, at any port of this machine unless one is named. */
+/**
+ * Takes CloudEvents in binary mode (attributes in headers) over HTTP, at any port of this machine unless one is named.
+ */
 export async function collectEvents({ host = "127.0.0.1", port = 0 } = {}) {
   const received: LoggedEvent[] = [];
   const server = createServer(async (request, response) => {

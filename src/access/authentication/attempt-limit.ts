@@ -13,7 +13,10 @@ interface Attempts {
   at: number;
 }
 
-/** Limits the wrong passwords that come from one address, or from one network of IPv6, of which a client has billions of addresses. */
+/**
+ * Limits the wrong passwords that come from one address, or from one network of IPv6,
+ * of which a client has billions of addresses.
+ */
 export class AttemptLimit {
   readonly #addresses = new Map<string, Attempts>();
 

@@ -44,8 +44,8 @@ export class Authentication {
   }
 
   /**
-   * Lets a call in, at once where its credentials are known. Throws, or rejects with, `unauthenticated` for a caller that is unknown,
-   * `permission_denied` for one that may not make calls of this kind.
+   * Lets a call in, at once where its credentials are known. Throws, or rejects with, `unauthenticated` for a caller
+   * that is unknown, `permission_denied` for one that may not make calls of this kind.
    */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> {
     const rules = this.#parts.rules();
@@ -55,7 +55,10 @@ export class Authentication {
     return admit(kind, rules, identity);
   }
 
-  /** Reads again what has changed, and resolves with the paths of that. Rejects with the first problem; what was read before counts on there. */
+  /**
+   * Reads again what has changed, and resolves with the paths of that. Rejects with the
+   * first problem; what was read before counts on there.
+   */
   async refresh(): Promise<readonly string[]> {
     const refreshes = await Promise.allSettled(
       this.#parts.sources.map(async (source) => ((await source.refresh()) ? [source.path] : [])),

@@ -10,7 +10,10 @@ interface CertifiedConnection {
 
 const known = new WeakMap<object, Identity | undefined>();
 
-/** The names of the certificate by which a client has opened a connection: `cn:NAME`, `dns:NAME`, `uri:NAME`, `email:NAME`; undefined where there is none. */
+/**
+ * The names of the certificate by which a client has opened a connection: `cn:NAME`, `dns:NAME`, `uri:NAME`,
+ * `email:NAME`; undefined where there is none.
+ */
 export function certificateIdentity(connection: object | undefined): Identity | undefined {
   if (connection === undefined) return undefined;
   if (!known.has(connection)) known.set(connection, read(connection));

@@ -3,7 +3,10 @@ import { ServingError } from "../../errors.ts";
 /** Jobs that may wait. */
 const MAX_WAITING = 256;
 
-/** Runs costly jobs one at a time, those of each address in turn, so that one that has many does not keep the others waiting. */
+/**
+ * Runs costly jobs one at a time, those of each address in turn, so that one that has
+ * many does not keep the others waiting.
+ */
 export class FairJobs {
   readonly #waiting = new Map<string, (() => Promise<void>)[]>();
   #count = 0;

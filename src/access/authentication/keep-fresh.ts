@@ -10,8 +10,8 @@ interface Refreshable {
 }
 
 /**
- * Has files read again when they change, until the returned function is called. A file with an error changes nothing, and the
- * error is logged.
+ * Has files read again when they change, until the returned function is called. A file
+ * with an error changes nothing, and the error is logged.
  */
 export function keepFresh(files: Refreshable, log: Logger): () => void {
   let problem = "";

@@ -19,7 +19,10 @@ export interface KeySet {
 /** Bytes of the shortest secret that signs tokens. */
 const MIN_SECRET_BYTES = 32;
 
-/** Opens a JSON Web Key Set (RFC 7517) in a file or at an `https:` address; throws for a file in another form, while an address may answer later. */
+/**
+ * Opens a JSON Web Key Set (RFC 7517) in a file or at an `https:` address; throws for a file in another form, while an
+ * address may answer later.
+ */
 export async function openKeySet(place: string): Promise<KeySet> {
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(place)) return RemoteFile.open(place, (text) => toFinder(text, place, false));
   return WatchedFile.open(place, { what: "key set", parse: (text, file) => toFinder(text, file, true) });

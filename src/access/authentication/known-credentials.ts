@@ -11,8 +11,8 @@ export interface Verified {
 const MAX_KNOWN = 4096;
 
 /**
- * Remembers what `Authorization` headers were found right, so that only the first request with each costs its check. It keeps digests under a key
- * of its own, so that neither its memory nor the time of a look-up reveals a header.
+ * Remembers what `Authorization` headers were found right, so that only the first request with each costs its check. It
+ * keeps digests under a key of its own, so that neither its memory nor the time of a look-up reveals a header.
  */
 export class KnownCredentials {
   readonly #key = randomBytes(32).toString("base64");

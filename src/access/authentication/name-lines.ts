@@ -4,8 +4,8 @@ import { failedPrecondition, reasonText } from "../../errors.ts";
 const NAME = /^[^\p{Cc}:]{1,200}$/u;
 
 /**
- * Reads lines of `NAME:VALUE`; empty ones and those that begin with # say nothing. Throws `failed_precondition` with the number of a line
- * that cannot be read, never with what it holds.
+ * Reads lines of `NAME:VALUE`; empty ones and those that begin with # say nothing. Throws `failed_precondition` with
+ * the number of a line that cannot be read, never with what it holds.
  */
 export function readNameLines<Value>(text: string, file: string, read: (value: string) => Value): Map<string, Value> {
   const values = new Map<string, Value>();

@@ -38,7 +38,10 @@ interface Surroundings {
   readonly hasCertificates?: boolean;
 }
 
-/** Reads what says who may call; throws `failed_precondition` for a file that does not work, `invalid_argument` where a part is missing. */
+/**
+ * Reads what says who may call; throws `failed_precondition` for a file that does not
+ * work, `invalid_argument` where a part is missing.
+ */
 export async function openAuthentication(
   options: AuthenticationOptions,
   { proxies, hasCertificates = false }: Surroundings,
@@ -79,7 +82,10 @@ async function openSingleUser({ username, passwordFile, password }: Authenticati
   return [{ path: "", content, refresh: async () => false }];
 }
 
-/** A token for another audience, or of another issuer with the same keys, would be taken if issuer and audience were left out. */
+/**
+ * A token for another audience, or of another issuer with the same keys, would be
+ * taken if issuer and audience were left out.
+ */
 async function openWebTokens(options: AuthenticationOptions): Promise<WebTokenRules | undefined> {
   const { jwks, jwtIssuer: issuer, jwtAudience: audience } = options;
   if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;

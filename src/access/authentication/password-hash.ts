@@ -32,7 +32,10 @@ export interface HashCost {
   readonly p: number;
 }
 
-/** Reads a hash; throws `invalid_argument` for a text in another form, or for a hash that costs more than a server should pay. */
+/**
+ * Reads a hash; throws `invalid_argument` for a text in another form, or for a hash
+ * that costs more than a server should pay.
+ */
 export function parsePasswordHash(text: string): PasswordHash {
   const [, logN, r, p, salt = "", hash = ""] = FORM.exec(text) ?? [];
   if (logN === undefined) throw invalidArgument("the hash is not $scrypt$ln=…; kserving hash-password writes one");

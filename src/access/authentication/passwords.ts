@@ -14,7 +14,10 @@ export interface Login {
 /** A hash of nothing, with the costs of ours: an unknown name takes as long as a wrong password. */
 const NOBODY = parsePasswordHash(`$scrypt$ln=14,r=8,p=5$${"A".repeat(22)}$${"A".repeat(43)}`);
 
-/** Checks passwords, one at a time: that costs a tenth of a second of one core, which no client may have for itself alone. */
+/**
+ * Checks passwords, one at a time: that costs a tenth of a second of one core, which
+ * no client may have for itself alone.
+ */
 export class Passwords {
   readonly #users: () => Iterable<ReadonlyMap<string, PasswordHash>>;
   readonly #attempts = new AttemptLimit();
@@ -25,7 +28,10 @@ export class Passwords {
     this.#users = users;
   }
 
-  /** Resolves with whether the password is the user's; throws `resource_exhausted` for an address that has sent too many wrong ones. */
+  /**
+   * Resolves with whether the password is the user's; throws `resource_exhausted` for an
+   * address that has sent too many wrong ones.
+   */
   async isRight({ name, password, address }: Login): Promise<boolean> {
     const waitMs = this.#attempts.take(address);
     if (waitMs > 0) throw tooMany(waitMs);

@@ -9,7 +9,10 @@ const TIMEOUT_MS = 5000;
 const FRESH_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
 
-/** The content of an address, read again every ten minutes, and earlier where something in it is missing. What it said last counts while it does not answer. */
+/**
+ * The content of an address, read again every ten minutes, and earlier where something in it is missing. What it said
+ * last counts while it does not answer.
+ */
 export class RemoteFile<Content> {
   readonly path: string;
   readonly #parse: (text: string) => Content | Promise<Content>;

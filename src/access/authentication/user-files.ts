@@ -12,7 +12,10 @@ export function openUsers(path: string): Promise<WatchedFile<Users>> {
   return WatchedFile.open(path, { what: "file of users", parse });
 }
 
-/** Opens a file that holds a single user's password, as secrets of containers do; a line break at its end is not part of it. */
+/**
+ * Opens a file that holds a single user's password, as secrets of containers do; a
+ * line break at its end is not part of it.
+ */
 export function openPassword(name: string, path: string): Promise<WatchedFile<Users>> {
   const parse = async (text: string, file: string) => {
     const password = text.replace(/\r?\n$/, "");

@@ -36,7 +36,10 @@ export class WatchedFile<Content> {
     return this.#content;
   }
 
-  /** Reads the file again; resolves with true where it says something new. Throws as {@link open}, and keeps what it said before then. */
+  /**
+   * Reads the file again; resolves with true where it says something new. Throws as
+   * {@link open}, and keeps what it said before then.
+   */
   async refresh(): Promise<boolean> {
     const text = await readText(this.path, this.#form.what);
     if (text === this.#text) return false;

@@ -6,7 +6,10 @@ import type { Done, Sender } from "./sender.ts";
 /** Windows that no answer fills, so that the client never holds a server up. */
 const WINDOW_BYTES = 2 ** 30;
 
-/** Makes unary calls with Node's HTTP/2, without the layers of a gRPC library: the load should cost its own machine little. */
+/**
+ * Makes unary calls with Node's HTTP/2, without the layers of a gRPC library: the load
+ * should cost its own machine little.
+ */
 export class GrpcSender implements Sender {
   readonly #target: LoadTarget;
   readonly #message: Buffer;

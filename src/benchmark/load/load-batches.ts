@@ -3,7 +3,10 @@ import { Worker } from "node:worker_threads";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import type { LoadBatch, LoadJob } from "./load-job.ts";
 
-/** Puts a load on a server from threads of its own, and yields what they measure until the caller stops or the signal aborts. */
+/**
+ * Puts a load on a server from threads of its own, and yields what they measure until
+ * the caller stops or the signal aborts.
+ */
 export async function* loadBatches(
   job: LoadJob,
   threads: number,

@@ -3,8 +3,8 @@ import type { Loop, LoopParts } from "./loop.ts";
 import { Ticker } from "./ticker.ts";
 
 /**
- * Begins requests at fixed times, whatever becomes of earlier ones. A request's latency counts from the time at which it
- * was due: a server that stops for a second delays all requests of that second, also those that could not be sent
+ * Begins requests at fixed times, whatever becomes of earlier ones. A request's latency counts from the time at which
+ * it was due: a server that stops for a second delays all requests of that second, also those that could not be sent
  * meanwhile, and all of them are in the percentiles.
  */
 export class OpenLoop implements Loop {

@@ -5,8 +5,8 @@ import { cannotListen } from "../../net/cannot-listen.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**
- * Listens for a moment, so that a port that cannot be had is known before models load, which may take minutes; resolves with the port, for 0 a free one.
- * Throws `unavailable`, naming the flag that is to be changed.
+ * Listens for a moment, so that a port that cannot be had is known before models load, which may take minutes; resolves
+ * with the port, for 0 a free one. Throws `unavailable`, naming the flag that is to be changed.
  */
 export async function probePort(host: string, port: number, setting: SettingName): Promise<number> {
   const probe = createServer().listen(port, host);

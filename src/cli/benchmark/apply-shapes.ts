@@ -1,7 +1,10 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { ExampleInput } from "../../signature/example-inputs.ts";
 
-/** Gives example inputs the shapes of `--shape NAME=1,3,224,224` flags; throws `invalid_argument` for other texts and unknown names. */
+/**
+ * Gives example inputs the shapes of `--shape NAME=1,3,224,224` flags; throws
+ * `invalid_argument` for other texts and unknown names.
+ */
 export function applyShapes(examples: readonly ExampleInput[], flags: readonly string[]): readonly ExampleInput[] {
   const shapes = new Map(flags.map(parseShape));
   const names = examples.map(({ name }) => name);

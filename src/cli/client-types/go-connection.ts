@@ -1,4 +1,7 @@
-/** The beginning of all generated packages of Go: calls of KServe V2 over HTTP with the standard library, values as bytes. */
+/**
+ * The beginning of all generated packages of Go: calls of KServe V2 over HTTP with the
+ * standard library, values as bytes.
+ */
 export const GO_CONNECTION = `import (
 	"bytes"
 	"context"

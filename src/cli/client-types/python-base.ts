@@ -1,4 +1,7 @@
-/** The beginning of all generated modules of Python: calls of KServe V2 over HTTP with numpy and the standard library, values as bytes. */
+/**
+ * The beginning of all generated modules of Python: calls of KServe V2 over HTTP with
+ * numpy and the standard library, values as bytes.
+ */
 export const PYTHON_BASE = `from __future__ import annotations
 
 import http.client

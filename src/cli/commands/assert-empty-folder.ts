@@ -2,7 +2,10 @@ import { readdirSync } from "node:fs";
 import { invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
-/** Throws `invalid_argument` for a folder with something in it, or one that cannot be read; `name` is its path as it was given. */
+/**
+ * Throws `invalid_argument` for a folder with something in it, or one that cannot be
+ * read; `name` is its path as it was given.
+ */
 export function assertEmptyFolder(folder: string, name: string): void {
   let entries: readonly string[] = [];
   try {

@@ -61,7 +61,10 @@ interface BenchFlags extends ModelFlags {
   readonly json?: boolean;
 }
 
-/** `kserving bench`: throughput and latency of a server's model. Throws `failed_precondition` where requests fail or goals are missed. */
+/**
+ * `kserving bench`: throughput and latency of a server's model. Throws
+ * `failed_precondition` where requests fail or goals are missed.
+ */
 export async function bench(argv: readonly string[]): Promise<void> {
   await runParser(createBenchCommand(), argv);
 }

@@ -14,7 +14,10 @@ interface Place {
   readonly reporter: Reporter;
 }
 
-/** Gets what a library of ONNX Runtime needs of CUDA where that is missing and `--yes` is given; else prints what is missing. */
+/**
+ * Gets what a library of ONNX Runtime needs of CUDA where that is missing and `--yes`
+ * is given; else prints what is missing.
+ */
 export async function completeCuda(folder: string, { yes = false }: InstallFlags, place: Place): Promise<void> {
   const cuda = cudaVersionOf(join(folder, CUDA_PROVIDER));
   if (cuda === undefined || installedRuntimes(CUDA, place.root).length > 0) return;

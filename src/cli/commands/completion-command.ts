@@ -11,7 +11,9 @@ const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion 
   Record<Shell, unknown>
 >;
 
-/** `kserving completion`: prints a script by which a shell completes command lines, or what such scripts are made of. */
+/**
+ * `kserving completion`: prints a script by which a shell completes command lines, or what such scripts are made of.
+ */
 export function completion(argv: readonly string[]): Promise<void> {
   return runParser(createCompletionCommand().action(run), argv);
 }

@@ -10,7 +10,10 @@ import { flagOf, settingsOf } from "../settings/settings.ts";
 import { toConfigTable } from "./config-table.ts";
 import { toModelSources } from "./model-sources.ts";
 
-/** Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and origin, and the named models; secrets are masked. */
+/**
+ * Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and
+ * origin, and the named models; secrets are masked.
+ */
 export async function showConfig(argv: readonly string[], env: Environment): Promise<readonly string[]> {
   const commandLine = await readServeSettings(argv, env);
   const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);

@@ -23,7 +23,10 @@ With flags of kserving serve it looks at what they say. The exit code is 1 where
 
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
-/** `kserving doctor`: what is wrong on this machine, and the command that mends it. Throws `failed_precondition` where something is. */
+/**
+ * `kserving doctor`: what is wrong on this machine, and the command that mends it.
+ * Throws `failed_precondition` where something is.
+ */
 export async function doctor(argv: readonly string[], env: Environment): Promise<void> {
   const command: Command = createDoctorCommand().action((flags: readonly string[], { json = false }) =>
     run(flags, json, env),

@@ -7,7 +7,10 @@ export const THREADED: readonly string[] = ["onnx", "openvino", "tensorflow"];
 /** Paths that such drivers take: their files, and folders of models or versions. */
 const THEIRS = /\.(onnx|ort|xml|pb|tflite)$|(^|\/)[^.]+$/i;
 
-/** Imports `kserving serve`. Where the command line looks as if a model would run in a thread, that is started before, to load its code meanwhile. */
+/**
+ * Imports `kserving serve`. Where the command line looks as if a model would run in a thread, that is started before,
+ * to load its code meanwhile.
+ */
 export async function importServe({ settings, foreign }: ServeCommandLine) {
   permitCollections();
   const { driver, model, modelPath, modelRepository, isolate } = settings;

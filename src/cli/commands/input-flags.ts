@@ -9,8 +9,9 @@ import { readProblem } from "../../text/read-problem.ts";
 type Value = Values[string];
 
 /**
- * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`, `NAME=text`; `@FILE` alone is the
- * only input, or a JSON file with all inputs, by name or as KServe V2 has them. Throws `invalid_argument`.
+ * Reads `--input` flags: `NAME=@FILE` (npy, json, csv, else the file's bytes, such as an image), `NAME=JSON`,
+ * `NAME=text`; `@FILE` alone is the only input, or a JSON file with all inputs, by name or as KServe V2 has them.
+ * Throws `invalid_argument`.
  */
 export async function readInputs(flags: readonly string[], signature: Pick<Signature, "inputs"> = {}): Promise<Values> {
   const values: Record<string, Value> = Object.create(null);

@@ -5,8 +5,8 @@ import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
 /**
- * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a stage's model,
- * the hooks, a warm-up request, labels. Undefined where all of them are there.
+ * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a
+ * stage's model, the hooks, a warm-up request, labels. Undefined where all of them are there.
  */
 export async function missingFiles(config: ModelConfig): Promise<string | undefined> {
   const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));

@@ -12,7 +12,10 @@ export interface OpenModel {
   readonly server: Server;
 }
 
-/** Loads one model, or hooks alone, as `kserving serve` would; rejects with the reason for which it cannot be loaded. The server is imported here, since that takes its time. */
+/**
+ * Loads one model, or hooks alone, as `kserving serve` would; rejects with the reason for which it cannot be loaded.
+ * The server is imported here, since that takes its time.
+ */
 export async function openModel(path: string, { driver, hooks, option }: ModelFlags): Promise<OpenModel> {
   const { createServer } = await import("../../server/server.ts");
   const name = parse(basename(resolve(path))).name;

@@ -6,7 +6,10 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 /** There is no port on which it would be asked. */
 const NO_GRPC = { accept: (socket: Socket) => void socket.destroy() };
 
-/** The HTTP port of `kserving proxy`, encrypted where there are files for it; throws `unavailable` when it cannot be had. */
+/**
+ * The HTTP port of `kserving proxy`, encrypted where there are files for it; throws
+ * `unavailable` when it cannot be had.
+ */
 export async function openProxyPort(
   service: InferenceService,
   options: HttpServerOptions & { readonly port: number },

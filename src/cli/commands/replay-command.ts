@@ -34,7 +34,10 @@ interface ReplayFlags {
   readonly remoteAuthFile?: string;
 }
 
-/** `kserving replay`: sends recorded requests again and compares the answers. Throws `failed_precondition` where they differ. */
+/**
+ * `kserving replay`: sends recorded requests again and compares the answers. Throws
+ * `failed_precondition` where they differ.
+ */
 export async function replay(argv: readonly string[]): Promise<void> {
   try {
     await createReplayCommand().parseAsync(argv, { from: "user" });

@@ -28,7 +28,10 @@ export async function toServerOptions({ settings, listed }: ParsedCommandLine<"s
   };
 }
 
-/** Translates settings that say how a server runs, whatever it serves; throws `invalid_argument` for addresses that do not go together. */
+/**
+ * Translates settings that say how a server runs, whatever it serves; throws
+ * `invalid_argument` for addresses that do not go together.
+ */
 export function toServerSettings(settings: Settings<"serve">): ServerOptions {
   checkAddresses(settings);
   const hasOwnHttp = settings.httpEnable && settings.httpServerCommand === undefined;

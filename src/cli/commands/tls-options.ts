@@ -7,7 +7,10 @@ import type { Settings } from "../settings/settings.ts";
 /** Flags of a port's certificates. */
 type TlsFlags = Pick<Settings<"proxy">, "tlsCert" | "tlsKey" | "tlsClientCa">;
 
-/** Paths of the files by which ports are encrypted; undefined = they are not. Throws `invalid_argument` where one is missing. */
+/**
+ * Paths of the files by which ports are encrypted; undefined = they are not. Throws
+ * `invalid_argument` where one is missing.
+ */
 export function toTlsPaths({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: TlsFlags): TlsPaths | undefined {
   if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
   if (cert === undefined) throw invalidArgument("--tls-cert is missing; it goes with --tls-key and --tls-client-ca.");
@@ -18,7 +21,10 @@ export function toTlsPaths({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }
 /** Flags of connections to other servers. */
 type RemoteFlags = Pick<Settings<"proxy">, "remoteCa" | "remoteCert" | "remoteKey">;
 
-/** Files for encrypted connections to other servers. Throws `invalid_argument` for a certificate without its key, and the reverse. */
+/**
+ * Files for encrypted connections to other servers. Throws `invalid_argument` for a
+ * certificate without its key, and the reverse.
+ */
 export function toRemoteTls({
   remoteCa: ca,
   remoteCert: cert,
@@ -30,7 +36,10 @@ export function toRemoteTls({
   return isGiven ? { remoteTls: { ca, cert, key } } : {};
 }
 
-/** Files for the connection of `kserving proxy` to its server. Throws `invalid_argument` where they are given for a plain one, too. */
+/**
+ * Files for the connection of `kserving proxy` to its server. Throws
+ * `invalid_argument` where they are given for a plain one, too.
+ */
 export function toProxyTls(settings: Settings<"proxy">): ServerOptions["remoteTls"] {
   const { remoteTls } = toRemoteTls(settings);
   const { grpcAddress } = settings;

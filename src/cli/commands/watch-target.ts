@@ -4,7 +4,10 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 /** Time for the first connection, in milliseconds. */
 const CONNECT_MS = 1000;
 
-/** Logs that the server behind a proxy cannot be reached, from its start on or later, and that it can be again; returns how to stop that. */
+/**
+ * Logs that the server behind a proxy cannot be reached, from its start on or later,
+ * and that it can be again; returns how to stop that.
+ */
 export function watchTarget(
   service: Pick<InferenceService, "onReadiness">,
   grpcAddress: string,

@@ -2,7 +2,9 @@ import { listRuntimes } from "../../runtimes/list-runtimes.ts";
 import type { FoundRuntime, RuntimeReport } from "../../runtimes/runtime-report.ts";
 import type { Finding } from "./finding.ts";
 
-/** Loads every runtime in a process of its own. A runtime that is not there is no problem, one that does not load is. */
+/**
+ * Loads every runtime in a process of its own. A runtime that is not there is no problem, one that does not load is.
+ */
 export async function checkRuntimes(
   list: () => Promise<readonly RuntimeReport[]> = listRuntimes,
 ): Promise<readonly Finding[]> {

@@ -8,7 +8,10 @@ interface GivenModel {
   readonly driver?: string;
 }
 
-/** The drivers that models and hooks need, each once; that of a model at an address by its name. Throws for a path without a model. */
+/**
+ * The drivers that models and hooks need, each once; that of a model at an address by
+ * its name. Throws for a path without a model.
+ */
 export async function driversOf(models: readonly GivenModel[], hooks: readonly string[]): Promise<readonly string[]> {
   const drivers = await Promise.all(models.map(driverOf));
   const ofHooks = hooks.some((file) => file.endsWith(".py")) ? ["python"] : [];

@@ -3,7 +3,10 @@ import { basename, dirname, extname, join, parse } from "node:path";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { compileUserModule } from "../../user-module/user-module.ts";
 
-/** The files of a model: its folder, with a slash behind it, or its file and those next to it whose names begin alike, such as weights. */
+/**
+ * The files of a model: its folder, with a slash behind it, or its file and those next
+ * to it whose names begin alike, such as weights.
+ */
 export async function filesOfModel(path = ""): Promise<readonly string[]> {
   if (path === "" || isRemoteAddress(path)) return [];
   if ((await stat(path).catch(() => undefined))?.isDirectory()) return [path.endsWith("/") ? path : `${path}/`];

@@ -7,8 +7,8 @@ const OF_MODEL = ["batch_size", "shape", "nireq", "model_version_policy", "targe
 const LOG_LEVELS = ["TRACE", "DEBUG", "INFO", "WARNING", "ERROR"];
 
 /**
- * Checks which flags of `ovms` go together, in its words; gives the address to listen on, undefined where none is said. Throws
- * `invalid_argument`.
+ * Checks which flags of `ovms` go together, in its words; gives the address to listen on, undefined where none is said.
+ * Throws `invalid_argument`.
  */
 export function checkOvmsFlags(values: Values): string | undefined {
   checkModels(values);

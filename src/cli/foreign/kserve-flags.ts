@@ -2,7 +2,10 @@ import type { ForeignFlags } from "./foreign-flag.ts";
 
 const THREADS = "its own threads answer, as many as the machine or container has processors";
 
-/** The arguments of KServe's Python servers (kserve/model_server.py, and those of sklearnserver, xgbserver and lgbserver). */
+/**
+ * The arguments of KServe's Python servers (kserve/model_server.py, and those of
+ * sklearnserver, xgbserver and lgbserver).
+ */
 export const KSERVE_FLAGS = {
   model_name: { type: "text", default: "model", help: "name of the model", field: "name" },
   model_dir: { type: "text", default: "/mnt/models", help: "folder or address of the model", field: "path" },

@@ -69,7 +69,10 @@ const HELP = {
   help: { type: "boolean", default: "false", short: "h", own: "prints the flags", help: "print the flags" },
 } as const;
 
-/** The flags of `ovms`, this year's and those that were there before: https://github.com/openvinotoolkit/model_server/blob/main/src/cli_parser.cpp */
+/**
+ * The flags of `ovms`, this year's and those that were there before:
+ * https://github.com/openvinotoolkit/model_server/blob/main/src/cli_parser.cpp
+ */
 export const OVMS_FLAGS = {
   ...HELP,
   version: { type: "boolean", default: "false", own: "prints the version", help: "print the version" },

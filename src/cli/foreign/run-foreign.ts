@@ -6,7 +6,8 @@ import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 
 /**
- * Runs another server's command line to its end as `kserving serve` runs ours; resolves with that server's exit code and never rejects.
+ * Runs another server's command line to its end as `kserving serve` runs ours;
+ * resolves with that server's exit code and never rejects.
  */
 export async function runForeign(program: ForeignProgram, argv: readonly string[], env: Environment): Promise<number> {
   const failed = new Map<string, ServedVersion>();

@@ -28,7 +28,9 @@ export const SAGEMAKER: ForeignProgram = {
   },
 };
 
-/** Checks if `serve` alone is SageMaker's: its folder or one of its variables is there, and no setting describes models. */
+/**
+ * Checks if `serve` alone is SageMaker's: its folder or one of its variables is there, and no setting describes models.
+ */
 export function isSagemakerStart(env: Environment): boolean {
   if (MODEL_VARIABLES.some((name) => env[`KSERVING_${name}`] !== undefined)) return false;
   return Object.keys(env).some((name) => name.startsWith("SAGEMAKER_")) || existsSync(MODEL_FOLDER);

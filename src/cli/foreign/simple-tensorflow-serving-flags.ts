@@ -3,8 +3,8 @@ import type { ForeignFlags } from "./foreign-flag.ts";
 const LOG_LEVELS: Readonly<Record<string, string>> = { warning: "warn", critical: "fatal" };
 
 /**
- * The flags of Simple TensorFlow Serving (simple_tensorflow_serving/server.py). Its booleans take a word: any but an empty one is
- * true there, and a false one is false here.
+ * The flags of Simple TensorFlow Serving (simple_tensorflow_serving/server.py). Its booleans take a word: any but an
+ * empty one is true there, and a false one is false here.
  */
 export const SIMPLE_TENSORFLOW_FLAGS = {
   host: { type: "text", env: "STFS_HOST", default: "0.0.0.0", help: "address to listen on", setting: "host" },

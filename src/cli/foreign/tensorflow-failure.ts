@@ -7,7 +7,10 @@ import type { FailedStart, ForeignCommandLine } from "./foreign-program.ts";
 /** Exit code of `tensorflow_model_server` for whatever goes wrong: -1, as a shell sees it. */
 export const TENSORFLOW_FAILURE = 255;
 
-/** Prints why a start failed as `tensorflow_model_server` does: to standard output, a faulty file's place to standard error. */
+/**
+ * Prints why a start failed as `tensorflow_model_server` does: to standard output, a
+ * faulty file's place to standard error.
+ */
 export function failTensorflow(reason: unknown, { commandLine, failed }: FailedStart): number {
   const code = reason instanceof ServingError ? reason.code.toUpperCase() : "UNKNOWN";
   const text = printable(reasonText(reason));

@@ -12,7 +12,10 @@ function ifGiven(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** The flags of `tensorflow_model_server`: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc */
+/**
+ * The flags of `tensorflow_model_server`:
+ * https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc
+ */
 export const TENSORFLOW_FLAGS = {
   port: { type: "integer", default: "8500", setting: "port", help: "gRPC port; 0 = none, with a Unix socket" },
   grpc_socket_path: {

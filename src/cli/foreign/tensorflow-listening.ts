@@ -5,7 +5,10 @@ import { monitoringPath } from "./tensorflow-monitoring.ts";
 import { readSslConfig } from "./tensorflow-ssl.ts";
 import { settingOf, type Translation } from "./translate-flags.ts";
 
-/** The settings of ports, encryption and metrics that several flags and their files say. Throws as {@link readSslConfig}. */
+/**
+ * The settings of ports, encryption and metrics that several flags and their files
+ * say. Throws as {@link readSslConfig}.
+ */
 export async function tensorflowListening(values: ReadonlyMap<string, string>): Promise<Translation["settings"]> {
   const settings: Translation["settings"] = new Map();
   const set = (name: SettingName, text: string, origin: string) => settings.set(name, settingOf(name, text, origin));

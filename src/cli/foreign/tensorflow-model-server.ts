@@ -32,7 +32,10 @@ async function waitForModels(models: readonly ModelConfig[], settings: Settings<
   await waitForVersions(models, settings);
 }
 
-/** As the original's main(): a value of the wrong type ends it, help and version end it, an unknown word is printed and passed over. */
+/**
+ * As the original's main(): a value of the wrong type ends it, help and version end
+ * it, an unknown word is printed and passed over.
+ */
 async function read(argv: readonly string[], env: Environment): Promise<ForeignCommandLine | number> {
   const { values, unknown, misread } = readForeignFlags(argv, TENSORFLOW_FLAGS, { takesNextWord: false });
   for (const { name, value } of misread) process.stderr.write(`Couldn't interpret value ${value} for flag ${name}.\n`);
@@ -50,7 +53,10 @@ async function read(argv: readonly string[], env: Environment): Promise<ForeignC
   return toCommandLine(withEnvironment(values, env), unknown);
 }
 
-/** The convention of the original's container: without a path, that of the model which the environment names, and HTTP at 8501. */
+/**
+ * The convention of the original's container: without a path, that of the model which
+ * the environment names, and HTTP at 8501.
+ */
 function withEnvironment(values: ReadonlyMap<string, string>, env: Environment): ReadonlyMap<string, string> {
   const { MODEL_NAME: name = "model", MODEL_BASE_PATH: base = "/models" } = env;
   const isDescribed = values.has("model_base_path") || values.has("model_config_file");

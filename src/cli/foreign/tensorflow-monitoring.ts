@@ -10,8 +10,9 @@ const MONITORING_FIELDS = {
 } as const satisfies FieldTable;
 
 /**
- * The path of the metrics that a `monitoring_config_file` switches on; undefined where it names none, or switches nothing on. Throws
- * `invalid_argument` with the place of what cannot be read, `failed_precondition` for a file that cannot be.
+ * The path of the metrics that a `monitoring_config_file` switches on; undefined where
+ * it names none, or switches nothing on. Throws `invalid_argument` with the place of
+ * what cannot be read, `failed_precondition` for a file that cannot be.
  */
 export async function monitoringPath(file: string): Promise<string | undefined> {
   if (file === "") return undefined;

@@ -7,7 +7,9 @@ import { readProblem } from "../../text/read-problem.ts";
 
 type Values = ReadonlyMap<string, string>;
 
-/** Throws `invalid_argument`, in the original's words, for flags of `tensorflow_model_server` that do not go together. */
+/**
+ * Throws `invalid_argument`, in the original's words, for flags of `tensorflow_model_server` that do not go together.
+ */
 export function checkTensorflowFlags(values: Values): void {
   if (Number(values.get("port") ?? 1) === 0 && !has(values, "grpc_socket_path"))
     throw invalidArgument("At least one of server_options.grpc_port or server_options.grpc_socket_path must be set.");

@@ -23,8 +23,8 @@ export interface SslConfig {
 }
 
 /**
- * Reads an `ssl_config_file`. Throws `invalid_argument` with the place of what cannot be read or does not fit together, `failed_precondition`
- * for a file that cannot be.
+ * Reads an `ssl_config_file`. Throws `invalid_argument` with the place of what cannot be read or does not fit together,
+ * `failed_precondition` for a file that cannot be.
  */
 export async function readSslConfig(file: string): Promise<SslConfig> {
   const findings = new Findings();

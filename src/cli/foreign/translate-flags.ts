@@ -17,8 +17,8 @@ export interface Translation {
 }
 
 /**
- * Translates flags by their table. Throws `invalid_argument`, with the flag as it was given, for a value that our setting does not take and
- * for a flag that is refused.
+ * Translates flags by their table. Throws `invalid_argument`, with the flag as it was given, for a value that our
+ * setting does not take and for a flag that is refused.
  */
 export function translateFlags(values: ReadonlyMap<string, string>, flags: ForeignFlags): Translation {
   const translation: Translation = { settings: new Map(), options: {}, fields: {}, warnings: [] };

@@ -8,8 +8,8 @@ import type { Settings } from "../settings/settings.ts";
 import { tensorflowLog } from "./tensorflow-log.ts";
 
 /**
- * Waits until every model's folder has a version, as TensorFlow Serving waits before it opens its ports; warns in its words. Where folders
- * are not looked at again it returns at once.
+ * Waits until every model's folder has a version, as TensorFlow Serving waits before it opens its ports; warns in its
+ * words. Where folders are not looked at again it returns at once.
  */
 export async function waitForVersions(
   models: readonly ModelConfig[],

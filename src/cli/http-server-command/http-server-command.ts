@@ -9,8 +9,9 @@ export interface HttpServerCommandOptions {
 }
 
 /**
- * Starts the program of `--http-server-command` and keeps it running. It learns where to go from its environment (KSERVING_GRPC_ADDRESS, KSERVING_HTTP_PORT,
- * which `kserving proxy` reads too) or from `{grpc_address}`, `{grpc_port}` and `{http_port}` in its arguments.
+ * Starts the program of `--http-server-command` and keeps it running. It learns where to go from its environment
+ * (KSERVING_GRPC_ADDRESS, KSERVING_HTTP_PORT, which `kserving proxy` reads too) or from `{grpc_address}`, `{grpc_port}`
+ * and `{http_port}` in its arguments.
  */
 export async function startHttpServerCommand(
   [program, ...args]: readonly [string, ...string[]],

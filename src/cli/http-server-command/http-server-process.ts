@@ -16,7 +16,10 @@ const BACKOFF = { firstMs: 100, maxMs: 10_000 } as const;
 /** A program that lived this long was well; its next restart is quick again. */
 const HEALTHY_MS = 10_000;
 
-/** The program of `--http-server-command`, started again, with growing waits, whenever it ends. Its output goes where ours goes. */
+/**
+ * The program of `--http-server-command`, started again, with growing waits, whenever
+ * it ends. Its output goes where ours goes.
+ */
 export class HttpServerProcess {
   readonly #source: ProcessSource;
   readonly #backoff = new Backoff(BACKOFF);
@@ -34,7 +37,8 @@ export class HttpServerProcess {
     const { argv, env, log } = this.#source;
     const [program, ...args] = argv;
     const startedAt = performance.now();
-    // A process group of its own keeps the terminal's Ctrl-C from it, which would cut the requests that we still want to finish.
+    // A process group of its own keeps the terminal's Ctrl-C from it, which would cut the
+    // requests that we still want to finish.
     const child = spawn(program, args, { env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     child.on("error", (err) => log.debug("http server command", { err }));
     this.#child = child;

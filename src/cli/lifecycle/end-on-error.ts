@@ -2,8 +2,9 @@ import type { Logger } from "../../observability/logger.ts";
 import { killSelf } from "./kill-self.ts";
 
 /**
- * Ends the process (SIGABRT) at an error that nothing has caught, after a line of the log with its stack: a program in an unknown
- * state may answer wrongly, or not at all. A promise that was rejected is logged alone where hooks of users run in this thread.
+ * Ends the process (SIGABRT) at an error that nothing has caught, after a line of the
+ * log with its stack: a program in an unknown state may answer wrongly, or not at all.
+ * A promise that was rejected is logged alone where hooks of users run in this thread.
  */
 export function endOnError(log: Logger, runsHooks: boolean): void {
   const end = (err: unknown) => {

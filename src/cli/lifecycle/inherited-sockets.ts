@@ -8,9 +8,9 @@ const NAMES = ["grpc", "http", "admin", "metrics"] as const;
 const VARIABLES = ["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "LISTEN_PIDFDID"] as const;
 
 /**
- * Takes the listening sockets that systemd passes to the service of a socket unit (sd_listen_fds(3)), by their names; a single
- * one with another name is gRPC's. Removes the variables, which are not for child processes. Throws `invalid_argument` for names
- * that are unknown or given twice.
+ * Takes the listening sockets that systemd passes to the service of a socket unit (sd_listen_fds(3)), by their names; a
+ * single one with another name is gRPC's. Removes the variables, which are not for child processes. Throws
+ * `invalid_argument` for names that are unknown or given twice.
  */
 export function takeInheritedSockets(env: NodeJS.ProcessEnv, log: Pick<Logger, "warn">): InheritedSockets {
   const { LISTEN_FDS: count, LISTEN_PID: pid, LISTEN_FDNAMES: names = "" } = env;

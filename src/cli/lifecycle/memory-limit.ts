@@ -4,8 +4,8 @@ import type { Logger } from "../../observability/logger.ts";
 const EVERY_MS = 1000;
 
 /**
- * Watches the resident memory of the process, without that of its child processes. Above the limit free memory is given back to the
- * system first; what is still above it at the next check exceeds it.
+ * Watches the resident memory of the process, without that of its child processes. Above the limit free memory is given
+ * back to the system first; what is still above it at the next check exceeds it.
  */
 export class MemoryLimit {
   isExceeded = false;

@@ -19,7 +19,10 @@ export interface ReloadOptions {
   readonly log: Logger;
 }
 
-/** Scans models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options say; returns how to stop that. */
+/**
+ * Scans models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options
+ * say; returns how to stop that.
+ */
 export function reloadOnDemand(
   server: Pick<Server, "reloadHooks" | "hookSources" | "onState">,
   options: ReloadOptions,

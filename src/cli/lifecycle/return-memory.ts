@@ -1,13 +1,17 @@
 /** Milliseconds between two checks of the program's memory. */
 const EVERY_MS = 2000;
-/** Processor time of a stretch in which the program is quiet, at most, in milliseconds: trimming locks the heaps for some 10 ms. */
+/**
+ * Processor time of a stretch in which the program is quiet, at most, in milliseconds:
+ * trimming locks the heaps for some 10 ms.
+ */
 const QUIET_MS = 100;
 /** Processor time since the last trimming from which on there may be something to give back, in milliseconds. */
 const BUSY_MS = 200;
 
 /**
- * Gives free memory back to the system when the program was busy and is quiet now: glibc keeps what large messages leave
- * free, in a heap for each thread, and a third of the memory is then unused. Elsewhere does nothing. Returns how to stop.
+ * Gives free memory back to the system when the program was busy and is quiet now:
+ * glibc keeps what large messages leave free, in a heap for each thread, and a third
+ * of the memory is then unused. Elsewhere does nothing. Returns how to stop.
  */
 export function returnMemory({ everyMs = EVERY_MS, quietMs = QUIET_MS, busyMs = BUSY_MS } = {}): () => void {
   if (process.platform !== "linux") return () => {};

@@ -33,9 +33,9 @@ export function endOnSignal(): () => void {
 }
 
 /**
- * Resolves once a SIGINT or SIGTERM has come and everything is finished. After SIGTERM, which an orchestrator sends while load balancers
- * still send requests, these are answered for `delayMs` first; a person at a terminal does not wait. A second signal, or a close that
- * fails, kills the process.
+ * Resolves once a SIGINT or SIGTERM has come and everything is finished. After SIGTERM, which an orchestrator sends
+ * while load balancers still send requests, these are answered for `delayMs` first; a person at a terminal does not
+ * wait. A second signal, or a close that fails, kills the process.
  */
 export function runUntilSignal(running: Running, reporter: StatusReporter, { delayMs, ends }: Stopping): Promise<void> {
   return new Promise((resolve) => {

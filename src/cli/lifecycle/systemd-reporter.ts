@@ -3,7 +3,10 @@ import type { Logger } from "../../observability/logger.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 
-/** Reports the program's state to systemd (sd_notify(3)), and that its main thread is alive where the unit has a watchdog. */
+/**
+ * Reports the program's state to systemd (sd_notify(3)), and that its main thread is
+ * alive where the unit has a watchdog.
+ */
 export interface SystemdReporter extends Partial<StatusReporter> {
   /** Hooks and models are being read again, or have been. */
   reloading(isOver: boolean): void;

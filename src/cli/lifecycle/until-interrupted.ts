@@ -3,8 +3,8 @@ import { killSelf } from "./kill-self.ts";
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
- * Runs something that a signal aborts. Once it has cleaned up the process says what was left undone and ends by that signal, as the shell
- * expects; a second signal does not wait for that.
+ * Runs something that a signal aborts. Once it has cleaned up the process says what was left undone and ends by that
+ * signal, as the shell expects; a second signal does not wait for that.
  */
 export async function untilInterrupted<Result>(
   run: (signal: AbortSignal) => Promise<Result>,

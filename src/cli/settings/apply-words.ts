@@ -14,9 +14,11 @@ export const ONLY_MODEL_ALIAS = "default";
 type Parsed = ParsedCommandLine<"serve">;
 
 /**
- * The command line with the flags that its bare words stand for: a model file or a folder with one model is `--model-path` under its own
- * name, several are `--model`, and so is an address in a bucket, where versions may lie; a folder of models or versions is
- * `--model-repository`, and a script is `--hooks`, under its own name where it is alone. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words that do not go together, or not with flags.
+ * The command line with the flags that its bare words stand for: a model file or a folder with one model is
+ * `--model-path` under its own name, several are `--model`, and so is an address in a bucket, where versions may lie; a
+ * folder of models or versions is `--model-repository`, and a script is `--hooks`, under its own name where it is
+ * alone. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words
+ * that do not go together, or not with flags.
  */
 export async function applyWords(parsed: Parsed): Promise<Parsed> {
   if (parsed.words.length === 0) return parsed;

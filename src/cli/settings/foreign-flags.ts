@@ -5,7 +5,10 @@ const TLS = "write --tls-cert FILE and --tls-key FILE, and --tls-client-ca FILE 
 const CONFIG = "write --config FILE; the file is read as it is";
 const POLL = "write --poll-interval SECONDS";
 
-/** Flags of other servers in kebab-case without their dashes, and what to write here. `--x` in the text is a flag of ours. */
+/**
+ * Flags of other servers in kebab-case without their dashes, and what to write here.
+ * `--x` in the text is a flag of ours.
+ */
 const HINTS: Readonly<Record<string, string>> = {
   // TensorFlow Serving: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/model_servers/main.cc
   "model-name": "write --model NAME=PATH with its path, or --name NAME with --model-path",

@@ -26,8 +26,9 @@ export interface ParsedCommandLine<Command extends SettingsCommand> {
 }
 
 /**
- * Reads a command's arguments; what they leave out comes from the environment, else from configuration files, else from the defaults.
- * Throws `invalid_argument` for what it cannot read, and CommanderError with exit code 0 once help or version is printed.
+ * Reads a command's arguments; what they leave out comes from the environment, else
+ * from configuration files, else from the defaults. Throws `invalid_argument` for what
+ * it cannot read, and CommanderError with exit code 0 once help or version is printed.
  */
 export function parseSettings<Command extends SettingsCommand>(
   command: Command,
@@ -140,7 +141,10 @@ function flagOfOther(reason: unknown, name: SettingsCommand): ServingError | und
   );
 }
 
-/** The error for a flag that another server has, with what to write here; commander would suggest what happens to be spelt alike. */
+/**
+ * The error for a flag that another server has, with what to write here; commander
+ * would suggest what happens to be spelt alike.
+ */
 function foreignFlag(reason: unknown): ServingError | undefined {
   const [, argument] = reason instanceof CommanderError ? (/unknown option '([^']+)'/.exec(reason.message) ?? []) : [];
   const hint = argument === undefined ? undefined : foreignFlagHint(argument);
@@ -154,7 +158,10 @@ function foreignFlag(reason: unknown): ServingError | undefined {
   );
 }
 
-/** Commander's complaint as `invalid_argument` with what to do next, anything else as it is. Commander puts its suggestion on a second line. */
+/**
+ * Commander's complaint as `invalid_argument` with what to do next, anything else as it is. Commander puts its
+ * suggestion on a second line.
+ */
 export function toUsageError(reason: unknown, whatNext: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
   return new ServingError("invalid_argument", `${usageText(reason.message)}; ${whatNext}.`);

@@ -8,7 +8,10 @@ import { flagOf, SETTINGS, type SettingName, settingsOf } from "./settings.ts";
 /** Settings that name models, or configuration files; a configuration file has `models` for that. */
 const NOT_IN_FILES: readonly SettingName[] = ["driver", "modelPath", "option", "hooks", "name", "model", "config"];
 
-/** The settings that a configuration file may have: those of `kserving serve` by the names of their flags, without dashes before them. */
+/**
+ * The settings that a configuration file may have: those of `kserving serve` by the
+ * names of their flags, without dashes before them.
+ */
 export const FILE_SETTINGS: ReadonlyMap<string, SettingName> = new Map(
   settingsOf("serve")
     .filter(([name]) => !NOT_IN_FILES.includes(name))
@@ -25,7 +28,10 @@ export interface FileSetting {
 /** Settings of configuration files by their names. */
 export type FileSettings = ReadonlyMap<SettingName, FileSetting>;
 
-/** Reads the settings of a configuration file as flags of the same text are read; throws `invalid_argument` with its place, for a value that the setting does not take. */
+/**
+ * Reads the settings of a configuration file as flags of the same text are read; throws `invalid_argument` with its
+ * place, for a value that the setting does not take.
+ */
 export function readFileSettings(entries: readonly ConfigEntry[]): FileSettings {
   return new Map(entries.map((entry) => [FILE_SETTINGS.get(entry.key) as SettingName, readEntry(entry)]));
 }

@@ -16,8 +16,8 @@ export interface ServeCommandLine extends ParsedCommandLine<"serve"> {
 }
 
 /**
- * Reads the arguments of `kserving serve`, and the settings of the configuration files that they name; of several files the last one
- * counts. Throws as {@link parseSettings} does, and what is wrong with a file.
+ * Reads the arguments of `kserving serve`, and the settings of the configuration files that they name; of several files
+ * the last one counts. Throws as {@link parseSettings} does, and what is wrong with a file.
  */
 export async function readServeSettings(
   argv: readonly string[],
@@ -39,7 +39,10 @@ export async function readServeSettings(
   return { ...(await applyWords(withFiles)), configs, ...given };
 }
 
-/** Models that load only when a client asks for them need a client that may: programs on this machine, unless something else is said. */
+/**
+ * Models that load only when a client asks for them need a client that may: programs
+ * on this machine, unless something else is said.
+ */
 function withControl(parsed: ParsedCommandLine<"serve">): ParsedCommandLine<"serve"> {
   const { settings, origins } = parsed;
   if (settings.modelControl !== "explicit" || origins.has("allowControl")) return parsed;

@@ -16,7 +16,10 @@ export interface GivenText {
 /** A longer time, 24 days and more, would end at once: it is as long as there are timers for. */
 const MAX_SECONDS = Math.floor(MAX_TIMER_MS / 1000);
 
-/** Reads one setting's text; choices, true and false in upper or lower case. Throws `invalid_argument` naming the source, what came and what is expected. */
+/**
+ * Reads one setting's text; choices, true and false in upper or lower case. Throws `invalid_argument` naming the
+ * source, what came and what is expected.
+ */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
   const { text } = given;
   switch (setting.type) {

@@ -2,8 +2,8 @@ import type { Command, Option } from "commander";
 import { ServingError } from "../../errors.ts";
 
 /**
- * Lets a command refuse a second value of a flag that takes one, which would silently win over the first: parsing then throws
- * `invalid_argument` naming both. Flags without a value, and those that collect their values, may be repeated.
+ * Lets a command refuse a second value of a flag that takes one, which would silently win over the first: parsing then
+ * throws `invalid_argument` naming both. Flags without a value, and those that collect their values, may be repeated.
  */
 export function refuseRepeats(command: Command, isRepeatable: (option: Option) => boolean): void {
   for (const option of command.options) {

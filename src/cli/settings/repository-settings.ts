@@ -1,7 +1,9 @@
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { SERVE, type Setting } from "./setting.ts";
 
-/** Settings of servers with several models, or versions: their places, and how they are loaded while the server runs. */
+/**
+ * Settings of servers with several models, or versions: their places, and how they are loaded while the server runs.
+ */
 export const REPOSITORY_SETTINGS = {
   model: {
     type: "list",

@@ -20,8 +20,8 @@ const SETTING_GROUPS = {
 } as const satisfies Record<string, Record<string, Setting>>;
 
 /**
- * Every setting of the command line. The key in kebab-case is the flag, in upper case behind `KSERVING_` the environment
- * variable; parsing, help and docs/configuration.md follow from this one table.
+ * Every setting of the command line. The key in kebab-case is the flag, in upper case behind `KSERVING_` the
+ * environment variable; parsing, help and docs/configuration.md follow from this one table.
  */
 export const SETTINGS = {
   ...MODEL_SETTINGS,

@@ -4,7 +4,10 @@ import { createLogReporter } from "./log-reporter.ts";
 import type { StatusReporter } from "./status-reporter.ts";
 import { createTerminalReporter } from "./terminal-reporter.ts";
 
-/** Reports to a person at a terminal, and to the log's file where there is one; without a terminal, to the whole log; and to `further`. */
+/**
+ * Reports to a person at a terminal, and to the log's file where there is one; without
+ * a terminal, to the whole log; and to `further`.
+ */
 export function chooseReporter(
   { log, fileLog, terminal }: ProgramLog,
   further: Partial<StatusReporter> = {},

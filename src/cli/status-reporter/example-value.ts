@@ -1,6 +1,8 @@
 import type { ExampleInput } from "../../signature/example-inputs.ts";
 
-/** A JSON value of an example's input; with `asCode` a JavaScript expression, which is short however large the value is. */
+/**
+ * A JSON value of an example's input; with `asCode` a JavaScript expression, which is short however large the value is.
+ */
 export function exampleValue({ shape, ...input }: ExampleInput, asCode: boolean): string {
   const repeat = asCode
     ? (inner: string, size: number) => `Array(${size}).fill(${inner})`

@@ -4,7 +4,10 @@ const MIN_WIDTH = 24;
 /** A space at which no line is broken. */
 export const FIRM_SPACE = "\u00a0";
 
-/** Rows as a table for a terminal of so many columns, the first row the headings; cells of the column `wrapped` that are too long go on in further lines. */
+/**
+ * Rows as a table for a terminal of so many columns, the first row the headings; cells of the column `wrapped` that are
+ * too long go on in further lines.
+ */
 export function toWrappedTable(rows: readonly (readonly string[])[], wrapped: number, columns: number): string {
   const headings = rows[0] ?? [];
   const widths = headings.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));

@@ -23,7 +23,10 @@ export function methodPath(method: string): string {
   return `/inference.GRPCInferenceService/${method}`;
 }
 
-/** Field numbers of inference.ModelInferRequest, ModelInferResponse, ModelStreamInferResponse, their tensors and parameters. */
+/**
+ * Field numbers of inference.ModelInferRequest, ModelInferResponse,
+ * ModelStreamInferResponse, their tensors and parameters.
+ */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;
 const RESPONSE = { model: 1, version: 2, id: 3, outputs: 5, raw: 6 } as const;
 const STREAM = { error: 1, response: 2 } as const;

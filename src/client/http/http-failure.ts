@@ -47,7 +47,10 @@ function codeOf(status: number): ErrorCode {
   return exact ?? (status < 500 ? "invalid_argument" : "unknown");
 }
 
-/** `error` of JSON, as kserving and Triton have it, or `detail`, as servers in Python do; else the beginning of a short text. */
+/**
+ * `error` of JSON, as kserving and Triton have it, or `detail`, as servers in Python
+ * do; else the beginning of a short text.
+ */
 function textOf(text: string): string | undefined {
   try {
     const { error, detail } = JSON.parse(text) as { error?: unknown; detail?: unknown };

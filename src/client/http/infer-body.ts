@@ -21,8 +21,8 @@ interface InferBody {
 }
 
 /**
- * The body of a request of KServe V2: with values as bytes after the JSON, or as JSON for servers without the binary extension.
- * Throws `invalid_argument` for a tensor that the form cannot carry.
+ * The body of a request of KServe V2: with values as bytes after the JSON, or as JSON for servers without the binary
+ * extension. Throws `invalid_argument` for a tensor that the form cannot carry.
  */
 export function inferBody(request: Omit<InferRequest, "model" | "version">, isBinary: boolean): InferBody {
   const { id = "", inputs, outputs = [], parameters = {} } = request;

@@ -20,7 +20,10 @@ interface WireAnswer {
   readonly outputs?: readonly WireOutput[];
 }
 
-/** Reads the body of an answer of KServe V2; `jsonBytes` = length of its JSON, null = all of it. Throws `invalid_argument` for any other body. */
+/**
+ * Reads the body of an answer of KServe V2; `jsonBytes` = length of its JSON, null = all of it. Throws
+ * `invalid_argument` for any other body.
+ */
 export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<ModelAnswer, "metadata"> {
   const end = jsonBytes === null ? body.length : Number(jsonBytes);
   const answer = parseExactJson(new TextDecoder().decode(body.subarray(0, end))) as WireAnswer;

@@ -9,9 +9,9 @@ import {
 import { type TextToken, TextTokens } from "./text-tokens.ts";
 
 /**
- * Parses protobuf's text format without knowing the message: all its liberties (comments, `:` left out before `{`, `<>`, `;` and `,`
- * between fields, both quotes, texts in several parts, `[1, 2]`). An extension's name keeps its brackets.
- * Throws `invalid_argument` with the place of what it cannot read.
+ * Parses protobuf's text format without knowing the message: all its liberties (comments, `:` left out before `{`,
+ * `<>`, `;` and `,` between fields, both quotes, texts in several parts, `[1, 2]`). An extension's name keeps its
+ * brackets. Throws `invalid_argument` with the place of what it cannot read.
  */
 export function parseTextFormat(text: string, file: string): ConfigMap {
   const tokens = new TextTokens(text, file);

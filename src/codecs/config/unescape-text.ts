@@ -14,7 +14,10 @@ const MAX_CODE_POINT = 0x10ffff;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Resolves the escapes of a text of protobuf's text format, whose octal and hexadecimal ones are bytes of UTF-8. Throws `invalid_argument` for an unknown one. */
+/**
+ * Resolves the escapes of a text of protobuf's text format, whose octal and hexadecimal ones are bytes of UTF-8. Throws
+ * `invalid_argument` for an unknown one.
+ */
 export function unescapeText(raw: string, place: Place): string {
   if (!raw.includes("\\")) return raw;
   const parts: Uint8Array[] = [];

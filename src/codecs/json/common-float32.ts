@@ -41,9 +41,10 @@ const SCALES = Float64Array.from(
 const HALF_BITS = SCALES.map((scale, place) => scale * 2 ** ((place >>> 1) - POWER_OF_ONE - MANTISSA_BITS - 1));
 
 /**
- * Writes a float32's magnitude as writeFloat32 does, sooner: one from {@link COMMON_FROM_BITS} on and below {@link COMMON_BELOW_BITS}.
- * It comes as its bits, since V8 allocates memory for each fraction that a function is called with. Nine digits are an exact
- * product, of 24 bits and the 28 of 5^12; six digits with such a point are never in the middle of two floats.
+ * Writes a float32's magnitude as writeFloat32 does, sooner: one from {@link COMMON_FROM_BITS} on and below
+ * {@link COMMON_BELOW_BITS}. It comes as its bits, since V8 allocates memory for each fraction that a function is
+ * called with. Nine digits are an exact product, of 24 bits and the 28 of 5^12; six digits with such a point are never
+ * in the middle of two floats.
  */
 export function writeCommon32(text: DataView, start: number, bits: number): number {
   const power = bits >>> MANTISSA_BITS;
@@ -82,7 +83,10 @@ export function writeCommon32(text: DataView, start: number, bits: number): numb
   return start + exponent + 3;
 }
 
-/** Writes {@link FLOAT}, of which these are nine digits: the point stands behind the first three, or there is an exponent. */
+/**
+ * Writes {@link FLOAT}, of which these are nine digits: the point stands behind the
+ * first three, or there is an exponent.
+ */
 function writeFarPoint(text: DataView, start: number, digits: number, exponent: number): number {
   const short = ((digits + 500) / 1000) | 0;
   const scale = SHORT_DIGITS - 1 - exponent;

@@ -1,14 +1,14 @@
 /**
- * The bytes of base64 in the standard alphabet, or undefined for any other text. White space is skipped, and the padding
- * may be left out, but is right where it is there.
+ * The bytes of base64 in the standard alphabet, or undefined for any other text. White space is skipped, and the
+ * padding may be left out, but is right where it is there.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
   return decodePacked(text) ?? (/\s/.test(text) ? decodePacked(text.replace(/[ \t\r\n\f\v]+/g, "")) : undefined);
 }
 
 /**
- * Node takes the URL's alphabet too, and the low bytes of other characters; whatever else it passes over makes the result
- * shorter. To look at each character would take ten times as long as the decoding.
+ * Node takes the URL's alphabet too, and the low bytes of other characters; whatever else it passes over makes the
+ * result shorter. To look at each character would take ten times as long as the decoding.
  */
 function decodePacked(text: string): Uint8Array | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;

@@ -1,6 +1,6 @@
 /**
- * ASCII digits of 000 to 999, the first in the lowest byte, so that three are written at once; the highest byte is the number
- * of zeros at their end.
+ * ASCII digits of 000 to 999, the first in the lowest byte, so that three are written at once; the highest byte is the
+ * number of zeros at their end.
  */
 export const GROUPS = Uint32Array.from({ length: 1000 }, (_, value) => {
   const text = String(value).padStart(3, "0");

@@ -20,8 +20,8 @@ export function isPlain(exponent: number, count: number): boolean {
 }
 
 /**
- * Begins a number whose first digit stands for 10^exponent, with the zeros of a fraction. Returns the place for its digits;
- * {@link layoutPlain} or {@link layoutScientific} then stands among them what belongs there.
+ * Begins a number whose first digit stands for 10^exponent, with the zeros of a fraction. Returns the place for its
+ * digits; {@link layoutPlain} or {@link layoutScientific} then stands among them what belongs there.
  */
 export function openDigits(text: DataView, start: number, exponent: number): number {
   if (exponent >= 0 || exponent < MIN_FIXED_EXPONENT) return start + 1;
@@ -30,7 +30,10 @@ export function openDigits(text: DataView, start: number, exponent: number): num
   return start + 1 - exponent;
 }
 
-/** Lays out digits, the first `kept` without the zeros at their end, with `.0` behind a whole number; returns where the text ends. */
+/**
+ * Lays out digits, the first `kept` without the zeros at their end, with `.0` behind a
+ * whole number; returns where the text ends.
+ */
 export function layoutPlain(text: DataView, start: number, exponent: number, kept: number): number {
   if (exponent < 0) return start + 1 - exponent + kept;
   const point = start + exponent + 1;
@@ -57,7 +60,9 @@ export function layoutScientific(text: DataView, start: number, exponent: number
   return at + 4;
 }
 
-/** The text of any number by the same rules, without haste: NaN, infinities, zero, very small and very large numbers. */
+/**
+ * The text of any number by the same rules, without haste: NaN, infinities, zero, very small and very large numbers.
+ */
 export function slowFloatText(value: number, type: keyof typeof FLOAT_TYPES): string {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value < 0 ? "-Infinity" : "Infinity";

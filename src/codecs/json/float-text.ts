@@ -28,9 +28,9 @@ const FLOAT = new Float32Array(1);
 const BITS = new Int32Array(FLOAT.buffer);
 
 /**
- * Writes a float32, given by its bits, as TensorFlow Serving does: six significant digits (C's `%g`) if they bring the value back, else
- * nine; `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON. Returns where the text ends; the
- * buffer has room for {@link MAX_FLOAT_BYTES} more.
+ * Writes a float32, given by its bits, as TensorFlow Serving does: six significant digits (C's `%g`) if they bring the
+ * value back, else nine; `.0` behind whole numbers; `NaN`, `Infinity` and `-Infinity` bare, which is not strict JSON.
+ * Returns where the text ends; the buffer has room for {@link MAX_FLOAT_BYTES} more.
  */
 export function writeFloat32(text: DataView, start: number, bits: number): number {
   const magnitude = bits & MAGNITUDE;

@@ -12,7 +12,8 @@ export const MAX_FRACTION = POWERS.length - 1;
  * The double nearest to `(head · 10^tailDigits + tail) / 10^fraction`, or NaN where this arithmetic cannot decide:
  * then the text must be parsed the slow way. The head has up to nine digits, exactly nine where there is a tail.
  * Up to 15 digits, digits and power are exact and one division rounds once; beyond that the division's own rounding
- * error is computed exactly (Dekker) and added back. Four numbers, not an object: it runs for every number of a request.
+ * error is computed exactly (Dekker) and added back. Four numbers, not an object: it
+ * runs for every number of a request.
  */
 export function decimalToDouble(head: number, tail: number, tailDigits: number, fraction: number): number {
   const power = POWERS[fraction]!;
@@ -28,7 +29,10 @@ export function decimalToDouble(head: number, tail: number, tailDigits: number, 
   return rounded(quotient, (remainder + digitsError) / power);
 }
 
-/** `value + correction`, or NaN where it is so near to the middle between two doubles that the correction's error decides. */
+/**
+ * `value + correction`, or NaN where it is so near to the middle between two doubles
+ * that the correction's error decides.
+ */
 function rounded(value: number, correction: number): number {
   const slack = Math.abs(correction) * SLACK;
   const low = value + (correction - slack);

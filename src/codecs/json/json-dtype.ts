@@ -6,9 +6,9 @@ const INT32 = integerRange("int32") as IntegerRange;
 const INT64 = integerRange("int64") as IntegerRange;
 
 /**
- * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or uint64
- * above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded bytes are
- * `bytes`, true and false `bool`. The first element says which of these it is; others must follow it.
+ * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
+ * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded
+ * bytes are `bytes`, true and false `bool`. The first element says which of these it is; others must follow it.
  */
 export function inferDType(values: readonly JsonValue[]): DType {
   const [first] = values;

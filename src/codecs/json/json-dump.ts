@@ -6,8 +6,8 @@ const MAX_LENGTH = 256;
 const INDENT = 4;
 
 /**
- * A value as indented JSON text for an error message, cut at 256 characters; so neither the size nor the depth of the value
- * matters.
+ * A value as indented JSON text for an error message, cut at 256 characters; so
+ * neither the size nor the depth of the value matters.
  */
 export function dumpJson(value: JsonValue): string {
   const dump = new Dump();

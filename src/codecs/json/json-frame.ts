@@ -112,7 +112,10 @@ const oneMoreList = () => "one more list";
 
 const EMPTY_LIST: readonly JsonValue[] = Object.freeze([]);
 
-/** Members that {@link CONTAINER_BYTES} pays for; what each further one takes in addition to its value; what one with a number for a name does. */
+/**
+ * Members that {@link CONTAINER_BYTES} pays for; what each further one takes in
+ * addition to its value; what one with a number for a name does.
+ */
 const MEMBERS_PAID = 4;
 const MEMBER_BYTES = 32;
 const INDEX_BYTES = 192;
@@ -150,7 +153,10 @@ export class ObjectFrame {
     this.#members[this.#key] = value;
   }
 
-  /** V8 would make room for all indexes up to this one: 12 KB for `{"999":1}`. It does not where a member once was a hidden one. */
+  /**
+   * V8 would make room for all indexes up to this one: 12 KB for `{"999":1}`. It does
+   * not where a member once was a hidden one.
+   */
   #expectIndex(key: string): void {
     this.#budget.spend(INDEX_BYTES, oneMoreMember);
     if (this.#hasIndexes) return;

@@ -10,9 +10,9 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
 /**
- * Moves whole rows of `width` integers to the store, such as the pixels of an image, in one loop: from the cursor, which is at the first
- * number of a row, to the first row that holds anything but integers as readIntegerRun takes them, that no other row follows, or for
- * which the store has no room. Answers the number of rows.
+ * Moves whole rows of `width` integers to the store, such as the pixels of an image, in one loop: from the cursor,
+ * which is at the first number of a row, to the first row that holds anything but integers as readIntegerRun takes
+ * them, that no other row follows, or for which the store has no room. Answers the number of rows.
  */
 export function readIntegerRows(cursor: JsonCursor, store: NumberStore, width: number): number {
   const { bytes } = cursor;

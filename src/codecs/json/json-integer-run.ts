@@ -11,8 +11,9 @@ const LOWER = 0x20;
 const LETTER_E = 0x65;
 
 /**
- * Moves integers of up to nine digits without a sign to the store, such as pixels and labels, as long as only a comma, and perhaps a
- * space, comes between them. Stops behind the last one; any other number, errors included, is left to others. Answers whether there was one.
+ * Moves integers of up to nine digits without a sign to the store, such as pixels and labels, as long as only a comma,
+ * and perhaps a space, comes between them. Stops behind the last one; any other number, errors included, is left to
+ * others. Answers whether there was one.
  */
 export function readIntegerRun(cursor: JsonCursor, store: NumberStore): boolean {
   const { bytes } = cursor;

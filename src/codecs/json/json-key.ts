@@ -10,8 +10,8 @@ const MAX_LENGTH = 64;
 const known: string[] = new Array(SLOTS).fill("");
 
 /**
- * Reads the member name whose opening quote is at the cursor, as {@link readString} does. Names are the same from request to
- * request, and a string that exists costs a comparison instead of its making.
+ * Reads the member name whose opening quote is at the cursor, as {@link readString} does. Names are the same from
+ * request to request, and a string that exists costs a comparison instead of its making.
  */
 export function readKey(cursor: JsonCursor): string {
   const { bytes, pos } = cursor;

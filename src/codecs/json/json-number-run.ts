@@ -9,7 +9,10 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** Moves the number at the cursor to the store, and those that follow it as long as only commas come between, up to the cursor's pause. */
+/**
+ * Moves the number at the cursor to the store, and those that follow it as long as
+ * only commas come between, up to the cursor's pause.
+ */
 export function readNumberRun(cursor: JsonCursor, store: NumberStore): void {
   let isInteger = true;
   do {

@@ -42,9 +42,9 @@ interface JsonReaderOptions {
 }
 
 /**
- * Parses UTF-8 JSON text in one pass; NaN, Infinity, Inf and their negatives are numbers too. Numbers in regular lists cost no object each: see {@link JsonNumbers}.
- * Nesting costs no call stack; `budget` bounds the memory. Throws `invalid_argument`: `JSON Parse error: WHAT at offset: N`, in the words of the
- * parser that TensorFlow Serving uses.
+ * Parses UTF-8 JSON text in one pass; NaN, Infinity, Inf and their negatives are numbers too. Numbers in regular lists
+ * cost no object each: see {@link JsonNumbers}. Nesting costs no call stack; `budget` bounds the memory. Throws
+ * `invalid_argument`: `JSON Parse error: WHAT at offset: N`, in the words of the parser that TensorFlow Serving uses.
  */
 export function parseJson(text: Uint8Array, budget: DecodeBudget, options: JsonReaderOptions = {}): JsonValue {
   const reader = new JsonReader(text, budget, options);
@@ -138,7 +138,10 @@ class JsonReader {
     } while (this.#skipToRow(frame));
   }
 
-  /** Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays regular; reads rows of integers on its way. */
+  /**
+   * Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays
+   * regular; reads rows of integers on its way.
+   */
   #skipToRow(frame: ArrayFrame): boolean {
     const cursor = this.#cursor;
     const { bytes, pos } = cursor;

@@ -11,8 +11,8 @@ const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
 const ESCAPED = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
 
 /**
- * Reads the string whose opening quote is at the cursor. Throws for bad escapes, lone surrogates, control characters and
- * bytes that are not UTF-8, so that every string is well-formed text.
+ * Reads the string whose opening quote is at the cursor. Throws for bad escapes, lone surrogates, control characters
+ * and bytes that are not UTF-8, so that every string is well-formed text.
  */
 export function readString(cursor: JsonCursor): string {
   const { bytes } = cursor;

@@ -29,13 +29,18 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
   | { readonly kind: "rank" }
 );
 
-/** Numbers as a tensor of a dtype, or undefined where it does not take all of them: {@link toJsonTensor} gives the reason. */
+/**
+ * Numbers as a tensor of a dtype, or undefined where it does not take all of them:
+ * {@link toJsonTensor} gives the reason.
+ */
 export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: IntegerRule): Tensor | undefined {
   const elements = new ElementBuffer(dtype, integers, numbers.size);
   return elements.appendNumbers(numbers) === numbers.size ? elements.finish(numbers.shape) : undefined;
 }
 
-/** Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it. */
+/**
+ * Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it.
+ */
 export function toJsonTensor(value: JsonValue, dtype: DType, rules: JsonTensorRules): Tensor {
   const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, rules.integers) : undefined;
   if (numeric !== undefined) return numeric;

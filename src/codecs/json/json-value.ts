@@ -1,8 +1,8 @@
 import type { DecodeBudget } from "../../limits/decode-budget.ts";
 
 /**
- * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth, is
- * one {@link JsonNumbers}. An empty list is an empty array.
+ * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth,
+ * is one {@link JsonNumbers}. An empty list is an empty array.
  */
 export type JsonValue = null | boolean | string | JsonNumbers | JsonList | JsonObject;
 /** A list that is not all numbers, or not regular. */

@@ -16,7 +16,10 @@ export class JsonWriter {
   #view: DataView | undefined;
   #length = 0;
 
-  /** The number of bytes that are expected spares the buffer some growing; or memory to write to, as far as the text fits. */
+  /**
+   * The number of bytes that are expected spares the buffer some growing; or memory to
+   * write to, as far as the text fits.
+   */
   constructor(expected: number | Uint8Array = INITIAL_BYTES) {
     this.#buffer =
       typeof expected === "number" ? Buffer.allocUnsafe(Math.max(expected, INITIAL_BYTES)) : toBuffer(expected);

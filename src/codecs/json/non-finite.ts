@@ -1,6 +1,9 @@
 import type { DType } from "../../tensor/dtype.ts";
 
-/** Replacement of NaN and infinities in strict JSON: null for each; or null for NaN, and for an infinity the largest value of its dtype. */
+/**
+ * Replacement of NaN and infinities in strict JSON: null for each; or null for NaN,
+ * and for an infinity the largest value of its dtype.
+ */
 export type NonFiniteRule = "null" | "largest";
 
 const LARGEST: Partial<Record<DType, string>> = {

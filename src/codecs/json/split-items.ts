@@ -3,8 +3,8 @@ import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts"
 import type { LeftOut } from "./json-outline.ts";
 
 /**
- * Cuts values that an outline lacks into parts of about `maxElements` at most, with the brackets and separators between them: the texts
- * of all, in order, are that of the whole.
+ * Cuts values that an outline lacks into parts of about `maxElements` at most, with the brackets and separators between
+ * them: the texts of all, in order, are that of the whole.
  */
 export function* splitItems({ items, style }: LeftOut, maxElements: number): Generator<Uint8Array | LeftOut> {
   const [count = 0, ...inner] = items.shape;

@@ -8,7 +8,10 @@ const encoder = new TextEncoder();
 /** Numbers that JSON has no words for, or that JavaScript would round. */
 const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/g;
 
-/** Parses JSON as `kserving infer` and Python write it: NaN and infinities are words, and large integers stay exact; both become strings. */
+/**
+ * Parses JSON as `kserving infer` and Python write it: NaN and infinities are words,
+ * and large integers stay exact; both become strings.
+ */
 export function parseExactJson(text: string): unknown {
   return JSON.parse(text.replace(EXACT, '"$1"'));
 }

@@ -13,7 +13,9 @@ export interface TensorStyle extends NumberStyle {
   readonly bytes: (writer: JsonWriter, element: Uint8Array) => void;
 }
 
-/** Writes a tensor as lists nested like its shape; rank 0 is the bare value. Throws `unimplemented` for complex numbers. */
+/**
+ * Writes a tensor as lists nested like its shape; rank 0 is the bare value. Throws `unimplemented` for complex numbers.
+ */
 export function writeTensor(writer: JsonWriter, tensor: Tensor, style: TensorStyle): void {
   new TensorWriter(writer, tensor, style).write(0, 0);
 }

@@ -31,8 +31,9 @@ const ORDER = /'fortran_order'\s*:\s*(True|False)/;
 const SHAPE = /'shape'\s*:\s*\(([\d,\sL]*)\)/;
 
 /**
- * Reads a file in NumPy's npy format, version 1 to 3 (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html);
- * the tensor views its bytes where they are aligned. Throws `invalid_argument` for anything but numbers in little-endian C order.
+ * Reads a file in NumPy's npy format, version 1 to 3
+ * (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html); the tensor views its bytes where they are
+ * aligned. Throws `invalid_argument` for anything but numbers in little-endian C order.
  */
 export function readNpy(bytes: Uint8Array): Tensor {
   const { header, start } = readHeader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));

@@ -23,7 +23,10 @@ const TYPES: Partial<Readonly<Record<DType, string>>> = {
   complex128: "<c16",
 };
 
-/** A tensor as a file in NumPy's npy format, version 1. Texts are byte strings of the longest one's length. Throws `failed_precondition` for bfloat16, which NumPy does not have. */
+/**
+ * A tensor as a file in NumPy's npy format, version 1. Texts are byte strings of the longest one's length. Throws
+ * `failed_precondition` for bfloat16, which NumPy does not have.
+ */
 export function writeNpy(tensor: Tensor): Buffer {
   const content =
     tensor.dtype === "bytes" ? packTexts(tensor) : { type: TYPES[tensor.dtype], bytes: toBytes(tensor.data) };

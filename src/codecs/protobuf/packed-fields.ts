@@ -30,7 +30,10 @@ export function varintsField(field: number, values: NarrowIntegers | WideInteger
   return delimited(field, narrowVarintsSize(values), (target, at) => writeNarrowVarints(values, target, at));
 }
 
-/** A repeated field of bytes with the given elements: one part for all of them, where millions of parts would take as much memory as a small program. */
+/**
+ * A repeated field of bytes with the given elements: one part for all of them, where millions of parts would take as
+ * much memory as a small program.
+ */
 export function packedFields(field: number, { content, ranges, byteLength }: PackedBytes): WirePart {
   const tag = bytesTag(field);
   let size = byteLength + (ranges.length / 2) * varintSize(tag);

@@ -120,7 +120,9 @@ export function writeVarint(low: number, high: number, target: Uint8Array, posit
   return at;
 }
 
-/** Refuses a block that ends inside a varint. In other blocks no varint exceeds the end, so decoding need not check it. */
+/**
+ * Refuses a block that ends inside a varint. In other blocks no varint exceeds the end, so decoding need not check it.
+ */
 export function assertWholeVarints(block: Uint8Array): void {
   if (block.length > 0 && block[block.length - 1]! >= 0x80) {
     throw invalidArgument("Malformed packed field: it ends inside a varint.");

@@ -1,4 +1,6 @@
-/** A varint's low 32 bits, and the index behind it, in bytes that nothing has checked: past their end it reads zeros. */
+/**
+ * A varint's low 32 bits, and the index behind it, in bytes that nothing has checked: past their end it reads zeros.
+ */
 export function peekVarint(bytes: Uint8Array, start: number): { readonly value: number; readonly end: number } {
   let value = 0;
   let end = start;

@@ -3,9 +3,13 @@ import { WIRE } from "./wire-reader.ts";
 
 /** Places in messages of one kind of the values that may be viewed without copying. */
 export interface ValuePlaces {
-  /** The number of the field that holds a message, at each depth from the whole message down to the one with the values. */
+  /**
+   * The number of the field that holds a message, at each depth from the whole message down to the one with the values.
+   */
   readonly nesting: readonly number[];
-  /** Fields of the innermost message with values that are viewed: not packed varints, and not messages such as a shape. */
+  /**
+   * Fields of the innermost message with values that are viewed: not packed varints, and not messages such as a shape.
+   */
   readonly viewedFields: ReadonlySet<number>;
   /** The field of the outermost message that holds raw values; absent = none. */
   readonly rawField?: number;

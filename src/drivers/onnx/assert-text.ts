@@ -1,7 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { invalidArgument } from "../../errors.ts";
 
-/** Throws `invalid_argument`, with the input's name, for elements that ONNX Runtime would not take whole: it takes text, which ends at a zero byte. */
+/**
+ * Throws `invalid_argument`, with the input's name, for elements that ONNX Runtime would not take whole: it takes text,
+ * which ends at a zero byte.
+ */
 export function assertTexts(name: string, elements: readonly Uint8Array[]): void {
   const wrong = elements.findIndex((element) => !isUtf8(element) || element.includes(0));
   if (wrong === -1) return;

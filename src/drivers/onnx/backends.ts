@@ -46,7 +46,10 @@ const PROVIDER_OPTIONS: Readonly<Record<string, OptionTable<Record<string, unkno
   },
 };
 
-/** The execution provider that the options ask for, of those offered; throws `failed_precondition`, naming the offered ones, where it is not among them. */
+/**
+ * The execution provider that the options ask for, of those offered; throws `failed_precondition`, naming the offered
+ * ones, where it is not among them.
+ */
 export function findProvider(
   offered: readonly string[],
   { runtime_backend, device_id, ep }: BackendOptions,

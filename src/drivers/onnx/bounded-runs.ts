@@ -39,7 +39,10 @@ const WORK_BY_VALUE: Readonly<Record<string, readonly number[]>> = {
 /** An input that some operators need in order to be bounded at all. */
 const NEEDED = ["Loop"];
 
-/** Checks that the duration of a model's runs depends on the shapes of its inputs alone, not on their values; throws ProtobufError. */
+/**
+ * Checks that the duration of a model's runs depends on the shapes of its inputs
+ * alone, not on their values; throws ProtobufError.
+ */
 export function hasBoundedRuns(file: ProtobufFile, size: number): boolean {
   const nodes = new NodeCollector(file);
   for (const field of file.fields(0, size)) {

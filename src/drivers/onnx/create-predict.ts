@@ -8,7 +8,10 @@ import { carriedTensor, describeType } from "./onnx-type.ts";
 
 const FOR_HOOKS = "requests carry tensors alone; hooks give and get the model's other values by args.session.run";
 
-/** Creates the function that answers requests: with the outputs that are tensors, where all inputs are. The log has what requests do not carry. */
+/**
+ * Creates the function that answers requests: with the outputs that are tensors, where
+ * all inputs are. The log has what requests do not carry.
+ */
 export function createPredict(session: OnnxSession, log: Logger): Model["predict"] {
   const inputs = session.inputs.filter(({ type }) => carriedTensor("Input", type) === undefined);
   const outputs = session.outputs.filter(({ type }) => carriedTensor("Output", type) === undefined);

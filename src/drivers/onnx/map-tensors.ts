@@ -5,7 +5,10 @@ import type { OnnxMap } from "./onnx-value.ts";
 
 type MapType = Extract<OnnxType, { readonly kind: "map" }>;
 
-/** The keys and the values of a map, each as a list, of the map's type; throws `invalid_argument` for other keys and values. */
+/**
+ * The keys and the values of a map, each as a list, of the map's type; throws
+ * `invalid_argument` for other keys and values.
+ */
 export function toMapTensors(map: OnnxMap, { keys, of }: MapType, name: string): [keys: Tensor, values: Tensor] {
   const names = Object.keys(map);
   const numbers = keys === "bytes" ? names : names.map((key) => BigInt(key));

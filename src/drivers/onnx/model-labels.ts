@@ -2,8 +2,8 @@
 const ELEMENT = /(?:(\d+): )?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g;
 
 /**
- * The names of a model's classes that its exporter noted: `labels`, separated by commas, or `names`, the list or dict that Ultralytics
- * writes (https://docs.ultralytics.com/modes/export); undefined where there are none.
+ * The names of a model's classes that its exporter noted: `labels`, separated by commas, or `names`, the list or dict
+ * that Ultralytics writes (https://docs.ultralytics.com/modes/export); undefined where there are none.
  */
 export function modelLabels({ labels, names }: Readonly<Record<string, string>>): readonly string[] | undefined {
   if (labels !== undefined) return labels.split(",").map((label) => label.trim());

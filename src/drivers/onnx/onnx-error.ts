@@ -12,14 +12,20 @@ export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
 /** Messages of ONNX Runtime when it refuses an input before it runs the model. */
 const REFUSED_INPUT = /^(Invalid rank for input|Got invalid dimensions for input|Unexpected input data type)/;
 const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status Message: (?<reason>[\s\S]*)/;
-/** A place in the runtime's C++ sources, with the function's signature or bare name; or the class of an error within another. */
+/**
+ * A place in the runtime's C++ sources, with the function's signature or bare name; or
+ * the class of an error within another.
+ */
 const NOISE =
   /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? |\w+ )?|\[ONNXRuntimeError\] : \d+ : \w+ : /g;
 
 /** The place where CUDA failed: the machine, the line of C++, the call. */
 const CUDA_NOISE = / ; GPU=[^;]*; hostname=[^;]*; file=[^;]*; line=[^;]*; expr=[^;]*;?\s*/g;
 
-/** The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` where memory is missing, with the runtime's own reason. */
+/**
+ * The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` where memory is
+ * missing, with the runtime's own reason.
+ */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
   const folder = dirname(resolve(path)) + sep;
   const text = withoutNoise(shortText(reason).replace(/^Load model from .*? failed:\s*/s, "")).replaceAll(folder, "");
@@ -67,7 +73,10 @@ function toOpenSpec(name: string, shape: readonly (number | string)[]): TensorSp
   return { name, dtype: "float32", shape: shape.map((size) => (typeof size === "number" ? size : -1)) };
 }
 
-/** Two inputs that give one symbolic dimension two sizes. Many models never notice, so it is looked for after a failure only. */
+/**
+ * Two inputs that give one symbolic dimension two sizes. Many models never notice, so
+ * it is looked for after a failure only.
+ */
 function findConflict(inputs: Tensors, symbols: SymbolicShapes): string | undefined {
   const sizes = new Map<string, { size: number; input: string }>();
   for (const [input, axis, symbol] of symbolicAxes(symbols)) {

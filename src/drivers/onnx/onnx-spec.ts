@@ -14,7 +14,10 @@ const CONVERTED = "cast or convert it in the model.";
 const WITHOUT_ZIPMAP =
   'convert the classifier again, with options={"zipmap": False} in skl2onnx, or with zipmap=False in onnxmltools.';
 
-/** Throws `failed_precondition` naming the first input or output that cannot be carried, before the runtime loads anything. */
+/**
+ * Throws `failed_precondition` naming the first input or output that cannot be
+ * carried, before the runtime loads anything.
+ */
 export function checkDeclaredTypes(file: ModelFile, engine: EngineName): void {
   for (const value of requiredInputs(file)) checkDeclared("Input", value, engine);
   for (const value of file.outputs) checkDeclared("Output", value, engine);
@@ -38,7 +41,10 @@ function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue,
   if (toDType(type) === undefined || (engine === "node" && type === "bfloat16")) throw notCarried(role, name, type);
 }
 
-/** The specs of the inputs or outputs that requests carry, which are tensors; the file distinguishes a scalar from an unknown rank. Throws `failed_precondition` for elements that nothing carries. */
+/**
+ * The specs of the inputs or outputs that requests carry, which are tensors; the file distinguishes a scalar from an
+ * unknown rank. Throws `failed_precondition` for elements that nothing carries.
+ */
 export function toTensorSpecs(
   role: "Input" | "Output",
   ports: readonly OnnxPort[],

@@ -18,7 +18,9 @@ export interface TensorType {
   readonly shape: readonly (number | string)[];
 }
 
-/** The tensor that requests carry for an input or output; undefined where they carry none. An optional input is given. */
+/**
+ * The tensor that requests carry for an input or output; undefined where they carry none. An optional input is given.
+ */
 export function carriedTensor(role: "Input" | "Output", type: OnnxType): TensorType | undefined {
   const given = role === "Input" && type.kind === "optional" ? type.of : type;
   return given.kind === "tensor" ? given : undefined;

@@ -1,6 +1,9 @@
 import { byteSize, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
-/** A value that ONNX Runtime takes or gives: a tensor, a sequence of values, a map, or null for an optional without a value. */
+/**
+ * A value that ONNX Runtime takes or gives: a tensor, a sequence of values, a map, or
+ * null for an optional without a value.
+ */
 export type OnnxValue = Tensor | readonly OnnxValue[] | OnnxMap | null;
 
 /** A map's values by its keys, of which numbers are written as texts. */

@@ -41,7 +41,10 @@ export default defineDriver<OnnxOptions>({
   },
 });
 
-/** Checks that a copy of the model may run in the main thread: it would have the weights on a GPU twice, and wait there for others' work. */
+/**
+ * Checks that a copy of the model may run in the main thread: it would have the
+ * weights on a GPU twice, and wait there for others' work.
+ */
 function isSteady(file: ModelFile | undefined, { runtime_backend }: OnnxOptions): boolean {
   return runtime_backend === "CPU" && (file?.hasBoundedRuns ?? false);
 }

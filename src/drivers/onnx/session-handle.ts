@@ -11,8 +11,8 @@ export interface SessionHandle {
   /** The model file's `metadata_props` (ONNX Runtime's custom_metadata_map), as its exporter wrote them. */
   readonly metadata: Readonly<Record<string, string>>;
   /**
-   * Runs the model; plain values become tensors of the dtype that the input has, arrays sequences, objects maps, and null an optional without a
-   * value. Gives the outputs named, or all.
+   * Runs the model; plain values become tensors of the dtype that the input has, arrays sequences, objects maps, and
+   * null an optional without a value. Gives the outputs named, or all.
    */
   run(feeds: Feeds, fetches?: readonly string[]): Promise<OnnxValues>;
 }

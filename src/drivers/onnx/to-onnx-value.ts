@@ -5,7 +5,10 @@ import { isTensor, type Tensor } from "../../tensor/tensor.ts";
 import { describeType, type OnnxType } from "./onnx-type.ts";
 import type { OnnxMap, OnnxValue } from "./onnx-value.ts";
 
-/** A hook's value for an input: an array for a sequence, an object for a map, null for an optional without a value, else as for a tensor. */
+/**
+ * A hook's value for an input: an array for a sequence, an object for a map, null for
+ * an optional without a value, else as for a tensor.
+ */
 export type FeedValue = Tensor | PlainValue | readonly FeedValue[] | OnnxMap | null;
 
 /** Turns a hook's value into one of a type; throws `invalid_argument` naming the input. */

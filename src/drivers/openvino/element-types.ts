@@ -30,7 +30,10 @@ const OTHERS: Readonly<Record<string, string>> = {
 /** All names of element types that runtimes may support. */
 export const ELEMENT_TYPES: readonly string[] = [...Object.keys(DTYPES), ...Object.keys(OTHERS)];
 
-/** Our dtype for OpenVINO's; throws `failed_precondition`, naming the input or output, for one that no request can carry. */
+/**
+ * Our dtype for OpenVINO's; throws `failed_precondition`, naming the input or output,
+ * for one that no request can carry.
+ */
 export function toDType(elementType: string, whose: string): DType {
   const dtype = dtypeOf(elementType);
   if (dtype !== undefined) return dtype;

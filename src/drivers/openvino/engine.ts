@@ -3,7 +3,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 
-/** One way to call OpenVINO. Every function throws OpenvinoFailure for OpenVINO's errors, unless its comment differs. */
+/**
+ * One way to call OpenVINO. Every function throws OpenvinoFailure for OpenVINO's errors, unless its comment differs.
+ */
 export interface OpenvinoEngine {
   /** Loads the runtime; throws `failed_precondition` where it is missing or does not load. */
   open(options: OpenvinoOptions, host: DriverHost): Promise<OpenvinoCore>;
@@ -41,9 +43,15 @@ export interface Network {
   find(role: PortRole, name: string): number | undefined;
   /** Changes the shapes of inputs, by their indices, all together; the network is unchanged if that fails. */
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void;
-  /** Lets inputs, by their places, come in other layouts, which are transposed; their ports are those of the clients from here on. */
+  /**
+   * Lets inputs, by their places, come in other layouts, which are transposed; their
+   * ports are those of the clients from here on.
+   */
   changeLayouts(changes: ReadonlyMap<number, LayoutChange>): void;
-  /** With bounded runs, how long one takes depends on the inputs' sizes alone; short ones may then be made without leaving the thread. */
+  /**
+   * With bounded runs, how long one takes depends on the inputs' sizes alone; short ones
+   * may then be made without leaving the thread.
+   */
   compile(choice: { readonly hasBoundedRuns: boolean }): Promise<CompiledNetwork>;
   release(): void;
 }

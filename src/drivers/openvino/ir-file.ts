@@ -27,7 +27,10 @@ const LOOPS = /\stype="(Loop|TensorIterator|If)"/;
 const OPERATOR = /<layer [^>]*\stype="(?!(?:Parameter|Const|Result)")/;
 const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="(\d+)"/g;
 
-/** Reads an IR's .xml; throws `failed_precondition` for a file that is not an IR, is cut short, or has a version that OpenVINO no longer reads. */
+/**
+ * Reads an IR's .xml; throws `failed_precondition` for a file that is not an IR, is cut short, or has a version that
+ * OpenVINO no longer reads.
+ */
 export function readIrFile(path: string): IrFile {
   const text = readFileSync(path, "utf8");
   const version = /^[^<]*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1];

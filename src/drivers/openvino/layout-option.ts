@@ -5,8 +5,9 @@ import type { OpenvinoOptions } from "./openvino-options.ts";
 import { parseByInput } from "./parse-by-input.ts";
 
 /**
- * Lets clients send inputs with their axes in another order than the model has them, as the option says; throws `invalid_argument`
- * for what cannot be read or does not fit. Returns the orders in which clients send, by the inputs' places.
+ * Lets clients send inputs with their axes in another order than the model has them,
+ * as the option says; throws `invalid_argument` for what cannot be read or does not
+ * fit. Returns the orders in which clients send, by the inputs' places.
  */
 export function applyLayouts(network: Network, { layout }: OpenvinoOptions): ReadonlyMap<number, string> {
   if (layout === undefined) return new Map();

@@ -24,7 +24,9 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/weights|\.bin/i, "Its .bin file may be of another model; name the right one with -o model_weights=."],
 ];
 
-/** The error for a model that OpenVINO does not load: `failed_precondition`, or `resource_exhausted` for lack of memory. */
+/**
+ * The error for a model that OpenVINO does not load: `failed_precondition`, or `resource_exhausted` for lack of memory.
+ */
 export function toLoadError(reason: unknown, { path, version, device }: LoadContext): ServingError {
   if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
   if (isOutOfMemory(reason)) {

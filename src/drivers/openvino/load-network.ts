@@ -28,7 +28,10 @@ export interface LoadPlace {
   readonly reportStuck?: DriverHost["reportStuck"];
 }
 
-/** Reads, reshapes and compiles a model; throws `failed_precondition`, or `invalid_argument` for an option that does not fit it. */
+/**
+ * Reads, reshapes and compiles a model; throws `failed_precondition`, or
+ * `invalid_argument` for an option that does not fit it.
+ */
 export async function loadNetwork(path: string, options: OpenvinoOptions, place: LoadPlace): Promise<ServedNetwork> {
   const source = findModelSource(path, options.model_weights);
   try {

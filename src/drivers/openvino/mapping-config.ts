@@ -9,7 +9,9 @@ export type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, st
 
 const FILE = "mapping_config.json";
 
-/** Reads OpenVINO Model Server's file of aliases next to a model; throws `failed_precondition` for an unreadable one. */
+/**
+ * Reads OpenVINO Model Server's file of aliases next to a model; throws `failed_precondition` for an unreadable one.
+ */
 export function readMappingConfig(folder: string): MappingConfig {
   const path = join(folder, FILE);
   const text = readIfThere(path);

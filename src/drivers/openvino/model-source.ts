@@ -21,7 +21,10 @@ const FORMATS = [".xml", ".onnx", ".pdmodel", ".tflite", ".pb"];
 const SAVED_MODEL = "saved_model.pb";
 const EXPECTED = "OpenVINO's .xml, an .onnx, .tflite, .pdmodel or .pb file, or a SavedModel's folder";
 
-/** Determines the kind of a path, and an IR's weights; throws `failed_precondition` with the found and the expected kind. */
+/**
+ * Determines the kind of a path, and an IR's weights; throws `failed_precondition`
+ * with the found and the expected kind.
+ */
 export function findModelSource(path: string, weights?: string): ModelSource {
   const stat = statOf(path);
   if (stat.isDirectory()) return inFolder(path, weights);

@@ -10,7 +10,10 @@ export interface InputOption {
   readonly example: string;
 }
 
-/** The values by the inputs' places, where the option gives them by name; undefined where it has one for the whole model. Throws `invalid_argument` for names that the model does not have. */
+/**
+ * The values by the inputs' places, where the option gives them by name; undefined where it has one for the whole
+ * model. Throws `invalid_argument` for names that the model does not have.
+ */
 export function parseByInput(network: Network, { name, text, example }: InputOption): Map<number, string> | undefined {
   if (!text.startsWith("{")) return undefined;
   let values: Record<string, unknown>;

@@ -16,7 +16,10 @@ interface Property {
   readonly isDefault?: boolean;
 }
 
-/** Sets the options' properties; throws `invalid_argument`, with the option's name and the plugin's text, for a refused one. */
+/**
+ * Sets the options' properties; throws `invalid_argument`, with the option's name and
+ * the plugin's text, for a refused one.
+ */
 export function setProperties(
   core: OpenvinoCore,
   device: DeviceChoice,

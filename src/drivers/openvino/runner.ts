@@ -6,7 +6,10 @@ export interface Runner {
   readonly concurrency: number;
   /** A setting that the device has chosen. */
   property(key: string): string;
-  /** Runs on all inputs, in the network's order, and gives the outputs at the places asked for. Rejects with the signal's reason as soon as that aborts. */
+  /**
+   * Runs on all inputs, in the network's order, and gives the outputs at the places asked for. Rejects with the
+   * signal's reason as soon as that aborts.
+   */
   run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]>;
   /** Waits for the runs with waiting callers, cancels the others, and frees everything. */
   close(): Promise<void>;

@@ -26,7 +26,10 @@ export interface PortChoice {
 
 const TITLES = { inputs: "Input", outputs: "Output" } as const;
 
-/** A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names that it does not have and types that cannot be served. */
+/**
+ * A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names
+ * that it does not have and types that cannot be served.
+ */
 export function bindPorts(network: Network, choice: PortChoice): Readonly<Record<PortRole, readonly ServedPort[]>> {
   if (network.outputs.length === 0)
     throw failedPrecondition(

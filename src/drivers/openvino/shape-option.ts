@@ -8,7 +8,10 @@ import { parseByInput } from "./parse-by-input.ts";
 /** The part of `shape` for one input. */
 type ShapeChoice = readonly Dimension[] | "auto";
 
-/** Gives a network the shapes that the options ask for; throws `invalid_argument` for what cannot be read or does not fit. Whether the network is to be compiled for each shape that comes. */
+/**
+ * Gives a network the shapes that the options ask for; throws `invalid_argument` for what cannot be read or does not
+ * fit. Whether the network is to be compiled for each shape that comes.
+ */
 export function applyShapes(network: Network, { shape, batch_size }: OpenvinoOptions): boolean {
   const choices = shape === undefined ? new Map<number, ShapeChoice>() : parseShapes(network, shape);
   const fixed = new Map<number, readonly Dimension[]>();

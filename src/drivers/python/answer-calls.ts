@@ -29,7 +29,10 @@ interface CallFrame {
   readonly body: Buffer;
 }
 
-/** Answers the question in a frame, and gives the frame of the answer; large tensors lie in the slot that the question names. */
+/**
+ * Answers the question in a frame, and gives the frame of the answer; large tensors
+ * lie in the slot that the question names.
+ */
 export async function answerCall(
   { id, header, body }: CallFrame,
   slots: readonly SlotFile[],

@@ -1,6 +1,7 @@
 /**
- * Begins each frame, little endian: u32 bytes of the header, u32 number of the request, u64 bytes of the body, and of a request alone f64 deadline
- * (milliseconds since 1970, 0 = none), i32 slot (-1 = none) and u32 number of the request that a hook runs for (0 = none).
+ * Begins each frame, little endian: u32 bytes of the header, u32 number of the request, u64 bytes of the body, and of a
+ * request alone f64 deadline (milliseconds since 1970, 0 = none), i32 slot (-1 = none) and u32 number of the request
+ * that a hook runs for (0 = none).
  */
 export const PREFIX_BYTES = 32;
 /** Offsets of the prefix's members. */

@@ -6,7 +6,10 @@ import { frameworkOptions } from "./framework-options.ts";
 import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./host-options.ts";
 import { loadPythonModel } from "./load-python-model.ts";
 
-/** The driver of a framework that needs nothing but its entry of {@link PYTHON_FRAMEWORKS}, its options and its Python module. */
+/**
+ * The driver of a framework that needs nothing but its entry of
+ * {@link PYTHON_FRAMEWORKS}, its options and its Python module.
+ */
 export function frameworkDriver(name: string): Driver {
   const { title, module, install, files = "", endings = [] } = PYTHON_FRAMEWORKS[name] as PythonFramework;
   const framework = { name, title, module, files, howToInstall: `Install it there: ${install}.` };

@@ -11,7 +11,10 @@ export interface PythonError {
 /** Longer texts are useless for a client, and searching for paths takes time. */
 const MAX_MESSAGE = 4096;
 
-/** Python's error as one of ours; without paths for a client, while the user who loads a model or a hook file may see them. */
+/**
+ * Python's error as one of ours; without paths for a client, while the user who loads
+ * a model or a hook file may see them.
+ */
 export function fromPythonError({ code, message, detail }: PythonError, isForClient: boolean): ServingError {
   const short = message.slice(0, MAX_MESSAGE);
   const text = isForClient ? hidePaths(short) : short;

@@ -14,8 +14,8 @@ const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
 export const SLOTS = 2;
 const FRAMES_FD = 3;
 /**
- * glibc's allocator comes to these values by itself where a program frees large blocks early on, and gives memory back to the system after each layer otherwise: a conv net of 6 ms took 10 ms.
- * Other allocators do not know them.
+ * glibc's allocator comes to these values by itself where a program frees large blocks early on, and gives memory back
+ * to the system after each layer otherwise: a conv net of 6 ms took 10 ms. Other allocators do not know them.
  */
 const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };
 /** Milliseconds that a process may take to close its model. */
@@ -98,7 +98,10 @@ export class PythonProcess {
     return this.#watched.lastWords;
   }
 
-  /** Asks; rejects with `unavailable` when the process ends before it has answered, `deadline_exceeded` when that was for taking too long. */
+  /**
+   * Asks; rejects with `unavailable` when the process ends before it has answered,
+   * `deadline_exceeded` when that was for taking too long.
+   */
   ask(request: PythonRequest): Promise<PythonResponse> {
     return this.#conversation.ask(request);
   }
@@ -127,7 +130,9 @@ export class PythonProcess {
     this.#child.kill("SIGKILL");
   }
 
-  /** The time restarts with each request that is next to be answered; a timer for each would cost more than the request. */
+  /**
+   * The time restarts with each request that is next to be answered; a timer for each would cost more than the request.
+   */
   #restartTimer(): void {
     this.#since = performance.now();
     if (!this.#isLimited || this.#timeoutMs === 0 || this.#conversation.pending === 0) return;

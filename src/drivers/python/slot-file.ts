@@ -14,8 +14,9 @@ const MEMORY_FOLDER = "/dev/shm";
 let count = 0;
 
 /**
- * A file in memory that two processes read and write by position. It has no name from the beginning, so that the system frees it with the
- * last process that holds it, whatever ends that. Without a memory file system it lies in the folder for temporary files.
+ * A file in memory that two processes read and write by position. It has no name from the
+ * beginning, so that the system frees it with the last process that holds it, whatever
+ * ends that. Without a memory file system it lies in the folder for temporary files.
  */
 export class SlotFile {
   readonly #file: FileHandle;
@@ -38,7 +39,9 @@ export class SlotFile {
     return this.#file.fd;
   }
 
-  /** Writes bytes; false where there is no room for them, for example in a container with a small memory file system. */
+  /**
+   * Writes bytes; false where there is no room for them, for example in a container with a small memory file system.
+   */
   async write(bytes: Uint8Array, position: number): Promise<boolean> {
     this.#size = Math.max(this.#size, position + bytes.byteLength);
     try {

@@ -51,7 +51,10 @@ export class SupervisedProcess {
     return this.#alive?.isRunning ? this.#alive.pending : Number.MAX_SAFE_INTEGER;
   }
 
-  /** Asks; waits for a process that is being started. Rejects with `unavailable` where that has failed, or the process ends meanwhile. */
+  /**
+   * Asks; waits for a process that is being started. Rejects with `unavailable` where
+   * that has failed, or the process ends meanwhile.
+   */
   async ask(request: PythonRequest): Promise<PythonResponse> {
     const process = this.#alive?.isRunning ? this.#alive : await this.#next();
     const answer = await process.ask(request);

@@ -12,7 +12,10 @@ const ENGINES = {
   keras: () => import("./keras/keras-engine.ts"),
 } as const satisfies Readonly<Record<EngineName, () => Promise<{ default: TensorflowEngine }>>>;
 
-/** Imports an engine's code; throws `failed_precondition` where the packages of TensorFlow.js, which are optional, are not installed. */
+/**
+ * Imports an engine's code; throws `failed_precondition` where the packages of
+ * TensorFlow.js, which are optional, are not installed.
+ */
 export async function importEngine(name: EngineName): Promise<TensorflowEngine> {
   try {
     return (await ENGINES[name]()).default;

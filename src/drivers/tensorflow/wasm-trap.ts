@@ -6,12 +6,18 @@ const GRACE_MS = 20;
 
 let hasTrapped = false;
 
-/** Throws `unavailable` once WebAssembly has trapped in this thread: its memory may hold anything, so that nothing in it may run again. */
+/**
+ * Throws `unavailable` once WebAssembly has trapped in this thread: its memory may
+ * hold anything, so that nothing in it may run again.
+ */
 export function refuseAfterTrap(): void {
   if (hasTrapped) throw new ServingError("unavailable", "The model failed in WebAssembly and is loaded again.");
 }
 
-/** Notes what a call into WebAssembly threw. After a trap or an abort it ends this thread, which the server replaces; until then the model is not ready. */
+/**
+ * Notes what a call into WebAssembly threw. After a trap or an abort it ends this thread, which the server replaces;
+ * until then the model is not ready.
+ */
 export function noteTrap(reason: unknown): void {
   if (!(reason instanceof Error && reason.name === "RuntimeError") || hasTrapped) return;
   hasTrapped = true;

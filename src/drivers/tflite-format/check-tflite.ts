@@ -27,8 +27,9 @@ export class CompiledFor extends Error {
 }
 
 /**
- * Checks a .tflite file's structure, since libraries trust it and leave their memory where it is damaged: that all it refers to is there, and constants have
- * the bytes that their shapes say. Throws RangeError with the first thing that is wrong, and {@link CompiledFor}.
+ * Checks a .tflite file's structure, since libraries trust it and leave their memory where it is damaged: that all it
+ * refers to is there, and constants have the bytes that their shapes say. Throws RangeError with the first thing that
+ * is wrong, and {@link CompiledFor}.
  */
 export function checkTflite(bytes: DataView): void {
   verifyFlatbuffer(bytes, TFLITE_MODEL);

@@ -16,7 +16,9 @@ interface Variants {
 
 const PLAIN: TableShape = { fields: {} };
 
-/** The fields of a table by their numbers. A table with others has them checked as far as the table's own extent goes. */
+/**
+ * The fields of a table by their numbers. A table with others has them checked as far as the table's own extent goes.
+ */
 export interface TableShape {
   readonly fields: Readonly<Record<number, FieldKind>>;
 }

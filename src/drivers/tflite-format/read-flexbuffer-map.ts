@@ -2,8 +2,8 @@
 const TYPE = { string: 5, map: 9 } as const;
 
 /**
- * The texts and byte strings of a FlexBuffer whose root is a map, by their keys; values of other types are left out. Throws
- * RangeError for bytes in another form, and for offsets beyond their end.
+ * The texts and byte strings of a FlexBuffer whose root is a map, by their keys; values of other types are left out.
+ * Throws RangeError for bytes in another form, and for offsets beyond their end.
  */
 export function readFlexbufferMap(bytes: Uint8Array): Map<string, Uint8Array> {
   const reader = new FlexReader(bytes);

@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
 import { CompiledFor, checkTflite } from "./check-tflite.ts";
 
-/** Reads a .tflite file into memory that nothing else uses; throws `failed_precondition` for one that is damaged or cut short, before any library sees it. */
+/**
+ * Reads a .tflite file into memory that nothing else uses; throws `failed_precondition` for one that is damaged or cut
+ * short, before any library sees it.
+ */
 export function readTflite(path: string): Buffer {
   const bytes = readFileSync(path);
   try {

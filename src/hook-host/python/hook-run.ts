@@ -51,7 +51,9 @@ export class HookRun {
     if (timeoutMs > 0) this.#timer = setTimeout(() => this.#expire(), timeoutMs);
   }
 
-  /** A hook that computes is lost with its process; one that waits learns of it with its answer, and may end by itself. */
+  /**
+   * A hook that computes is lost with its process; one that waits learns of it with its answer, and may end by itself.
+   */
   #expire(): void {
     const { timeoutMs, place, onStuck } = this.#limits;
     const what = `The hook ${place} has not returned within ${timeoutMs} ms (--hook-timeout)`;

@@ -41,8 +41,8 @@ export interface Trial {
 }
 
 /**
- * Runs of a small model in the thread where its requests arrive, past the wake-up of the model's own. They begin when runs of the
- * same shapes were fast there, and end with the first slow one.
+ * Runs of a small model in the thread where its requests arrive, past the wake-up of the model's own. They begin when
+ * runs of the same shapes were fast there, and end with the first slow one.
  */
 export class FastLane {
   readonly #parts: FastLaneParts;
@@ -59,7 +59,10 @@ export class FastLane {
     this.#specs = signatures[defaultSignature]?.inputs ?? [];
   }
 
-  /** Runs the model where that is known to be fast, else gives undefined; throws ServingError as the model's own thread does. */
+  /**
+   * Runs the model where that is known to be fast, else gives undefined; throws
+   * ServingError as the model's own thread does.
+   */
   run(inputs: Tensors, call: ModelCall): Tensors | undefined {
     if (this.#model === undefined || !this.#isPlain(call)) return undefined;
     const shape = this.#find(inputs);

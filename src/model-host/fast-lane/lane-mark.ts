@@ -23,8 +23,8 @@ export class LaneMark {
   }
 
   /**
-   * Calls back once for each run that hangs, by a timer of the calling thread, which is another one: the main thread cannot
-   * report it. Returns how to stop.
+   * Calls back once for each run that hangs, by a timer of the calling thread, which is another one: the main thread
+   * cannot report it. Returns how to stop.
    */
   watch(onHang: () => void, everyMs = EVERY_MS): () => void {
     let seen = 0;

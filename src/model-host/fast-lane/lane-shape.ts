@@ -81,8 +81,8 @@ export class LaneShape {
   }
 
   /**
-   * Ends the runs in the main thread. Returns true where they were fast until now, so that they may be measured again at once;
-   * else they rest, the longer the more often they were slow.
+   * Ends the runs in the main thread. Returns true where they were fast until now, so that they may be measured again
+   * at once; else they rest, the longer the more often they were slow.
    */
   stop(): boolean {
     const wasSteady = this.#fastRuns >= STEADY_RUNS;

@@ -5,7 +5,10 @@ import { isSmall, type ModelSource, type StartModelOptions } from "../model-sour
 import { FastLane } from "./fast-lane.ts";
 import type { LaneMark } from "./lane-mark.ts";
 
-/** Creates the fast lane of a model that may have one: small, with steady runs, in a thread of this process, not batched. */
+/**
+ * Creates the fast lane of a model that may have one: small, with steady runs, in a
+ * thread of this process, not batched.
+ */
 export function openFastLane(
   source: ModelSource,
   facts: ModelFacts,

@@ -1,7 +1,10 @@
 /** Milliseconds of each turn of the event loop that runs in this thread may take together. */
 const TURN_MS = 1;
 
-/** Time that runs of models may take from the thread that answers clients: what it does not allow goes to the models' threads. */
+/**
+ * Time that runs of models may take from the thread that answers clients: what it does
+ * not allow goes to the models' threads.
+ */
 export class TurnBudget {
   #leftMs = TURN_MS;
 

@@ -6,7 +6,10 @@ import { type PixelHeader, readPixelHeader } from "../../media/pixel-header.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { imageRefused } from "./image-refused.ts";
 
-/** Pixels that all images of one input may have together, as they come and as the model gets them; their memory is limited too. */
+/**
+ * Pixels that all images of one input may have together, as they come and as the model
+ * gets them; their memory is limited too.
+ */
 export const MAX_PIXELS = 100_000_000;
 /** As many as there are threads that decode. */
 export const AT_ONCE = 4;

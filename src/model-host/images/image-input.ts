@@ -21,10 +21,11 @@ const LARGE_BYTES = 32 * 1024 * 1024;
 export type PreprocessInputs = typeof decodeImageInputs;
 
 /**
- * Decodes the images among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other inputs
- * pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it, BGR, converted to
- * the input's dtype (values stay 0 to 255, and saturate), then resized. Memory is reserved before a pixel is decoded.
- * Throws `invalid_argument` naming the input, `unavailable` where the images of others leave no memory, and the signal's reason.
+ * Decodes the images among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other
+ * inputs pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it,
+ * BGR, converted to the input's dtype (values stay 0 to 255, and saturate), then resized. Memory is reserved before a
+ * pixel is decoded. Throws `invalid_argument` naming the input, `unavailable` where the images of others leave no
+ * memory, and the signal's reason.
  */
 export async function decodeImageInputs(
   inputs: Tensors,

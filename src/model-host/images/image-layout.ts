@@ -53,8 +53,8 @@ export function withImageLayouts(
 }
 
 /**
- * The size that all images of a request get: the input's; of a range the nearest to the first image's; of an open dimension
- * the first image's, which all others must have then. Throws `invalid_argument` where they differ.
+ * The size that all images of a request get: the input's; of a range the nearest to the first image's; of an open
+ * dimension the first image's, which all others must have then. Throws `invalid_argument` where they differ.
  */
 export function targetSize(images: readonly Pixels[], layout: ImageLayout, { name }: TensorSpec): TargetSize {
   const [first] = images;

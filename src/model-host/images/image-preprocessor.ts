@@ -11,9 +11,9 @@ import type { ImageChoices } from "./image-options.ts";
 import { type ImageThreadData, PREPROCESS, type PreprocessMeta } from "./image-thread.ts";
 
 /**
- * Preprocesses the images of a model that runs inline, in a thread: the resampling would keep the main thread from its clients.
- * The thread is started with the first image, and again after it has ended; it runs only JavaScript and sharp, which
- * may be terminated.
+ * Preprocesses the images of a model that runs inline, in a thread: the resampling would
+ * keep the main thread from its clients. The thread is started with the first image, and
+ * again after it has ended; it runs only JavaScript and sharp, which may be terminated.
  */
 export class ImagePreprocessor {
   readonly #log: Logger;

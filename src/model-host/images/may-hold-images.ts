@@ -2,8 +2,8 @@ import { isPixels } from "../../media/image-tensor.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
 /**
- * Checks if a hook's values may hold an image that only its origin distinguishes from other tensors: an image's pixels, or one
- * encoded image of rank 0.
+ * Checks if a hook's values may hold an image that only its origin distinguishes from other tensors: an image's pixels,
+ * or one encoded image of rank 0.
  */
 export function mayHoldImages(tensors: Tensors): boolean {
   for (const name in tensors) {

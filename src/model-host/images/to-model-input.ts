@@ -13,7 +13,10 @@ export interface ModelInputOptions {
   readonly layout?: "NCHW" | "NHWC";
   /** Order of the channels, or grey. Default `RGB`. */
   readonly colorFormat?: "RGB" | "BGR" | "GRAY";
-  /** Subtracted from each value, which is 0 to 255: one number, or one for each channel in the order of `colorFormat`. Default 0. */
+  /**
+   * Subtracted from each value, which is 0 to 255: one number, or one for each channel
+   * in the order of `colorFormat`. Default 0.
+   */
   readonly mean?: number | readonly number[];
   /** Divisor of the rest, likewise. Default 1. */
   readonly scale?: number | readonly number[];
@@ -24,9 +27,10 @@ export interface ModelInputOptions {
 }
 
 /**
- * The tensor of rank 4 that a model takes for one image, or for several: `[n, channels, height, width]`, or `[n, height, width, channels]`.
- * A model that takes encoded pixels needs it not: images may be given to its input as they are. Throws `invalid_argument` for what is no
- * image, for images of different sizes where no size is given or of different channels, and for options that no image can have.
+ * The tensor of rank 4 that a model takes for one image, or for several: `[n, channels, height, width]`, or
+ * `[n, height, width, channels]`. A model that takes encoded pixels needs it not: images may be given to its input as
+ * they are. Throws `invalid_argument` for what is no image, for images of different sizes where no size is given or of
+ * different channels, and for options that no image can have.
  */
 export function toModelInput(images: Tensor | readonly Tensor[], options: ModelInputOptions = {}): Tensor {
   const list: readonly Tensor[] = Array.isArray(images) ? images : [images as Tensor];

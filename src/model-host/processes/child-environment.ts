@@ -15,14 +15,14 @@ const PREFIXES = [
 const LIBRARY = /^[A-Z]+(_[A-Z]+)*_LIB$/;
 
 /**
- * glibc gives the memory of a large tensor back to the system each time otherwise, and takes a page fault for every 4 KB of the
- * next one. Other allocators do not know them.
+ * glibc gives the memory of a large tensor back to the system each time otherwise, and takes a page fault for every 4
+ * KB of the next one. Other allocators do not know them.
  */
 const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };
 
 /**
- * Environment of a model's process: nothing of the server's but what its runtime may read, so that passwords and tokens stay
- * where they are. `defaults` are set where the server's has no value.
+ * Environment of a model's process: nothing of the server's but what its runtime may read, so that passwords and tokens
+ * stay where they are. `defaults` are set where the server's has no value.
  */
 export function childEnvironment(
   environment: NodeJS.ProcessEnv,

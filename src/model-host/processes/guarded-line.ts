@@ -14,8 +14,9 @@ import { STATISTICS } from "../threads/model-protocol.ts";
 import type { LinePort } from "./line-port.ts";
 
 /**
- * A line to a model in another process, whose answers are checked before anyone in this process sees them, and which answers
- * every open request itself when the process has ended. What is posted is checked too: a hook thread may have written it.
+ * A line to a model in another process, whose answers are checked before anyone in
+ * this process sees them, and which answers every open request itself when the process
+ * has ended. What is posted is checked too: a hook thread may have written it.
  */
 export class GuardedLine implements HostPort {
   readonly copies = true;

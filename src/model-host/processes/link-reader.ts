@@ -4,9 +4,9 @@ import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { RingReader } from "./ring-reader.ts";
 
 /**
- * A message between processes, little endian: u32 line, u32 number of parts, u32 messages that the sender has read (modulo 2^32),
- * then for each part u32 bytes and u32 place in the memory file, then the parts whose place is {@link IN_STREAM}.
- * The parts are those of a {@link Frame}; a message without parts only says how much was read.
+ * A message between processes, little endian: u32 line, u32 number of parts, u32 messages that the sender has read
+ * (modulo 2^32), then for each part u32 bytes and u32 place in the memory file, then the parts whose place is
+ * {@link IN_STREAM}. The parts are those of a {@link Frame}; a message without parts only says how much was read.
  */
 export const PREFIX_BYTES = 12;
 /** Bytes that describe one part. */
@@ -30,8 +30,9 @@ export interface LinkReaderOptions {
 }
 
 /**
- * Cuts what arrives from another process into messages. The sender is not trusted: no more memory is taken than has arrived,
- * or lies in the memory file, and {@link MalformedMessage} is thrown for anything that a link would not have written.
+ * Cuts what arrives from another process into messages. The sender is not trusted: no
+ * more memory is taken than has arrived, or lies in the memory file, and
+ * {@link MalformedMessage} is thrown for anything that a link would not have written.
  */
 export class LinkReader {
   readonly #options: LinkReaderOptions;

@@ -2,7 +2,10 @@ import type { MessagePort } from "node:worker_threads";
 import { type HostPort, toHostPort } from "../../threads/host-port.ts";
 import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
 
-/** Passes messages between another thread's port and a line to a process, until either ends. `onMalformed` is called when the thread sends what no client of a model does. */
+/**
+ * Passes messages between another thread's port and a line to a process, until either ends. `onMalformed` is called
+ * when the thread sends what no client of a model does.
+ */
 export function relayLine(thread: MessagePort, line: HostPort, onMalformed: MalformedListener): void {
   const port = toHostPort(thread);
   port.onMessage((message) => {

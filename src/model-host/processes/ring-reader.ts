@@ -12,7 +12,10 @@ export class RingReader {
     this.size = file.size;
   }
 
-  /** A copy of the content at a place, in memory from `allocate`; throws {@link MalformedMessage} where the file has none. */
+  /**
+   * A copy of the content at a place, in memory from `allocate`; throws
+   * {@link MalformedMessage} where the file has none.
+   */
   read(place: number, bytes: number, allocate: (bytes: number) => ArrayBuffer): ArrayBuffer {
     if (place + bytes > this.size) throw new MalformedMessage(`it claims ${bytes} bytes at ${place} of ${this.size}`);
     // What a process sent before it ended may arrive afterwards.

@@ -13,8 +13,8 @@ interface Sent {
 }
 
 /**
- * The writing end of a memory file by which large contents of messages go to another process. What the other one has not
- * read yet is not written over; it says how many messages it has read with each of its own.
+ * The writing end of a memory file by which large contents of messages go to another process. What the other one has
+ * not read yet is not written over; it says how many messages it has read with each of its own.
  */
 export class RingWriter {
   readonly #file: MappedFile;
@@ -27,7 +27,9 @@ export class RingWriter {
     this.#file = file;
   }
 
-  /** Writes a content; returns its place, or undefined where there is no room for it, here or in the machine's memory. */
+  /**
+   * Writes a content; returns its place, or undefined where there is no room for it, here or in the machine's memory.
+   */
   write(bytes: Uint8Array): number | undefined {
     const start = this.#roomFor(bytes.byteLength);
     if (start === undefined) return undefined;

@@ -22,8 +22,8 @@ import { inheritSharedFiles, type SharedFiles } from "./shared-files.ts";
 const SOCKET_FD = 3;
 
 /**
- * Runs a model's process: loads a model, answers on every line that the server opens, and resolves after the command to end.
- * `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
+ * Runs a model's process: loads a model, answers on every line that the server opens, and resolves after the command to
+ * end. `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
  */
 export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {
   outliveSignals();
@@ -33,7 +33,10 @@ export async function runModelProcess(ringFds: readonly number[], onStarted: () 
   await server.ended;
 }
 
-/** Ctrl-C and service managers signal every process of theirs: the server needs this one until it has drained, and then ends it. */
+/**
+ * Ctrl-C and service managers signal every process of theirs: the server needs this
+ * one until it has drained, and then ends it.
+ */
 function outliveSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 }

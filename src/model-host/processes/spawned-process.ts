@@ -19,7 +19,10 @@ export interface ProcessParts {
   readonly files: OwnSharedFiles | undefined;
 }
 
-/** A child process for a model, with the streams to it. It is in a group of its own, so that what ends the server's lets it be. */
+/**
+ * A child process for a model, with the streams to it. It is in a group of its own, so
+ * that what ends the server's lets it be.
+ */
 export class SpawnedProcess {
   readonly stream: Duplex;
   /** Resolves when it has ended, with why, in words that can follow "the process". */

@@ -5,7 +5,10 @@ import { createSharedFiles } from "./shared-files.ts";
 /** Data that a model's process needs in addition to those of a thread. */
 type OwnProcess = Pick<ModelProcessData, "name" | "environment">;
 
-/** Functions that start a model in a process of its own, and again when that has ended; the signal gives up the first load. */
+/**
+ * Functions that start a model in a process of its own, and again when that has ended;
+ * the signal gives up the first load.
+ */
 export function processStarts(
   own: OwnProcess,
   signal: AbortSignal | undefined,

@@ -13,9 +13,14 @@ import type { QueuedRun } from "./waiting-run.ts";
 export interface Batching {
   /** Rows of a batch at most. */
   readonly maxRows: number;
-  /** Time that an incomplete batch waits for more requests, in milliseconds; 0 = waiting requests are batched at once. */
+  /**
+   * Time that an incomplete batch waits for more requests, in milliseconds; 0 = waiting requests are batched at once.
+   */
   readonly lingerMs: number;
-  /** Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller batches are padded with copies of a row. Empty = any. */
+  /**
+   * Rows that a batch may have, ascending, the last one equal to `maxRows`; smaller
+   * batches are padded with copies of a row. Empty = any.
+   */
   readonly allowedRows: readonly number[];
   /** Rows of a request at most; 0 = any number. */
   readonly maxRequestRows: number;
@@ -34,7 +39,10 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
   }
 }
 
-/** Puts waiting predicts together along the first dimension, runs them as one, and splits the outputs; results equal those of single runs. */
+/**
+ * Puts waiting predicts together along the first dimension, runs them as one, and
+ * splits the outputs; results equal those of single runs.
+ */
 export class BatchPolicy implements RunPolicy {
   readonly gathers = true;
   readonly #batching: Batching;

@@ -16,7 +16,10 @@ export function rowsOf(inputs: Tensors): number {
   );
 }
 
-/** Throws `invalid_argument`, in TensorFlow Serving's words, as {@link rowsOf}, and for more rows than `maxRows`; 0 = any number. */
+/**
+ * Throws `invalid_argument`, in TensorFlow Serving's words, as {@link rowsOf}, and for
+ * more rows than `maxRows`; 0 = any number.
+ */
 export function assertRequestRows(inputs: Tensors, maxRows: number): void {
   const rows = rowsOf(inputs);
   if (maxRows > 0 && rows > maxRows)

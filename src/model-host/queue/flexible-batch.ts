@@ -5,8 +5,8 @@ import { concatRows, rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 
 /**
- * Makes a model with a fixed first dimension take any number of rows: it runs once per so many rows, and the outputs are put together.
- * Throws `failed_precondition` for a model whose inputs have no fixed first dimension in common.
+ * Makes a model with a fixed first dimension take any number of rows: it runs once per so many rows, and the outputs
+ * are put together. Throws `failed_precondition` for a model whose inputs have no fixed first dimension in common.
  */
 export function flexibleBatch(model: Model): Model {
   const sizes = new Map(Object.entries(model.signatures).map(([name, signature]) => [name, batchSize(signature)]));

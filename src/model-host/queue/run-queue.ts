@@ -11,7 +11,9 @@ export interface RunPolicy {
   take(waiting: QueuedRun[]): QueuedRun[];
   /** True where several runs may go together, so that the queue waits for the rest of this turn of the event loop. */
   readonly gathers: boolean;
-  /** Milliseconds that runs wait for more to go with them; 0 where `waiting` fills a batch, or nothing is waited for. */
+  /**
+   * Milliseconds that runs wait for more to go with them; 0 where `waiting` fills a batch, or nothing is waited for.
+   */
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a run counts for; 1 without batching. */
   rowsOf(run: QueuedRun): number;
@@ -23,10 +25,16 @@ export interface RunPolicy {
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
 
-/** Milliseconds that runs may follow one another without a turn of the event loop; the turn itself costs some microseconds. */
+/**
+ * Milliseconds that runs may follow one another without a turn of the event loop; the
+ * turn itself costs some microseconds.
+ */
 const TURN_MS = 1;
 
-/** Queue of a model's predicts, by priority, then in the order they came. A run whose signal aborts leaves before it costs anything. */
+/**
+ * Queue of a model's predicts, by priority, then in the order they came. A run whose
+ * signal aborts leaves before it costs anything.
+ */
 export class RunQueue {
   readonly #policy: RunPolicy;
   readonly #concurrency: number;
@@ -46,7 +54,10 @@ export class RunQueue {
     this.#concurrency = concurrency;
   }
 
-  /** Runs a predict when its turn comes; rejects with the signal's reason when that aborts first, with `unavailable` in a full queue. */
+  /**
+   * Runs a predict when its turn comes; rejects with the signal's reason when that
+   * aborts first, with `unavailable` in a full queue.
+   */
   push(inputs: Tensors, call: ModelCall): Promise<Tensors> {
     const { signal, priority = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);

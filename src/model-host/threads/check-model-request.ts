@@ -7,7 +7,10 @@ import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./mo
 
 type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
 
-/** Checks a request to a model from another thread, which may run hooks; throws {@link MalformedMessage} for one that a model client does not send. */
+/**
+ * Checks a request to a model from another thread, which may run hooks; throws {@link MalformedMessage} for one that a
+ * model client does not send.
+ */
 export function checkModelRequest({ kind, meta }: WireRecord): void {
   if (kind === PREDICT) checkPredict((meta ?? {}) as Unchecked<PredictMeta>);
   else if (kind === CALL) checkCall((meta ?? {}) as Unchecked<CallMeta>);

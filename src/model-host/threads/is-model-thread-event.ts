@@ -2,7 +2,10 @@ import { isLogEvent } from "../../threads/thread-logger.ts";
 import { isWireError } from "../../threads/wire-error.ts";
 import type { ModelThreadEvent } from "./model-thread-messages.ts";
 
-/** A user's driver, or a package that it imports, may post to the thread's parent port too; native code may run there, so the thread stays. */
+/**
+ * A user's driver, or a package that it imports, may post to the thread's parent port
+ * too; native code may run there, so the thread stays.
+ */
 export function isModelThreadEvent(value: unknown): value is ModelThreadEvent {
   if (typeof value !== "object" || value === null) return false;
   const { log, failed, loaded, unloaded, detached, id } = value as { readonly [name: string]: unknown };

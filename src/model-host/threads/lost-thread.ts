@@ -6,7 +6,9 @@ export interface LostThread {
   readonly culprit: "this" | "other" | "unknown";
 }
 
-/** A lost thread as the model with this id sees it; `culprit` is the id of the model that worked then, 0 = not known. */
+/**
+ * A lost thread as the model with this id sees it; `culprit` is the id of the model that worked then, 0 = not known.
+ */
 export function toLostThread(id: number, why: string, culprit: number): LostThread {
   if (culprit === 0) return { why, culprit: "unknown" };
   return { why, culprit: culprit === id ? "this" : "other" };

@@ -29,7 +29,10 @@ const ASK_STATISTICS = {
 
 /** A handle of a model in another thread. */
 export interface ModelClient extends ModelHandle {
-  /** Goes on with a new connection to an instance that was replaced. Predicts sent on the old one are sent again with `resend`, and fail without. */
+  /**
+   * Goes on with a new connection to an instance that was replaced. Predicts sent on the old one are sent again with
+   * `resend`, and fail without.
+   */
   reconnect(instance: number, port: HostPort, resend: boolean): void;
 }
 

@@ -21,7 +21,10 @@ export interface PredictMeta extends PlainLimits {
   readonly timeline?: PlainTimeline | undefined;
 }
 
-/** A call's meta; undefined for one that differs in nothing, since plain data costs as much as all else of a small record. */
+/**
+ * A call's meta; undefined for one that differs in nothing, since plain data costs as
+ * much as all else of a small record.
+ */
 export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
   const { signature, fromHook, outputs, targets, requestId } = call;
   const limits = toPlainLimits(call);

@@ -23,7 +23,10 @@ import { takeWorker } from "./waiting-worker.ts";
 /** The thread of one model, or of several. */
 export type ModelThreadHostData = Pick<ModelThreadData, "driver" | "logged" | "stallMs"> & {
   readonly isShared: boolean;
-  /** Called when its last model is gone, to {@link ModelThreadHost.end} it, or to keep it for others; left out = it ends then. */
+  /**
+   * Called when its last model is gone, to {@link ModelThreadHost.end} it, or to keep it
+   * for others; left out = it ends then.
+   */
   readonly onEmpty?: () => Promise<void>;
 };
 

@@ -19,6 +19,9 @@ export interface ModelThread extends LoadedFacts {
   connect(onMalformed?: MalformedListener): MessagePort;
   /** A new line to the model for this thread. */
   connectHere(): HostPort;
-  /** Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native code may run in it until then. */
+  /**
+   * Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native
+   * code may run in it until then.
+   */
   close(): Promise<void>;
 }

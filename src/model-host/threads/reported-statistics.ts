@@ -1,7 +1,10 @@
 import { settlesWithin } from "../../async/settles-within.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 
-/** Time that a model's thread has to report its statistics, in milliseconds; the last known ones of a busy or stuck thread are used. */
+/**
+ * Time that a model's thread has to report its statistics, in milliseconds; the last
+ * known ones of a busy or stuck thread are used.
+ */
 const REPORT_MS = 500;
 
 /** Statistics of one copy of a model, as its thread reports them. */

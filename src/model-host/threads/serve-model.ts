@@ -14,7 +14,10 @@ import type { ModelCall, ModelHandle } from "../model-handle.ts";
 import { checkModelRequest } from "./check-model-request.ts";
 import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
-/** A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth of a small model's throughput. */
+/**
+ * A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth
+ * of a small model's throughput.
+ */
 const HOLD_MS = 0.15;
 
 /** Answers for one model on any number of connections, which share the model's queue. */
@@ -98,7 +101,10 @@ export class ModelServer {
     }
   }
 
-  /** Posts when nothing else is about to be answered, or when replies come so slowly that waiting would cost more than posting. */
+  /**
+   * Posts when nothing else is about to be answered, or when replies come so slowly that
+   * waiting would cost more than posting.
+   */
   #answered(channel: Channel): void {
     const now = performance.now();
     const isSlow = now - this.#lastAnswer > HOLD_MS;

@@ -32,7 +32,10 @@ export class SharedThreads {
     this.#spareMs = spareMs;
   }
 
-  /** Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone there, but for those that were asked for. */
+  /**
+   * Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone
+   * there, but for those that were asked for.
+   */
   async start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
     const driver = this.#threadsOf(data, log);
     await driver.prepared;
@@ -43,13 +46,18 @@ export class SharedThreads {
     return host.load({ ...data, threads }, log);
   }
 
-  /** Has a thread ready for the next model of each driver, where that would start one: it has loaded a model before, and freed it again. */
+  /**
+   * Has a thread ready for the next model of each driver, where that would start one: it
+   * has loaded a model before, and freed it again.
+   */
   async prepare(): Promise<void> {
     for (const driver of this.#drivers.values()) driver.prepared ??= this.#prepare(driver);
     await Promise.all(Array.from(this.#drivers.values(), ({ prepared }) => prepared));
   }
 
-  /** Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended. */
+  /**
+   * Ends the threads that have no model, and later ones as soon as they have none; resolves once the former have ended.
+   */
   async close(): Promise<void> {
     this.#isClosed = true;
     const drivers = [...this.#drivers.values()];
@@ -82,7 +90,9 @@ export class SharedThreads {
     return driver;
   }
 
-  /** Starts a thread unless there are enough, or a version has left one: its start takes a tenth of a second of a core. */
+  /**
+   * Starts a thread unless there are enough, or a version has left one: its start takes a tenth of a second of a core.
+   */
   #addSpare(driver: DriverThreads): ModelThreadHost | undefined {
     const open = driver.hosts.filter(({ isOpen }) => isOpen);
     driver.hosts = open;

@@ -5,8 +5,9 @@ import { constants, getPriority, setPriority } from "node:os";
 const MAY_RAISE = 1n << 23n;
 
 /**
- * Lets other threads go before this one, until what is returned is called: the serving ones, while code is loaded here. Does nothing where
- * the priority could not be raised again, as without the right to, or where it is the whole process's, as everywhere but on Linux.
+ * Lets other threads go before this one, until what is returned is called: the serving ones, while code is loaded here.
+ * Does nothing where the priority could not be raised again, as without the right to, or where it is the whole
+ * process's, as everywhere but on Linux.
  */
 export function lowerPriority(): () => void {
   if (process.platform !== "linux" || !mayRaise()) return () => {};

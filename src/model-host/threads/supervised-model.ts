@@ -10,12 +10,17 @@ import type { ModelThread } from "./model-thread.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 import { type StartModelThread, startModelThread } from "./start-model-thread.ts";
 
-/** The waits before a thread that cannot be started is tried again, or a process whose model ends it again and again. */
+/**
+ * The waits before a thread that cannot be started is tried again, or a process whose model ends it again and again.
+ */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 /** A process that lived for so many milliseconds is replaced at once. */
 const STEADY_MS = 10_000;
 
-/** Called when an instance has a new thread, so that its users connect again; `resend` = their earlier requests have not run. */
+/**
+ * Called when an instance has a new thread, so that its users connect again;
+ * with `resend`, their earlier requests have not run.
+ */
 export type ReplacedListener = (instance: number, thread: ModelThread, resend: boolean) => void;
 
 /** One instance of a model, which gets a new thread, or process, when its own ends or gets stuck. */
@@ -81,7 +86,10 @@ export class SupervisedModel {
     return this.#thread.connectHere();
   }
 
-  /** Waits for the last predict, then frees the model; throws `deadline_exceeded` when a thread is still stuck in native code. */
+  /**
+   * Waits for the last predict, then frees the model; throws `deadline_exceeded` when a
+   * thread is still stuck in native code.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#alive) await this.#thread.close();

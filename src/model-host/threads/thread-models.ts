@@ -57,7 +57,10 @@ export class ThreadModels {
     }
   }
 
-  /** The asker may be a hook thread, whose messages are not trusted: the main thread learns which line sent a malformed one. */
+  /**
+   * The asker may be a hook thread, whose messages are not trusted: the main thread
+   * learns which line sent a malformed one.
+   */
   attach(port: HostPort, { line, id }: AttachedLine): void {
     const responder = this.#models.get(id)?.server.attach(port);
     // It was freed meanwhile.

@@ -43,7 +43,10 @@ export class Histogram implements HistogramData {
   }
 }
 
-/** The values of several histograms of the same bounds together. The sum of none has no ranges, and adds nothing to others. */
+/**
+ * The values of several histograms of the same bounds together. The sum of none has no
+ * ranges, and adds nothing to others.
+ */
 export function sumHistograms(parts: readonly HistogramData[]): HistogramData {
   const ranges = Math.max(0, ...parts.map(({ counts }) => counts.length));
   const countOf = (range: number) => parts.reduce((sum, { counts }) => sum + (counts[range] ?? 0), 0);

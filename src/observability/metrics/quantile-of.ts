@@ -1,6 +1,6 @@
 /**
- * The value that a part of all counted values does not exceed, as Prometheus estimates it: values lie evenly in their range. Undefined where nothing
- * was counted; the highest bound for values above it.
+ * The value that a part of all counted values does not exceed, as Prometheus estimates it: values lie evenly in their
+ * range. Undefined where nothing was counted; the highest bound for values above it.
  */
 export function quantileOf(counts: readonly number[], bounds: readonly number[], part: number): number | undefined {
   const total = counts.reduce((sum, count) => sum + count, 0);

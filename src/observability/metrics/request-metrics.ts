@@ -56,7 +56,10 @@ export class RequestMetrics {
   /** Threads that count too. */
   readonly #sources = new Set<() => Promise<readonly PlainSeries[]>>();
 
-  /** Adds a thread that counts too; its counts since the last call are fetched by {@link gather}. Returns a function that removes it. */
+  /**
+   * Adds a thread that counts too; its counts since the last call are fetched by
+   * {@link gather}. Returns a function that removes it.
+   */
   addSource(take: () => Promise<readonly PlainSeries[]>): () => void {
     this.#sources.add(take);
     return () => this.#sources.delete(take);

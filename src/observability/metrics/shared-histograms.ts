@@ -4,7 +4,10 @@ import { type HistogramData, SECONDS_BOUNDS } from "./histogram.ts";
 const NUMBERS = SECONDS_BOUNDS.length + 2;
 const SUM = NUMBERS - 1;
 
-/** Histograms of times that one thread fills and others read, in memory that they share: a thread that hangs or has ended is read too. */
+/**
+ * Histograms of times that one thread fills and others read, in memory that they
+ * share: a thread that hangs or has ended is read too.
+ */
 export class SharedHistograms {
   /** To be passed to the thread that fills them. */
   readonly memory: SharedArrayBuffer;

@@ -26,8 +26,8 @@ type Answered = Pick<InferResponse, "outputs" | "metadata" | "contentType">;
 type Wanted = Pick<KibernetikaRequest, "outFilter" | "outMimeType">;
 
 /**
- * The answer to a predict request: a JSON object with a value for each output, or the only output's bytes under the media
- * type that a hook chose, else the client.
+ * The answer to a predict request: a JSON object with a value for each output, or the only output's bytes under the
+ * media type that a hook chose, else the client.
  */
 export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAnswer {
   const outputs = filterOutputs(answeredTensors(response), request.outFilter);

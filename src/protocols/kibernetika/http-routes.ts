@@ -95,7 +95,10 @@ function unsupportedType(mediaType: string): HttpError {
   );
 }
 
-/** The original's clients send any name to a server of one model, or to one whose models are not known here; among several the name counts. */
+/**
+ * The original's clients send any name to a server of one model, or to one whose
+ * models are not known here; among several the name counts.
+ */
 function modelOf(service: InferenceService, name: string): string {
   const served = new Set(service.index().map(({ model }) => model));
   if (name === "" && served.size > 1)

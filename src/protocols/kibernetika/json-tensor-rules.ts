@@ -17,8 +17,9 @@ export function createKibernetikaRules(input: string): JsonTensorRules {
 }
 
 /**
- * The bytes of a string: decoded where the whole of it is standard base64 with its padding (line breaks aside), else its
- * UTF-8. So did the original, whose clients encode every string; the price is that a text such as `test` is decoded too.
+ * The bytes of a string: decoded where the whole of it is standard base64 with its
+ * padding (line breaks aside), else its UTF-8. So did the original, whose clients
+ * encode every string; the price is that a text such as `test` is decoded too.
  */
 function toBytes(text: string): string | Uint8Array {
   const packed = text.replace(/[\r\n]+/g, "");

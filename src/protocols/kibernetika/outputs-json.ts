@@ -29,7 +29,10 @@ export function writeOutputsTo(writer: JsonWriter, outputs: NamedOutputs): void 
   writer.ascii("}");
 }
 
-/** Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text where they are UTF-8, else base64. */
+/**
+ * Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text
+ * where they are UTF-8, else base64.
+ */
 const STYLE: TensorStyle = {
   separator: ",",
   nonFinite: "largest",

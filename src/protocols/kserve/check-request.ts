@@ -20,7 +20,8 @@ interface CheckedKserveRequest extends RecordedRequest {
 
 /**
  * Checks a request against its model: names, datatypes and shapes of inputs, and the names of outputs. Throws
- * `invalid_argument` with the texts of Triton, whose clients assert on them. What a signature does not tell is not checked.
+ * `invalid_argument` with the texts of Triton, whose clients assert on them. What a
+ * signature does not tell is not checked.
  */
 export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
   const scheduling = readScheduling(request.parameters);

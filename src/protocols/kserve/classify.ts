@@ -17,9 +17,9 @@ export interface ClassifiedOutput {
 export const CLASS_BYTES = 128;
 
 /**
- * The greatest `count` values of each row as `"value:index"` or `"value:index:label"`, greatest first: shape [batch, count],
- * or [count] for rank 1 (the classification extension). Throws `invalid_argument` for an output without numbers, and for
- * more classes than `maxBytes` hold.
+ * The greatest `count` values of each row as `"value:index"` or `"value:index:label"`, greatest first: shape [batch,
+ * count], or [count] for rank 1 (the classification extension). Throws `invalid_argument` for an output without
+ * numbers, and for more classes than `maxBytes` hold.
  */
 export function classify(tensor: Tensor, output: ClassifiedOutput, maxBytes: number): Tensor<"bytes"> {
   const { shape } = tensor;

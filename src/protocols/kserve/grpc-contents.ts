@@ -61,7 +61,10 @@ export class KserveContents {
     }
   }
 
-  /** The tensor; throws `invalid_argument` unless all values are in the field of its datatype and match its shape in number. */
+  /**
+   * The tensor; throws `invalid_argument` unless all values are in the field of its
+   * datatype and match its shape in number.
+   */
   toTensor(head: InputHead, model: string): Tensor {
     const dtype = dtypeOfInput(head, model);
     const count = elementsOf(head, model);

@@ -8,7 +8,10 @@ const PARAMETER = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as cons
 /** Memory of an entry while it is read. */
 const ENTRY_BYTES = 256;
 
-/** Reads the next entry of a message's `map<string, InferParameter>` into `parameters`; an entry without a value is skipped. */
+/**
+ * Reads the next entry of a message's `map<string, InferParameter>` into `parameters`;
+ * an entry without a value is skipped.
+ */
 export function readParameter(message: WireReader, parameters: Map<string, Parameter>, budget: DecodeBudget): void {
   budget.spend(ENTRY_BYTES, () => "one more parameter");
   const entry = message.nested("parameters");

@@ -21,7 +21,9 @@ const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs
 const INPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
 const OUTPUT = { name: 1, parameters: 2 } as const;
 
-/** The paths to the values of a ModelInferRequest: raw ones are at the top level, typed ones in `contents` of an input. */
+/**
+ * The paths to the values of a ModelInferRequest: raw ones are at the top level, typed ones in `contents` of an input.
+ */
 export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 
 /** Places of a ModelInferRequest's values that may be viewed. */
@@ -30,7 +32,9 @@ const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEW
 /** Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
 export type KserveEncoding = "raw" | "typed";
 
-/** A ModelInferRequest, and the form of its answer: raw, unless the client asked for typed fields or uses them itself. */
+/**
+ * A ModelInferRequest, and the form of its answer: raw, unless the client asked for typed fields or uses them itself.
+ */
 export interface DecodedInferRequest extends KserveRequest {
   readonly encoding: KserveEncoding;
   /** True where each answer in a stream has to be marked as the last one to its request. */

@@ -23,12 +23,16 @@ import {
 import { inferKserve } from "./infer-kserve.ts";
 import type { KserveAnswer } from "./kserve-answer.ts";
 
-/** Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client. */
+/**
+ * Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client.
+ */
 export const MAX_IN_FLIGHT = 32;
 /** Metadata by which a client asks for a gRPC status instead of error messages in the stream. */
 const REAL_STATUS = "triton_grpc_error";
 
-/** Answers the requests of a stream as they become ready; a failed one gets an error message, and the stream continues. */
+/**
+ * Answers the requests of a stream as they become ready; a failed one gets an error message, and the stream continues.
+ */
 export function inferStreamMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
   return (exchange) => new InferStream(exchange, service, options).run();
 }

@@ -27,7 +27,10 @@ export interface DecodeInferOptions {
 
 const NOTHING = new Uint8Array(0);
 
-/** Decodes the body of an infer request: JSON, with or without a binary part; undefined where a codec thread should do it. */
+/**
+ * Decodes the body of an infer request: JSON, with or without a binary part; undefined
+ * where a codec thread should do it.
+ */
 export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer | undefined {
   const { model, version, headerLength, maxBytes, isInline = false } = options;
   const budget = new DecodeBudget(maxBytes);

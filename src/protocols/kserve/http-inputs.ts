@@ -13,8 +13,8 @@ import { dtypeOfInput, elementsOf, fromRaw, type InputContext, LENGTH_BYTES } fr
 const SIZE = "binary_data_size";
 
 /**
- * The tensors of a request whose JSON is followed by `binary`: inputs with `data` come from the JSON, the others take their
- * bytes from `binary` in order. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
+ * The tensors of a request whose JSON is followed by `binary`: inputs with `data` come from the JSON, the others take
+ * their bytes from `binary` in order. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
  */
 export function toInputs(
   inputs: readonly JsonInput[],

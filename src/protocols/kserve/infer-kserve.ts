@@ -22,7 +22,10 @@ export interface InferOptions {
   readonly sharedMemory?: SharedMemory | undefined;
 }
 
-/** Runs one request: resolves the model, checks, infers, filters, classifies. Throws {@link ServingError} with Triton's texts. */
+/**
+ * Runs one request: resolves the model, checks, infers, filters, classifies. Throws
+ * {@link ServingError} with Triton's texts.
+ */
 export async function inferKserve(
   service: InferenceService,
   request: KserveRequest,

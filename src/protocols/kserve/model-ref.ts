@@ -23,7 +23,10 @@ export function toModelRef(model: string, version: string): ModelRef {
   );
 }
 
-/** Leases the version that a reference means, for a request or only to describe it; throws with the codes and texts of Triton, whose clients assert on them. */
+/**
+ * Leases the version that a reference means, for a request or only to describe it; throws with the codes and texts of
+ * Triton, whose clients assert on them.
+ */
 export function acquireModel(service: InferenceService, ref: ModelRef, request?: CallOptions): Lease | Promise<Lease> {
   const rename = (reason: unknown) => {
     const isUnknown = reason instanceof ServingError && reason.code === "not_found";

@@ -30,7 +30,9 @@ interface BatchStatistics {
 
 const NOTHING: Duration = { count: 0, ns: 0 };
 
-/** The statistics of one model, of one version of it, or of all (an empty name). Throws `not_found` for an unknown one. */
+/**
+ * The statistics of one model, of one version of it, or of all (an empty name). Throws `not_found` for an unknown one.
+ */
 export async function modelStatistics(service: InferenceService, ref: ModelRef): Promise<ModelStatistics[]> {
   const { version } = ref;
   const model = service.nameOf?.(ref.model) ?? ref.model;

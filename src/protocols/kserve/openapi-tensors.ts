@@ -65,7 +65,9 @@ function tensorSchema(spec?: TensorSpec): object {
   };
 }
 
-/** Lists may be nested like the shape, or one list of all elements; bytes that are not text are objects, and NaN a word. */
+/**
+ * Lists may be nested like the shape, or one list of all elements; bytes that are not text are objects, and NaN a word.
+ */
 function dataSchema(spec: TensorSpec | undefined): object {
   if (spec === undefined || takesImages(spec)) return { type: "array" };
   if (spec.dtype === "bytes") return { type: "array", items: {} };

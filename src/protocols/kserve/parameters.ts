@@ -46,7 +46,10 @@ export function readUnsigned(parameters: Parameters, name: string): number | und
   throw wrongType(name, "an integer of 0 or more", value);
 }
 
-/** A parameter that is an integer of 0 or more and of any size, undefined if absent; throws `invalid_argument` for any other value. */
+/**
+ * A parameter that is an integer of 0 or more and of any size, undefined if absent;
+ * throws `invalid_argument` for any other value.
+ */
 export function readInteger(parameters: Parameters, name: string): bigint | undefined {
   const value = parameters.get(name);
   if (value === undefined) return undefined;

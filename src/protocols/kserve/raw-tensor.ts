@@ -28,8 +28,8 @@ export interface InputContext {
 export const LENGTH_BYTES = 4;
 
 /**
- * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views `raw`
- * where it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
+ * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views
+ * `raw` where it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
  */
 export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budget }: InputContext): Tensor {
   const { name, shape } = head;

@@ -3,7 +3,9 @@ import type { MemoryRegion } from "../../shared-memory/memory-region.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import { type Parameters, readInteger } from "./parameters.ts";
 
-/** The kinds of shared memory of which clients may register regions, and their names in Triton's texts and gRPC calls. */
+/**
+ * The kinds of shared memory of which clients may register regions, and their names in Triton's texts and gRPC calls.
+ */
 export const SHARED_MEMORY_KINDS = ["system", "cuda"] as const;
 
 /** One of {@link SHARED_MEMORY_KINDS}. */
@@ -17,7 +19,9 @@ export interface RegionFacts extends Pick<MemoryRegion, "name" | "key" | "offset
   readonly byte_size: number;
 }
 
-/** The region of a name, or all of them for an empty name; throws `not_found`, with Triton's texts, for an unknown one. */
+/**
+ * The region of a name, or all of them for an empty name; throws `not_found`, with Triton's texts, for an unknown one.
+ */
 export function listRegions(kind: SharedMemoryKind, name: string, regions: Regions): readonly RegionFacts[] {
   if (name === "") return kind === "system" ? (regions?.all() ?? []).map(toFacts) : [];
   const found = regions?.find(name);

@@ -59,7 +59,10 @@ const SETTINGS: Readonly<Record<string, ReadSetting>> = {
 };
 const NAMES: readonly string[] = Object.keys(SETTINGS).filter((name) => name !== "trace_file");
 
-/** Changes which requests are traced from now on, all or nothing; throws for what cannot be changed. Of one model alone nothing can be: a trace begins before its model is known. */
+/**
+ * Changes which requests are traced from now on, all or nothing; throws for what cannot be changed. Of one model alone
+ * nothing can be: a trace begins before its model is known.
+ */
 export function changeTracing(
   changes: ReadonlyMap<string, readonly string[]>,
   sampling: TraceSampling | undefined,

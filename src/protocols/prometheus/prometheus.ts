@@ -8,8 +8,8 @@ import { tensorflowServingMetrics } from "./tensorflow-serving-metrics.ts";
 import { tritonMetrics } from "./triton-metrics.ts";
 
 /**
- * Metrics for Prometheus: `GET /metrics`, and under TensorFlow Serving's path and names. `?names=triton` adds Triton's, for dashboards that
- * are made for it.
+ * Metrics for Prometheus: `GET /metrics`, and under TensorFlow Serving's path and names. `?names=triton` adds Triton's,
+ * for dashboards that are made for it.
  */
 export const prometheus: Protocol = {
   name: "prometheus",

@@ -7,7 +7,10 @@ export const MICROS = 1e6;
 
 const TIMES = { type: "histogram", bounds: SECONDS_BOUNDS.map((seconds) => Math.round(seconds * MICROS)) } as const;
 
-/** TensorFlow Serving's metrics that this server has, as far as they can be told: under that server's names, with its labels and in its units. */
+/**
+ * TensorFlow Serving's metrics that this server has, as far as they can be told: under
+ * that server's names, with its labels and in its units.
+ */
 export const TENSORFLOW_METRICS = {
   ":tensorflow:serving:request_count": {
     type: "counter",

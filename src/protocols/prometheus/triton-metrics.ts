@@ -2,7 +2,10 @@ import type { MetricFamily } from "../../observability/metrics/metric-family.ts"
 import type { InferenceService, NamedStatistics } from "../../serving/inference-service.ts";
 import { preparationTimes } from "../../serving/preparation-times.ts";
 
-/** Readers of Triton's counters, by their names without `nv_inference_`; times are in microseconds, of all requests together. */
+/**
+ * Readers of Triton's counters, by their names without `nv_inference_`; times are in
+ * microseconds, of all requests together.
+ */
 const COUNTERS: Readonly<Record<string, { readonly help: string; readonly read: (one: NamedStatistics) => number }>> = {
   request_success: {
     help: "Number of successful inference requests, all batch sizes",

@@ -25,7 +25,10 @@ export interface EncodedRequest {
   readonly mediaType: string;
 }
 
-/** Runs a model whose one input is the body, and answers as `:predict` does. Throws `invalid_argument` for a model with several inputs. */
+/**
+ * Runs a model whose one input is the body, and answers as `:predict` does. Throws
+ * `invalid_argument` for a model with several inputs.
+ */
 export async function answerEncoded(
   service: InferenceService,
   { ref, body, mediaType }: EncodedRequest,
@@ -52,7 +55,10 @@ interface EncodedInput {
   readonly budget: DecodeBudget;
 }
 
-/** The only input and its tensor. If the model does not report its inputs, hooks get the bytes under the name that TensorFlow Serving has for one without. */
+/**
+ * The only input and its tensor. If the model does not report its inputs, hooks get the bytes under the name that
+ * TensorFlow Serving has for one without.
+ */
 function toInput(
   { inputs: specs, inputNames }: Signature = {},
   { body, mediaType, model, budget }: EncodedInput,

@@ -14,8 +14,9 @@ import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./pred
 import { eachWithoutLineBreaks, withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
 
 /**
- * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one input.
- * Where the model has handlers (`inference.ts`), they answer any type. `named` = the model of the URL. Throws 415 for any other type of body and 406 for an answer that is not JSON.
+ * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one
+ * input. Where the model has handlers (`inference.ts`), they answer any type. `named` = the model of the URL. Throws
+ * 415 for any other type of body and 406 for an answer that is not JSON.
  */
 export async function invoke(
   exchange: HttpExchange,

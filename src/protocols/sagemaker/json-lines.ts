@@ -31,8 +31,8 @@ export interface JsonLines {
 }
 
 /**
- * Joins lines of JSON without parsing them; empty ones are passed over. Throws `invalid_argument` with the line whose value
- * is not whole, since two halves would be a value; what else is no JSON fails when the result is parsed.
+ * Joins lines of JSON without parsing them; empty ones are passed over. Throws `invalid_argument` with the line whose
+ * value is not whole, since two halves would be a value; what else is no JSON fails when the result is parsed.
  */
 export function joinJsonLines(body: Uint8Array): JsonLines {
   if (!isUtf8(body)) throw notUtf8();

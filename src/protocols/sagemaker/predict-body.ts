@@ -27,9 +27,9 @@ export interface PredictBody {
 }
 
 /**
- * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such JSON stays, other
- * JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance each. Throws `invalid_argument` with the
- * line of CSV that is malformed, or of JSON that is not whole.
+ * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
+ * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
+ * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole.
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

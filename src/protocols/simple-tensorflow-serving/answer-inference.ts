@@ -20,7 +20,10 @@ interface ReadRequest {
   readonly tensors: (signature: ChosenSignature) => Tensors | Promise<Tensors>;
 }
 
-/** Answers `POST /`: JSON or a form in, an object of outputs out. Throws `invalid_argument`, as the original answers 400 to whatever a client does wrong. */
+/**
+ * Answers `POST /`: JSON or a form in, an object of outputs out. Throws `invalid_argument`, as the original answers 400
+ * to whatever a client does wrong.
+ */
 export async function answerInference(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
   const { head, tensors } = await readRequest(exchange);
   const { version, signature: name } = head;

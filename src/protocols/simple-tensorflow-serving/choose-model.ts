@@ -7,8 +7,8 @@ const DEFAULT_MODEL = "default";
 const MAX_NAMES = 20;
 
 /**
- * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument` with the
- * original's text for a model that is not served; where another server answers, that one decides.
+ * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument`
+ * with the original's text for a model that is not served; where another server answers, that one decides.
  */
 export function chooseModel(service: InferenceService, name: string | undefined): string {
   const served = [...new Set(service.index().map(({ model }) => model))];

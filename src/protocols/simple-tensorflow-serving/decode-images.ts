@@ -21,8 +21,9 @@ interface PixelLayout {
 }
 
 /**
- * Decodes a form's files into the pixels of one numeric input: grey, RGB or RGBA from 0 to 255, each image in the input's size,
- * all in the form's shape where it has one. Throws `invalid_argument` for what is not an image, and for images that do not fit together.
+ * Decodes a form's files into the pixels of one numeric input: grey, RGB or RGBA from 0 to 255, each image in the
+ * input's size, all in the form's shape where it has one. Throws `invalid_argument` for what is not an image, and for
+ * images that do not fit together.
  */
 export async function decodeImages(
   { files, shape, channels: wanted = 3 }: Images,

@@ -4,8 +4,8 @@ import { toAuthority } from "../../net/authority.ts";
 const HOST = /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 /**
- * The URL of `POST /` at the address under which a request came, for a generated program. A `Host` with other characters than
- * names and addresses have gives way to the connection's own address.
+ * The URL of `POST /` at the address under which a request came, for a generated program. A `Host` with other
+ * characters than names and addresses have gives way to the connection's own address.
  */
 export function endpointOf({ headers, socket }: Pick<IncomingMessage, "headers" | "socket">): string {
   const isEncrypted = "encrypted" in socket || headers["x-forwarded-proto"] === "https";

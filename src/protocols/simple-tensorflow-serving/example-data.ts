@@ -10,8 +10,9 @@ const OPEN_SIZE = 2;
 const MAX_VALUES = 1_000_000;
 
 /**
- * JSON of an object with a value for each input of a signature: ones, true, or empty texts, in every open dimension two of
- * them. Its characters are those of {@link plainJsonText}. Throws `failed_precondition` for inputs that are not known or too large.
+ * JSON of an object with a value for each input of a signature: ones, true, or empty texts,
+ * in every open dimension two of them. Its characters are those of {@link plainJsonText}.
+ * Throws `failed_precondition` for inputs that are not known or too large.
  */
 export function exampleData(signature: Signature): string {
   const specs = knownInputs(signature);

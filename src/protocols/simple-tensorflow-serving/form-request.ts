@@ -14,7 +14,10 @@ export interface FormRequest {
   readonly channels?: 1 | 3 | 4;
 }
 
-/** Parses a form; `contentType` is the header, which has the boundary. Throws `invalid_argument` with the original's beginning. */
+/**
+ * Parses a form; `contentType` is the header, which has the boundary. Throws
+ * `invalid_argument` with the original's beginning.
+ */
 export async function parseForm(body: Uint8Array, contentType: string): Promise<FormRequest> {
   try {
     return toRequest(await splitForm(body, contentType));

@@ -12,8 +12,8 @@ import type { FormRequest } from "./form-request.ts";
 const INPUTS = ["images", "image"];
 
 /**
- * The one input that a form's files are: URL-safe base64 of each where it takes strings, or is not described; their pixels
- * where it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
+ * The one input that a form's files are: URL-safe base64 of each where it takes strings, or is not described; their
+ * pixels where it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
  */
 export async function readFormTensors(form: FormRequest, known: Signature, exchange: HttpExchange): Promise<Tensors> {
   const target = targetOf(known);

@@ -15,7 +15,10 @@ export interface JsonRequest {
   readonly budget: DecodeBudget;
 }
 
-/** Parses the JSON of a request. Throws `invalid_argument` for what is not an object with `data`. `maxBytes` bounds what is made of it. */
+/**
+ * Parses the JSON of a request. Throws `invalid_argument` for what is not an object
+ * with `data`. `maxBytes` bounds what is made of it.
+ */
 export function parseJsonRequest(body: Uint8Array, maxBytes: number): JsonRequest {
   const budget = new DecodeBudget(maxBytes);
   const root = parseObject(body, budget);
@@ -55,7 +58,10 @@ export const readHeadJob = defineJob(
   },
 );
 
-/** {@link readTensors} of a body for a codec thread. It is parsed again: the signature is known only now, and what parsing made cannot cross threads. */
+/**
+ * {@link readTensors} of a body for a codec thread. It is parsed again: the signature is known only now, and what
+ * parsing made cannot cross threads.
+ */
 export const readTensorsJob = defineJob(
   import.meta.url,
   "readTensorsJob",

@@ -6,7 +6,10 @@ import { answeredTensors } from "../answered-tensors.ts";
 import { versionHeaders } from "../tensorflow-serving/http-version.ts";
 import { writeOutputs, writeOutputsJob } from "./write-outputs.ts";
 
-/** The answer to an inference request: an object with a value for each output, written in a codec thread where it is large. */
+/**
+ * The answer to an inference request: an object with a value for each output, written
+ * in a codec thread where it is large.
+ */
 export async function toOutputsAnswer(response: InferResponse, exchange: HttpExchange): Promise<HttpAnswer> {
   const outputs = answeredTensors(response);
   const isLarge = isLargeText(Object.values(outputs));

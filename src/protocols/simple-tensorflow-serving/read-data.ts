@@ -27,9 +27,10 @@ export interface ReadDataOptions {
 type Spec = Pick<TensorSpec, "name" | "dtype" | "default">;
 
 /**
- * The tensors of a request's `data`: an object has a value for each input of the signature, and whatever else it has is passed
- * over; a list is the only input's. Numbers become the input's dtype (11.0 an integer's 11). What the signature does not
- * describe has the dtype of its JSON. Throws `invalid_argument` for an input that is missing and a value that is not the input's.
+ * The tensors of a request's `data`: an object has a value for each input of the signature, and
+ * whatever else it has is passed over; a list is the only input's. Numbers become the input's
+ * dtype (11.0 an integer's 11). What the signature does not describe has the dtype of its JSON.
+ * Throws `invalid_argument` for an input that is missing and a value that is not the input's.
  */
 export function readData(data: JsonValue, known: Signature, options: ReadDataOptions): Tensors {
   const specs: readonly Spec[] = known.inputs ?? inferSpecs(data, known, options.budget);

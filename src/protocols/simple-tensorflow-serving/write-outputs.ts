@@ -4,7 +4,10 @@ import { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 
-/** Writes the outputs as Python's JSON does: NaN and Infinity are words. Bytes are text where they are UTF-8, else `{"b64": …}`. */
+/**
+ * Writes the outputs as Python's JSON does: NaN and Infinity are words. Bytes are text
+ * where they are UTF-8, else `{"b64": …}`.
+ */
 export function writeOutputs(outputs: Tensors): Uint8Array {
   const writer = new JsonWriter();
   writer.ascii("{");

@@ -4,7 +4,8 @@ import { takesImages } from "../../signature/takes-images.ts";
 import { isBase64Object } from "./json-tensor-rules.ts";
 
 /**
- * The inputs with the dtype that came: an input may take encoded images too. `first` is the first value of the request for an input.
+ * The inputs with the dtype that came: an input may take encoded images too. `first`
+ * is the first value of the request for an input.
  */
 export function withEncodedImages<Spec extends TensorSpec>(
   specs: readonly Spec[],

@@ -6,8 +6,9 @@ import type { PredictRequest } from "./grpc-codec.ts";
 import { assertMethodName } from "./method-names.ts";
 
 /**
- * Chooses a request's signature and checks its input names and output filter as TensorFlow Serving does, with the texts that its clients
- * assert on; where it is asked for, its method name too. What a servable does not tell is not checked, and neither are dtypes and shapes.
+ * Chooses a request's signature and checks its input names and output filter as TensorFlow Serving does, with the texts
+ * that its clients assert on; where it is asked for, its method name too. What a servable does not tell is not checked,
+ * and neither are dtypes and shapes.
  */
 export function checkSignature(
   request: PredictRequest,

@@ -4,8 +4,8 @@ import { toJson } from "./http-json.ts";
 import { type ModelStatus, modelStatus } from "./model-status.ts";
 
 /**
- * The routes that OpenVINO Model Server adds to TensorFlow Serving's API: the states of all models, and a look at the configuration and
- * the version folders, which answers 201 where it has changed anything, else 200.
+ * The routes that OpenVINO Model Server adds to TensorFlow Serving's API: the states of all models, and a look at the
+ * configuration and the version folders, which answers 201 where it has changed anything, else 200.
  * https://docs.openvino.ai/2025/model-server/ovms_docs_rest_api_tfs.html
  */
 export function configRoutes(service: InferenceService): readonly HttpRoute[] {

@@ -14,7 +14,10 @@ const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/mo
 
 /** Options of {@link modelRoutes}. */
 interface ModelRoutesOptions {
-  /** True where the states of all versions come with the members of Simple TensorFlow Serving; clients that read them as a protobuf message take no others. */
+  /**
+   * True where the states of all versions come with the members of Simple TensorFlow Serving; clients that read them as
+   * a protobuf message take no others.
+   */
   readonly hasDetails: boolean;
   /** True where the metadata is that of OpenVINO Model Server. */
   readonly openvinoMetadata: boolean;

@@ -78,7 +78,10 @@ export interface PredictMessage extends PredictInputs {
   readonly outputFilter: readonly string[];
 }
 
-/** Decodes the body of a predict request for a servable with these signatures. `maxBytes` limits the memory of the result. */
+/**
+ * Decodes the body of a predict request for a servable with these signatures.
+ * `maxBytes` limits the memory of the result.
+ */
 export function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
   const parsed = parsePredictBody(body, new DecodeBudget(maxBytes));
   const { name, spec } = findSignature(parsed.signature, { signatures });

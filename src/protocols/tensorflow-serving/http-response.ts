@@ -16,7 +16,8 @@ const FEW_LISTS = 64;
 
 /**
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
- * column request; one output alone goes without its name. Throws `invalid_argument` for outputs that have no rows, and for complex numbers.
+ * column request; one output alone goes without its name. Throws `invalid_argument`
+ * for outputs that have no rows, and for complex numbers.
  */
 export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
   let expectedBytes = 0;

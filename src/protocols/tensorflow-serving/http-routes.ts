@@ -12,7 +12,10 @@ const PREFIX = /^\/v1\//i;
 /** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L]:predict`. */
 const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))?:(?:classify|regress|predict)$/i;
 
-/** TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is refused with that server's text. */
+/**
+ * TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is
+ * refused with that server's text.
+ */
 export const createTensorflowHttp: CreateHttpProtocol = ({
   service,
   simpleTensorflowServing = false,

@@ -3,8 +3,8 @@ import { doubleField, integerField, messageField, type WirePart } from "../../co
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 
 /**
- * Field numbers of tensorflow.serving.LogMetadata and SamplingConfig. The last one is ours: the original counts seconds,
- * which is too coarse to send requests again as they came. Others pass over it.
+ * Field numbers of tensorflow.serving.LogMetadata and SamplingConfig. The last one is ours: the original counts
+ * seconds, which is too coarse to send requests again as they came. Others pass over it.
  */
 const METADATA = { modelSpec: 1, samplingConfig: 2, timestampSecs: 4, timestampMicros: 10001 } as const;
 const SAMPLING_RATE = 1;

@@ -23,8 +23,9 @@ const SIGNATURE_MAP = "tensorflow.serving.SignatureDefMap";
 const INVALID_TYPE = 0;
 
 /**
- * The metadata of a model in protobuf's JSON form: a tensorflow.serving.GetModelMetadataResponse whose SignatureDefMap stands
- * where gRPC has it in an Any, as the original's REST API gives it. Throws as {@link InferenceService.acquire} does.
+ * The metadata of a model in protobuf's JSON form: a
+ * tensorflow.serving.GetModelMetadataResponse whose SignatureDefMap stands where gRPC has it in
+ * an Any, as the original's REST API gives it. Throws as {@link InferenceService.acquire} does.
  */
 export async function modelMetadata(service: InferenceService, ref: ModelRef): Promise<JsonObject> {
   const { model, version, signatures, unserved } = await describe(service, ref);

@@ -14,8 +14,9 @@ interface ModelVersionStatus {
 }
 
 /**
- * States of the version that is asked for, else of all versions of a model; a label is ignored, as in the original. Version 0
- * means none unless it exists: OpenVINO's client sends it for every version. Throws `not_found` with the original's texts.
+ * States of the version that is asked for, else of all versions of a model; a label is
+ * ignored, as in the original. Version 0 means none unless it exists: OpenVINO's
+ * client sends it for every version. Throws `not_found` with the original's texts.
  */
 export function modelStatus(service: InferenceService, { model, version }: ModelRef): ModelStatus {
   const name = service.nameOf?.(model) ?? model;

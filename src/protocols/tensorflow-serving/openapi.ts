@@ -19,7 +19,10 @@ const ENDPOINTS: readonly Endpoint[] = [
   },
 ];
 
-/** Paths of OpenAPI for TensorFlow Serving's REST: `predict` of each model, values as nested lists of its shapes; `classify` and `regress`; and what tells of models. */
+/**
+ * Paths of OpenAPI for TensorFlow Serving's REST: `predict` of each model, values as nested lists of its shapes;
+ * `classify` and `regress`; and what tells of models.
+ */
 export function tensorflowPaths(models: readonly Named[]): Paths {
   const paths: Paths = { ...examplePaths(models), ...endpointPaths("TensorFlow Serving", ENDPOINTS) };
   for (const [name, signature] of models) {

@@ -2,7 +2,10 @@ import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts
 import { bytesField, encodeMessage, messageField } from "../../codecs/protobuf/wire-writer.ts";
 import { type LogMetadata, logMetadataParts, readLogMetadata } from "./log-metadata.ts";
 
-/** Logs of tensorflow.serving.PredictionLog by name: field number. Each has its request as field 1, its response as field 2. */
+/**
+ * Logs of tensorflow.serving.PredictionLog by name: field number. Each has its request
+ * as field 1, its response as field 2.
+ */
 export const LOGS = {
   classify_log: 2,
   regress_log: 3,

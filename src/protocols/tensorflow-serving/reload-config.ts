@@ -3,7 +3,10 @@ import { invalidArgument } from "../../errors.ts";
 import type { DescribedModel } from "../../serving/described-model.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
 
-/** The models of a tensorflow.serving.ReloadConfigRequest in protobuf's JSON form; throws `invalid_argument` with TensorFlow Serving's texts. */
+/**
+ * The models of a tensorflow.serving.ReloadConfigRequest in protobuf's JSON form; throws `invalid_argument` with
+ * TensorFlow Serving's texts.
+ */
 export function readReloadConfig(request: JsonObject): readonly DescribedModel[] {
   const { model_config_list: list } = (request.config ?? {}) as { model_config_list?: { config: JsonObject[] } };
   if (list === undefined) throw invalidArgument(NO_LIST);

@@ -14,7 +14,10 @@ import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./
 import { TensorMap, tensorFields } from "./tensor-map.ts";
 import type { TensorEncoding } from "./tensor-proto-writer.ts";
 
-/** Field numbers of tensorflow.serving.SessionRunRequest and SessionRunResponse, and of RunOptions. A NamedTensorProto has those of a map's entry. */
+/**
+ * Field numbers of tensorflow.serving.SessionRunRequest and SessionRunResponse, and of RunOptions. A NamedTensorProto
+ * has those of a map's entry.
+ */
 const REQUEST = { modelSpec: 1, feed: 2, fetch: 3, target: 4, options: 5 } as const;
 const RESPONSE = { tensor: 1, modelSpec: 3 } as const;
 const TIMEOUT_MS = 2;

@@ -14,9 +14,9 @@ import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } fro
 import type { TensorProtoFields } from "./tensor-proto-fields.ts";
 
 /**
- * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed values,
- * a short list repeats its last value, no values are zeros, a long list is cut, no shape is a scalar.
- * Numbers view the message where they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
+ * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed
+ * values, a short list repeats its last value, no values are zeros, a long list is cut, no shape is a scalar. Numbers
+ * view the message where they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
  * `tensor parsing error: NAME`, followed by what was wrong.
  */
 export function toTensor(fields: TensorProtoFields, name: string, budget: DecodeBudget): Tensor {

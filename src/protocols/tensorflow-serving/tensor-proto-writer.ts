@@ -24,7 +24,10 @@ export function tensorProtoParts(tensor: Tensor, encoding: TensorEncoding): Wire
   return [integerField(TENSOR_PROTO.dtype, number), shapeField(tensor.shape), ...valueFields(tensor, encoding)];
 }
 
-/** Present also for a scalar, as TensorFlow writes it. Every tensor has one: parts for each dimension would cost more than all else. */
+/**
+ * Present also for a scalar, as TensorFlow writes it. Every tensor has one: parts for
+ * each dimension would cost more than all else.
+ */
 function shapeField(shape: readonly number[]): WirePart {
   let bytes = 0;
   for (const size of shape) bytes += 2 + dimBytes(size);

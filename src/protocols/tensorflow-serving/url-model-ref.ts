@@ -3,7 +3,10 @@ import type { ModelRef } from "../../serving/inference-service.ts";
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** The model that the parts of a URL mean: its name, version and label, percent-encoded as they stand there. Throws `invalid_argument` for a version beyond 2^63. */
+/**
+ * The model that the parts of a URL mean: its name, version and label, percent-encoded as they stand there. Throws
+ * `invalid_argument` for a version beyond 2^63.
+ */
 export function toModelRef([, name = "", version, label]: RegExpExecArray): ModelRef {
   const model = percentDecode(name);
   if (label !== undefined) return { model, label: percentDecode(label) };

@@ -28,7 +28,9 @@ export type FieldKind =
       readonly unusedChoices?: Readonly<Record<string, string>>;
     }
   | { readonly type: "group"; readonly fields: FieldTable }
-  /** Names that the user chooses. `pairs` = as protobuf's text format writes a map: `{ key: "a" value: 1 }`, repeated. */
+  /**
+   * Names that the user chooses. `pairs` = as protobuf's text format writes a map: `{ key: "a" value: 1 }`, repeated.
+   */
   | { readonly type: "map" | "pairs"; readonly values: FieldKind }
   /** `-o` options: single values by key. With a table, only its keys are allowed. */
   | { readonly type: "options"; readonly table?: OptionTable }

@@ -13,11 +13,17 @@ import type { VersionPolicy } from "./version-policy.ts";
 /** One named model as a configuration describes it, in any server's format. */
 export interface ModelConfig {
   readonly name: string;
-  /** Absolute path of a file, of a folder with the model, or of a folder of versions. Absent where the stages have paths. */
+  /**
+   * Absolute path of a file, of a folder with the model, or of a folder of versions.
+   * Absent where the stages have paths.
+   */
   readonly path?: string;
   /** The driver's name; absent = derived from the path. */
   readonly driver?: string;
-  /** The stages of a pipeline; their paths are absolute, or relative to the version's folder where there is a {@link path}. */
+  /**
+   * The stages of a pipeline; their paths are absolute, or relative to the version's
+   * folder where there is a {@link path}.
+   */
   readonly stages?: readonly StageOptions[];
   /** The connections between the {@link stages} instead of hooks; each stage is the model of a step. */
   readonly ensemble?: Ensemble;
@@ -48,7 +54,10 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
-  /** Maximum number of rows of a request, which clients can ask for where requests are not batched; absent = its shapes have no batch. */
+  /**
+   * Maximum number of rows of a request, which clients can ask for where requests are
+   * not batched; absent = its shapes have no batch.
+   */
   readonly maxBatchSize?: number;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;

@@ -2,7 +2,9 @@ import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
 import type { FieldKind } from "./field-table.ts";
 
-/** A warm-up as a user writes it: `random`, or the path of a file of requests, and the number of requests to each copy. */
+/**
+ * A warm-up as a user writes it: `random`, or the path of a file of requests, and the number of requests to each copy.
+ */
 export interface WarmUpRequest {
   readonly request: string;
   readonly count: number;

@@ -7,7 +7,10 @@ import { type FolderModel, hasTritonConfig, readTritonConfig } from "./read-trit
 interface NameChoice {
   /** Counts before every other; absent = that of the folder. */
   readonly name?: string | undefined;
-  /** True where the folder is in no folder of models, so that its config.pbtxt may name the model. Default: where a name is given. */
+  /**
+   * True where the folder is in no folder of models, so that its config.pbtxt may name
+   * the model. Default: where a name is given.
+   */
   readonly isAlone?: boolean;
 }
 

@@ -15,7 +15,10 @@ export interface LocatedModel {
   readonly driver: string;
 }
 
-/** Finds the model of a version's path and its driver; throws `failed_precondition` where there is none, or no driver for it. */
+/**
+ * Finds the model of a version's path and its driver; throws `failed_precondition`
+ * where there is none, or no driver for it.
+ */
 export async function locateModel(
   path: string,
   { driver, file }: Pick<ModelConfig, "driver" | "file">,

@@ -14,7 +14,10 @@ export interface Fingerprint {
   readonly bytes: number;
 }
 
-/** Maximum number of files of one version that are checked; changes in other files of a larger one need an explicit reload. */
+/**
+ * Maximum number of files of one version that are checked; changes in other files of a
+ * larger one need an explicit reload.
+ */
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 32;
 

@@ -10,7 +10,10 @@ export interface RemoteVersionsOptions {
   readonly storage: ModelStorage | undefined;
 }
 
-/** Lists the versions at an address as those in a folder; an archive is version 1. Throws as {@link listVersions} does, and the errors of the server. */
+/**
+ * Lists the versions at an address as those in a folder; an archive is version 1. Throws as {@link listVersions} does,
+ * and the errors of the server.
+ */
 export async function listRemoteVersions(
   address: string,
   { driver, storage: given }: RemoteVersionsOptions,

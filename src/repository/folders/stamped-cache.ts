@@ -18,7 +18,10 @@ interface Entry<Value> {
 export class StampedCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
 
-  /** Resolves with the cached result of `read`, or a new one; failures are not cached. `stats` = the path's facts, where they were just read. */
+  /**
+   * Resolves with the cached result of `read`, or a new one; failures are not cached.
+   * `stats` = the path's facts, where they were just read.
+   */
   async get(path: string, read: () => Promise<Value>, stats?: Stats): Promise<Value> {
     const { stamp, changedMs } = stampOf(stats ?? (await statOf(path)));
     const entry = this.#entries.get(path);

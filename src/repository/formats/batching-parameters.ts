@@ -47,7 +47,9 @@ export function batchingOptions(fields: BatchingFields): RawOptions {
   };
 }
 
-/** The rows of a run: those of a request, or fewer where larger requests are split; then as many as these are padded to. */
+/**
+ * The rows of a run: those of a request, or fewer where larger requests are split; then as many as these are padded to.
+ */
 function rowsOfRun(fields: BatchingFields, requestRows: number) {
   const { allowed_batch_sizes: allowed = [], max_execution_batch_size: execution } = fields;
   if (fields.enable_large_batch_splitting?.value !== true) return { rows: requestRows, allowed };

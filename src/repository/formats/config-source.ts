@@ -14,7 +14,9 @@ export function pathIn({ folder }: ConfigSource, path: string): string {
   return toPlace(claimPath(path), folder);
 }
 
-/** The reason why models cannot be served from a path; undefined for a local path, and for an address that can be read. */
+/**
+ * The reason why models cannot be served from a path; undefined for a local path, and for an address that can be read.
+ */
 export function remotePathRefusal(path: string): string | undefined {
   const scheme = schemeOf(path);
   if (scheme === "pvc") return claimRefusal(path);

@@ -24,8 +24,8 @@ export interface KserveWishes {
 }
 
 /**
- * Finds what a folder of KServe holds, which never says of which format: one model or folders of its versions, under the
- * name that is asked for, else a folder for each of several models. Throws `failed_precondition` where it has none.
+ * Finds what a folder of KServe holds, which never says of which format: one model or folders of its versions, under
+ * the name that is asked for, else a folder for each of several models. Throws `failed_precondition` where it has none.
  */
 export async function findKserveModels(path: string, wishes: KserveWishes): Promise<ModelList> {
   if (isRemoteAddress(path)) return { models: [modelConfig({ path, ...ofWishes(wishes) })], warnings: [] };

@@ -46,7 +46,10 @@ const MODEL_FIELDS = {
 
 const ENTRY_FIELDS = { config: { type: "group", fields: MODEL_FIELDS, required: true } } as const;
 
-/** The keys of OpenVINO Model Server's config.json: https://docs.openvino.ai/2026/model-server/ovms_docs_serving_model.html */
+/**
+ * The keys of OpenVINO Model Server's config.json:
+ * https://docs.openvino.ai/2026/model-server/ovms_docs_serving_model.html
+ */
 export const OPENVINO_MODEL_SERVER_FIELDS = {
   model_config_list: { type: "group", fields: ENTRY_FIELDS, repeated: true },
   pipeline_config_list: { type: "any", unused: NOT_HERE },

@@ -37,7 +37,10 @@ const MODEL_FIELDS = {
   logging_config: { type: "group", fields: LOGGING_FIELDS },
 } as const;
 
-/** The keys of a `model_config_file`: https://github.com/tensorflow/serving/blob/master/tensorflow_serving/config/model_server_config.proto */
+/**
+ * The keys of a `model_config_file`:
+ * https://github.com/tensorflow/serving/blob/master/tensorflow_serving/config/model_server_config.proto
+ */
 export const TENSORFLOW_SERVING_FIELDS = {
   model_config_list: { type: "group", fields: { config: { type: "group", fields: MODEL_FIELDS, repeated: true } } },
   custom_model_config: { type: "any", unused: "TensorFlow Serving itself knows no such models" },
@@ -100,7 +103,10 @@ function refusalOf(
   return basePathRefusal(name, path);
 }
 
-/** The reason why a model is not served from a base path, in TensorFlow Serving's text; undefined for an absolute local path. */
+/**
+ * The reason why a model is not served from a base path, in TensorFlow Serving's text;
+ * undefined for an absolute local path.
+ */
 export function basePathRefusal(name: string, path: string): string | undefined {
   const remote = remotePathRefusal(path);
   if (remote !== undefined) return remote;

@@ -73,7 +73,10 @@ const WARMUP_FIELDS = {
   count: { type: "integer", min: 0 },
 } as const;
 
-/** The keys of Triton's config.pbtxt: https://github.com/triton-inference-server/common/blob/main/protobuf/model_config.proto */
+/**
+ * The keys of Triton's config.pbtxt:
+ * https://github.com/triton-inference-server/common/blob/main/protobuf/model_config.proto
+ */
 export const TRITON_FIELDS = {
   name: { type: "text" },
   platform: { type: "text" },

@@ -23,7 +23,10 @@ interface Read {
 type TensorConfig = Required<Pick<ModelConfig, "expected">> &
   Pick<ModelConfig, "imageLayouts" | "labelFiles" | "reshaping">;
 
-/** Reads what the inputs and outputs say of the model's signature, of its classes' names and of the shapes that clients see. */
+/**
+ * Reads what the inputs and outputs say of the model's signature, of its classes'
+ * names and of the shapes that clients see.
+ */
 export function readTritonTensors(fields: TensorTable, read: Read): TensorConfig {
   const { input = [], output = [] } = fields;
   const toModelSpec = (one: TensorFields) => toSpec(one, fields);
@@ -60,7 +63,9 @@ function withBatch(dims: readonly number[], { max_batch_size: rows = 0 }: Pick<T
   return rows > 0 ? [-1, ...dims] : dims;
 }
 
-/** A frozen graph and TorchScript do not describe their own inputs and outputs; images have the layout of their input. */
+/**
+ * A frozen graph and TorchScript do not describe their own inputs and outputs; images have the layout of their input.
+ */
 export function tensorOptions(fields: TensorTable, driver: string | undefined): RawOptions {
   return { ...namesOf(fields, driver), ...layoutOf(fields) };
 }

@@ -14,7 +14,10 @@ interface RecordedFile {
   readonly path: string;
   /** Its name in messages. */
   readonly what: string;
-  /** True where further records, and those that cannot be run, are errors, as in TensorFlow Serving; else they are skipped. */
+  /**
+   * True where further records, and those that cannot be run, are errors, as in
+   * TensorFlow Serving; else they are skipped.
+   */
   readonly isStrict: boolean;
 }
 

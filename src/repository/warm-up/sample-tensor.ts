@@ -9,7 +9,10 @@ const MAX_BYTES = 2 ** 30;
 /** Bytes before each string of a file: its length, little-endian. */
 const LENGTH_BYTES = 4;
 
-/** Creates the tensor of a sample's input; throws `failed_precondition` where its file is too short, or is not a regular file. */
+/**
+ * Creates the tensor of a sample's input; throws `failed_precondition` where its file
+ * is too short, or is not a regular file.
+ */
 export async function sampleTensor(input: SampleInput): Promise<Tensor> {
   const { dtype, shape, values } = input;
   const count = elementCount(shape);

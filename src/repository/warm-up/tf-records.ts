@@ -95,7 +95,9 @@ async function readContent({ file, offset }: OpenFile & { readonly offset: numbe
   return maskCrc32c(crc) === tail.readUInt32LE(0) ? { bytes, end } : { problem: "has a wrong checksum", end };
 }
 
-/** Fills a buffer from an offset in the file; resolves with the CRC-32C of the bytes, undefined at the end of the file. */
+/**
+ * Fills a buffer from an offset in the file; resolves with the CRC-32C of the bytes, undefined at the end of the file.
+ */
 async function readInto(buffer: Buffer, file: FileHandle, position: number): Promise<number | undefined> {
   let [done, crc] = [0, 0];
   while (done < buffer.length) {

@@ -150,7 +150,10 @@ export class WarmUp {
     for (let run = 0; run < count; run++) await this.#model(handle, { inputs, signature: handle.defaultSignature });
   }
 
-  /** Runs a request on each copy and in each hook thread; it is read again for each, since a run may transfer its inputs. */
+  /**
+   * Runs a request on each copy and in each hook thread; it is read again for each,
+   * since a run may transfer its inputs.
+   */
   async #request(runner: WarmedThread, read: ReadRequest, count: number): Promise<void> {
     const { name: model, version, instances, workers } = this.#parts;
     for (let run = 0; run < count; run++) {

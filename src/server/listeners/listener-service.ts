@@ -24,8 +24,8 @@ interface KeptLease {
 }
 
 /**
- * The main thread's service, for the protocols of a listener: what runs models is sent there, all else is known here. What
- * changes or describes the server never comes here: such calls are passed on as they are.
+ * The main thread's service, for the protocols of a listener: what runs models is sent there, all else is known here.
+ * What changes or describes the server never comes here: such calls are passed on as they are.
  */
 export class ListenerService implements InferenceService {
   readonly #client: RpcClient;

@@ -1,7 +1,10 @@
 import { join, posix, resolve } from "node:path";
 import { homeFolder } from "../../machine/home-folder.ts";
 
-/** The folder of downloaded models where none is chosen: https://specifications.freedesktop.org/basedir-spec and what other systems have. */
+/**
+ * The folder of downloaded models where none is chosen:
+ * https://specifications.freedesktop.org/basedir-spec and what other systems have.
+ */
 export function cacheFolder(
   env: Readonly<Record<string, string | undefined>> = process.env,
   platform: NodeJS.Platform = process.platform,

@@ -29,8 +29,9 @@ export interface CachedFolder {
 }
 
 /**
- * A folder of downloaded models. Each is there completely or not at all, and the least recently used ones make room for others.
- * Several processes may share it: files that another one has in use can be removed, which does not affect what it has loaded.
+ * A folder of downloaded models. Each is there completely or not at all, and the least
+ * recently used ones make room for others. Several processes may share it: files that
+ * another one has in use can be removed, which does not affect what it has loaded.
  */
 export class ModelCache {
   readonly #options: ModelCacheOptions;
@@ -44,7 +45,10 @@ export class ModelCache {
     this.#options = options;
   }
 
-  /** The folder of an entry, filled where it is not there yet; throws what `fill` throws, and disk errors with what to do. */
+  /**
+   * The folder of an entry, filled where it is not there yet; throws what `fill` throws,
+   * and disk errors with what to do.
+   */
   async open(entry: CacheEntry): Promise<CachedFolder> {
     const { name } = entry;
     this.#pins.set(name, (this.#pins.get(name) ?? 0) + 1);

@@ -12,8 +12,8 @@ export interface StageClaim {
 const OWNER = "owner";
 
 /**
- * Claims the folder of that name, in which an ended process may have left part of a download. Where a running process has it, another
- * folder is made, that starts from nothing.
+ * Claims the folder of that name, in which an ended process may have left part of a download. Where a running process
+ * has it, another folder is made, that starts from nothing.
  */
 export async function claimStage(parent: string, name: string): Promise<StageClaim> {
   for (const suffix of ["", `+${encodeURIComponent(hostname())}+${process.pid}`]) {

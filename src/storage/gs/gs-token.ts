@@ -23,8 +23,8 @@ const LOCAL_MS = 1000;
 const NONE_MS = 900_000;
 
 /**
- * Finds a token as Google's own clients do: the key file of GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the metadata server;
- * otherwise none, for public buckets.
+ * Finds a token as Google's own clients do: the key file of GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the
+ * metadata server; otherwise none, for public buckets.
  */
 export async function findGsToken(env: Environment): Promise<GsToken> {
   if (isOn(env.CLOUDSDK_AUTH_DISABLE_CREDENTIALS) || firstOf(env, "STORAGE_EMULATOR_HOST") !== undefined) return {};

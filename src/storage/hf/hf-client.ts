@@ -17,7 +17,10 @@ export const hfClient: StorageClient = {
   },
 };
 
-/** Reads `hf://OWNER/NAME@REVISION/PATH`; KServe has a colon before the revision. Slashes in a revision are written as %2F. */
+/**
+ * Reads `hf://OWNER/NAME@REVISION/PATH`; KServe has a colon before the revision.
+ * Slashes in a revision are written as %2F.
+ */
 function parseHf(address: string): HfRepository & { readonly key: string } {
   const [owner = "", named = "", ...path] = address
     .slice("hf://".length)

@@ -37,7 +37,9 @@ interface ConnectedAddress {
   isPrivate: boolean;
 }
 
-/** Checks the address to which the connection is made, so that a name cannot change its meaning between check and use. */
+/**
+ * Checks the address to which the connection is made, so that a name cannot change its meaning between check and use.
+ */
 function checkedLookup(connected: ConnectedAddress, isRefused: boolean, url: URL): LookupFunction {
   return (hostname, options, done) => {
     lookupName(hostname, { ...options, all: true }, (reason, addresses) => {

@@ -2,7 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
 import type { Checksum, RemoteContent } from "../storage-client.ts";
 
-/** The content in an answer to a request for a file, or for the rest of one; throws `unavailable` where it cannot be told which part it is. */
+/**
+ * The content in an answer to a request for a file, or for the rest of one; throws
+ * `unavailable` where it cannot be told which part it is.
+ */
 export function toContent(response: IncomingMessage, checksum?: Checksum): RemoteContent {
   const { "content-length": length, "content-range": range } = response.headers;
   const start = /^bytes (\d+)-/.exec(range ?? "")?.[1];

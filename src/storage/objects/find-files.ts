@@ -13,8 +13,8 @@ export interface FoundFiles {
 }
 
 /**
- * Lists what is at an address. Throws `not_found` where there is nothing, `failed_precondition` for too many files, and the
- * errors of the place.
+ * Lists what is at an address. Throws `not_found` where there is nothing,
+ * `failed_precondition` for too many files, and the errors of the place.
  */
 export async function findFiles(place: RemotePlace, { key }: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {
   const options = { maxFiles: MAX_FILES, signal };

@@ -10,8 +10,8 @@ export interface ListPage {
 }
 
 /**
- * The files of all parts of a list; `ask` gets what the part before has named. Throws {@link tooManyFiles} as soon as there are more, and
- * `unavailable` for a list that goes on with the same part.
+ * The files of all parts of a list; `ask` gets what the part before has named. Throws {@link tooManyFiles} as soon as
+ * there are more, and `unavailable` for a list that goes on with the same part.
  */
 export async function listPages(
   { maxFiles }: ListOptions,

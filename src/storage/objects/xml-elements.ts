@@ -1,6 +1,8 @@
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The texts between `<name>` and `</name>` in an XML answer, in their order; elements of one name are not nested there. */
+/**
+ * The texts between `<name>` and `</name>` in an XML answer, in their order; elements of one name are not nested there.
+ */
 export function xmlElements(xml: string, name: string): string[] {
   const found: string[] = [];
   const [open, close] = [`<${name}`, `</${name}>`];

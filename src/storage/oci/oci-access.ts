@@ -13,12 +13,17 @@ export interface OciAccess extends Expiring {
 }
 
 const ACCESS = "Check the login of the registry";
-/** Lifetime of a token whose answer has none, in seconds: https://distribution.github.io/distribution/spec/auth/token/ */
+/**
+ * Lifetime of a token whose answer has none, in seconds: https://distribution.github.io/distribution/spec/auth/token/
+ */
 const TOKEN_SECONDS = 60;
 /** Time before a token's end from which it is not used, in milliseconds. */
 const MARGIN_MS = 10_000;
 
-/** Obtains the access that an answer of the status 401 asks for; undefined where there is no login for it, or another kind is asked for. */
+/**
+ * Obtains the access that an answer of the status 401 asks for; undefined where there
+ * is no login for it, or another kind is asked for.
+ */
 export async function authorize(
   { headers }: IncomingMessage,
   location: OciLocation,

@@ -14,8 +14,8 @@ const EXPECTED = "oci://REGISTRY/REPOSITORY:TAG or oci://REGISTRY/REPOSITORY@sha
 const NAME = /^[a-z\d]+(?:(?:[._]|__|-+)[a-z\d]+)*$/;
 
 /**
- * Reads `oci://REGISTRY/REPOSITORY:TAG/PATH`; without a tag or digest all of the path is the repository's, and the tag is `latest`.
- * Names are those of https://github.com/opencontainers/distribution-spec/blob/main/spec.md
+ * Reads `oci://REGISTRY/REPOSITORY:TAG/PATH`; without a tag or digest all of the path is the repository's, and the tag
+ * is `latest`. Names are those of https://github.com/opencontainers/distribution-spec/blob/main/spec.md
  */
 export function parseOci(address: string): OciLocation & { readonly key: string } {
   const [registry = "", ...parts] = address

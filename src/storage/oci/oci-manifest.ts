@@ -31,7 +31,10 @@ const IMAGE_FOLDER = "models/";
 /** Architectures as images name them. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", ia32: "386", arm: "arm" };
 
-/** The digest of the manifest for this machine in an index; undefined for a manifest. Files of a model are the same for all machines. */
+/**
+ * The digest of the manifest for this machine in an index; undefined for a manifest.
+ * Files of a model are the same for all machines.
+ */
 export function chosenDigest({ manifests }: OciManifest): string | undefined {
   if (manifests === undefined) return undefined;
   const real = manifests.filter(({ platform }) => platform?.architecture !== "unknown");
@@ -42,8 +45,9 @@ export function chosenDigest({ manifests }: OciManifest): string | undefined {
 }
 
 /**
- * The files of an artifact. A layer with a title is a file (as `oras push` has it), one of another tar type is an archive, and of an image's
- * layers the folder `models` is unpacked. Throws `failed_precondition` where there are none, and for layers in other formats.
+ * The files of an artifact. A layer with a title is a file (as `oras push` has it), one of another tar type is an
+ * archive, and of an image's layers the folder `models` is unpacked. Throws `failed_precondition` where there are none,
+ * and for layers in other formats.
  */
 export function filesOf({ config, layers = [] }: OciManifest): RemoteFile[] {
   const isImage = /^application\/vnd\.(?:oci\.image|docker\.container\.image)\./.test(config?.mediaType ?? "");

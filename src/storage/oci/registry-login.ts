@@ -14,8 +14,8 @@ interface LoginFile {
 }
 
 /**
- * Finds `USER:PASSWORD` for a registry: in the file of REGISTRY_AUTH_FILE, else in the config.json of DOCKER_CONFIG or of this user. Throws
- * `failed_precondition` where a program keeps it.
+ * Finds `USER:PASSWORD` for a registry: in the file of REGISTRY_AUTH_FILE, else in the config.json of DOCKER_CONFIG or
+ * of this user. Throws `failed_precondition` where a program keeps it.
  */
 export async function findLogin(registry: string, env: Environment): Promise<string | undefined> {
   const folder = firstOf(env, "DOCKER_CONFIG") ?? join(homeFolder(), ".docker");

@@ -20,8 +20,8 @@ const METADATA = "http://169.254.169.254";
 const ACCESS = "Check the role, and its trust in this identity";
 
 /**
- * The credentials that AWS's own tools would use, in their order: environment variables, a web identity (as EKS has), the shared files,
- * a container's or a machine's role; otherwise none, for public buckets.
+ * The credentials that AWS's own tools would use, in their order: environment variables, a web identity (as EKS has),
+ * the shared files, a container's or a machine's role; otherwise none, for public buckets.
  */
 export async function findS3Credentials(env: Environment, profile: SharedProfile): Promise<S3Credentials> {
   if (isOn(firstOf(env, "AWS_NO_SIGN_REQUEST", "awsAnonymousCredential"))) return {};

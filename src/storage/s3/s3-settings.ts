@@ -19,7 +19,8 @@ export interface S3Location {
 }
 
 /**
- * Reads `s3://BUCKET/KEY`, and Triton's forms that name a server: `s3://HOST:PORT/BUCKET/KEY` and `s3://https://HOST:PORT/BUCKET/KEY`.
+ * Reads `s3://BUCKET/KEY`, and Triton's forms that name a server: `s3://HOST:PORT/BUCKET/KEY` and
+ * `s3://https://HOST:PORT/BUCKET/KEY`.
  */
 export function parseS3(address: string): S3Location {
   const rest = address.slice("s3://".length).replace(/\/+$/, "");
@@ -32,8 +33,8 @@ export function parseS3(address: string): S3Location {
 }
 
 /**
- * The server and region of buckets, by the variables of AWS's tools and of TensorFlow Serving (S3_ENDPOINT, S3_USE_HTTPS). Servers other
- * than Amazon's have buckets in the path, unless S3_FORCE_PATH_STYLE is false.
+ * The server and region of buckets, by the variables of AWS's tools and of TensorFlow Serving (S3_ENDPOINT,
+ * S3_USE_HTTPS). Servers other than Amazon's have buckets in the path, unless S3_FORCE_PATH_STYLE is false.
  */
 export function toS3Settings(env: Environment, profile: SharedProfile, own: URL | undefined): S3Settings {
   const region = firstOf(env, "AWS_REGION", "AWS_DEFAULT_REGION") ?? profile.region ?? "us-east-1";

@@ -8,8 +8,9 @@ import { type Environment, firstOf } from "../environment.ts";
 export type SharedProfile = Readonly<Record<string, string>>;
 
 /**
- * The profile of AWS_PROFILE (default: `default`) in the files that the AWS command line shares: credentials, and config, whose sections are
- * called `profile NAME`. Throws `failed_precondition` for a profile that is named and in neither.
+ * The profile of AWS_PROFILE (default: `default`) in the files that the AWS command
+ * line shares: credentials, and config, whose sections are called `profile NAME`.
+ * Throws `failed_precondition` for a profile that is named and in neither.
  */
 export async function readSharedProfile(env: Environment): Promise<SharedProfile> {
   const name = firstOf(env, "AWS_PROFILE", "AWS_DEFAULT_PROFILE");

@@ -22,8 +22,9 @@ export function isArchiveName(name: string): boolean {
 }
 
 /**
- * Unpacks an archive, whose kind its ending tells, and returns the size of its files. Nothing is written outside the folder.
- * Throws `failed_precondition` for links, devices, names that leave the folder, and too much content; `data_loss` for a damaged archive.
+ * Unpacks an archive, whose kind its ending tells, and returns the size of its files. Nothing is written outside the
+ * folder. Throws `failed_precondition` for links, devices, names that leave the folder, and too much content;
+ * `data_loss` for a damaged archive.
  */
 export async function unpackArchive(path: string, unpacking: Unpacking): Promise<number> {
   const files = new UnpackedFiles(unpacking.folder, unpacking);

@@ -36,7 +36,10 @@ export class UnpackedFiles {
     this.#limits = limits;
   }
 
-  /** A file of the same name is replaced. Throws `failed_precondition` for a name or size that is refused, `data_loss` for other content than announced. */
+  /**
+   * A file of the same name is replaced. Throws `failed_precondition` for a name or size that is refused, `data_loss`
+   * for other content than announced.
+   */
   async write(name: string, chunks: AsyncIterable<Buffer>, announced?: Announced): Promise<void> {
     if (++this.#count > MAX_FILES) throw failedPrecondition(`there are more than ${MAX_FILES} files`);
     const target = join(this.#folder, localName(name));

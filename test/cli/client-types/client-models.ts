@@ -16,7 +16,10 @@ const small: Hooks = {
   process: ({ n }, { metadata }) => ({ n: n ?? 0, who: `${metadata["x-who"]}` }),
 };
 
-/** Models for generated clients: of a file, of every datatype, of any inputs, of images under a name that clients have, and one that tells a header. */
+/**
+ * Models for generated clients: of a file, of every datatype, of any inputs, of images under a name that clients have,
+ * and one that tells a header.
+ */
 export function clientModels() {
   const driver = `${tempFolder({ "driver.ts": PIXELS })}/driver.ts`;
   return {

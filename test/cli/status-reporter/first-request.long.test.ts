@@ -17,7 +17,10 @@ type Toy = readonly [name: string, path: string, options?: Readonly<Record<strin
 
 const FIXTURES = "test/fixtures";
 const FILES = /^(model\.(xml|onnx|tflite|h5|keras|json)|frozen\.pb|saved_model\.pb|.*\.onnx)$/;
-/** Toys whose runs do not end (a loop does with certain inputs only), and one whose input has to be a serialized Example with certain features. */
+/**
+ * Toys whose runs do not end (a loop does with certain inputs only), and one whose
+ * input has to be a serialized Example with certain features.
+ */
 const LEFT_OUT = /endless|lite_loop|parse_example/;
 
 /** The models of a folder of fixtures. */
@@ -30,7 +33,10 @@ function toysIn(folder: string, options?: Readonly<Record<string, string>>): Toy
   });
 }
 
-/** The answer to the line that is shown for a model; undefined for a model that does not load, which other tests are about, for one that no request can run, and for a line that is not curl's. */
+/**
+ * The answer to the line that is shown for a model; undefined for a model that does not load, which other tests are
+ * about, for one that no request can run, and for a line that is not curl's.
+ */
 async function askAsShown(driver: string, [, path, options = {}]: Toy): Promise<string | undefined> {
   const server = await createServer({ stages: [{ driver, path, options }], http: {} }).catch(() => undefined);
   if (server === undefined) return undefined;

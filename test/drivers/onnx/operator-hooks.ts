@@ -1,4 +1,7 @@
-/** Hooks that run operator cases by `args.session`, in their own thread: the request names one, the answer is its outcome. */
+/**
+ * Hooks that run operator cases by `args.session`, in their own thread: the request
+ * names one, the answer is its outcome.
+ */
 import { defineHooks, type LoadedModel } from "kserving";
 import type { OnnxValues } from "../../../src/drivers/onnx/onnx-value.ts";
 import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";

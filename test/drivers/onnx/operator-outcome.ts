@@ -10,10 +10,16 @@ export const PASSED = "passed";
 /** Outcome of a case whose values were not sent. */
 export const NOT_CARRIED = "not carried";
 
-/** Reasons of ONNX Runtime not to load a model: no kernel for the types or the version, a domain that it lacks, a locale that the machine lacks. */
+/**
+ * Reasons of ONNX Runtime not to load a model: no kernel for the types or the version,
+ * a domain that it lacks, a locale that the machine lacks.
+ */
 const NOT_ITS_OPERATOR =
   /Could not find an implementation|is not a registered function|Batchwise recurrent operations|Failed to construct locale/;
-/** Cases whose results are random, that ONNX Runtime computes otherwise than the reference of that version, or whose values lack their shapes. */
+/**
+ * Cases whose results are random, that ONNX Runtime computes otherwise than the reference of that version, or whose
+ * values lack their shapes.
+ */
 const OTHER_RESULTS = [
   /^test_cast(like)?_(BFLOAT16_to_FLOAT|FLOAT_to_BFLOAT16)/,
   /^test_bernoulli/,
@@ -44,7 +50,10 @@ export function readCase({ modelPath, inputs, outputs }: OperatorCase): CaseValu
   return { inputs: readAll(inputs, file?.inputs ?? []), expected: readAll(outputs, file?.outputs ?? []) };
 }
 
-/** Runs a case: {@link PASSED}, {@link NOT_CARRIED} where `run` gives nothing, the output that differs, or the message of the error. */
+/**
+ * Runs a case: {@link PASSED}, {@link NOT_CARRIED} where `run` gives nothing, the
+ * output that differs, or the message of the error.
+ */
 export async function caseOutcome(
   { inputs, expected }: CaseValues,
   run: (values: CaseValues) => Promise<OnnxValues | undefined>,

@@ -4,7 +4,8 @@ import { createTensors } from "../../../src/tensor/tensor.ts";
 import { predict } from "../predict.ts";
 import { floats, openModel } from "./open-model.ts";
 
-// A program: runs a model on the OpenVINO of a folder, deletes most of that, tries to load another format, and runs the model again.
+// A program: runs a model on the OpenVINO of a folder, deletes most of that, tries to
+// load another format, and runs the model again.
 const [folder, path] = process.argv.slice(2) as [string, string];
 const options = { openvino_lib: folder };
 const model = await openModel(path, options);

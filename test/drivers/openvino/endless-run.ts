@@ -2,7 +2,8 @@ import { createSilentLogger, type Logger } from "../../../src/observability/logg
 import { createServer } from "../../../src/server/server.ts";
 import { openvinoModel } from "./openvino-cases.ts";
 
-// A program: asks a model for a loop without end, gives up, and asks for three turns once the model was loaded again. It ends without waiting for the loop.
+// A program: asks a model for a loop without end, gives up, and asks for three turns once the model was loaded again.
+// It ends without waiting for the loop.
 let replaced = () => {};
 const replacement = new Promise<void>((resolve) => {
   replaced = resolve;

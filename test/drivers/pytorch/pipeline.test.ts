@@ -12,7 +12,10 @@ import { makeTorchCases } from "./torch-cases.ts";
 const python = findPython("A pipeline of three drivers", ["torch"]);
 const made = python === undefined ? undefined : makeTorchCases(python);
 
-/** onnx halves and adds two, pytorch takes that as its rows, null passes on what the hooks make of it; the model's own method is asked too. */
+/**
+ * onnx halves and adds two, pytorch takes that as its rows, null passes on what the
+ * hooks make of it; the model's own method is asked too.
+ */
 const HOOKS = `
 import { defineHooks } from "kserving";
 export default defineHooks({

@@ -7,7 +7,9 @@ import { fromBfloat16, fromFloat16 } from "../../../src/tensor/float16.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { readCases, type TensorflowCase, tensorflowModel } from "./tensorflow-cases.ts";
 
-/** Loads a model on one engine and fails unless it answers every case as Python TensorFlow did. Rejects as `load` does. */
+/**
+ * Loads a model on one engine and fails unless it answers every case as Python TensorFlow did. Rejects as `load` does.
+ */
 export async function expectEqualToPython(name: string, engine: "native" | "portable"): Promise<void> {
   const cases = readCases(name);
   const options = parseOptions(tensorflow.options, { ...cases[0]?.options, engine });

@@ -6,7 +6,9 @@ import { createEventLog } from "../../helpers/event-log.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
-/** Makes a virtual environment that has the interpreter's packages too, and a wheel of a package `greeting` beside it. */
+/**
+ * Makes a virtual environment that has the interpreter's packages too, and a wheel of a package `greeting` beside it.
+ */
 const PREPARE = `
 import os, subprocess, sys, zipfile, numpy
 folder = sys.argv[1]

@@ -16,7 +16,10 @@ import { createEventLog } from "../../helpers/event-log.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const POLL = { timeout: 20_000, interval: 10 };
-/** Answers its thread's number; blocks it for 4 s for -2, and writes the file `mark` before; ends it for -1. It does not load with the option `broken`. */
+/**
+ * Answers its thread's number; blocks it for 4 s for -2, and writes the file `mark` before; ends it for -1. It does not
+ * load with the option `broken`.
+ */
 const DRIVER = `
 import { writeFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";

@@ -9,7 +9,10 @@ import { createTensor } from "../../../src/tensor/tensor.ts";
 import { toHostPort } from "../../../src/threads/host-port.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
-/** Returns its inputs; ends its thread for -1, hangs for 5 s for -2. Where a file `failing` lies next to it, it does not load, once. */
+/**
+ * Returns its inputs; ends its thread for -1, hangs for 5 s for -2. Where a file
+ * `failing` lies next to it, it does not load, once.
+ */
 const DRIVER = `
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";

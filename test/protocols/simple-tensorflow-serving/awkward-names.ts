@@ -57,7 +57,10 @@ export function clientUrl(httpUrl: string, model: string, language: string): str
   return `${httpUrl}/v1/models/${encodeURIComponent(model)}/gen_client?language=${language}`;
 }
 
-/** Fetches a program, runs it in a folder of its own, and gives the JSON that it printed; throws where it has written a file. */
+/**
+ * Fetches a program, runs it in a folder of its own, and gives the JSON that it
+ * printed; throws where it has written a file.
+ */
 export async function runClient(url: string, file: string, command: readonly [string, ...string[]]): Promise<string> {
   const answer = await fetch(url);
   const cwd = tempFolder({ [file]: await answer.text() });

@@ -386,7 +386,9 @@ describe("an answer's element", () => {
   });
 });
 
-/** Values that C's printf gives with "%g", "%.9g" and "%.17g", by the rule of the original; and what json.dumps gives. */
+/**
+ * Values that C's printf gives with "%g", "%.9g" and "%.17g", by the rule of the original; and what json.dumps gives.
+ */
 const PYTHON_PROGRAM = `
 import json, math, struct, sys
 def number(value, bits):

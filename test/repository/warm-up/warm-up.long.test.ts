@@ -19,7 +19,10 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const missing = await missingRuntime("Warm-up requests of SavedModels", tensorflowRuntime);
 
-/** Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and 20 beside it, and an empty one between them. */
+/**
+ * Adds up what it is asked, from 3 on; real TensorFlow has written requests for 10 and
+ * 20 beside it, and an empty one between them.
+ */
 const COUNTER = "test/fixtures/tensorflow/counter_with_requests";
 const REQUESTS = "assets.extra/tf_serving_warmup_requests";
 const HALF = "test/fixtures/models/half-plus-two.onnx";

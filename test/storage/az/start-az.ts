@@ -11,7 +11,10 @@ export class ToyAz {
   readonly objects = new Map<string, string | Buffer>();
   /** Method, path, query and range of each request. */
   readonly requests: string[] = [];
-  /** The readers: those with the account's key, with the signature `sig=toy%2Fsig`, with the token `t0ken`, or all, files alone. */
+  /**
+   * The readers: those with the account's key, with the signature `sig=toy%2Fsig`, with
+   * the token `t0ken`, or all, files alone.
+   */
   allows: "key" | "signature" | "token" | "files" = "key";
   pageSize = 5000;
   endpoint = "";
@@ -83,7 +86,9 @@ interface Signed {
   readonly searchParams: URLSearchParams;
 }
 
-/** As https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key says, for what came over the wire. */
+/**
+ * As https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key says, for what came over the wire.
+ */
 function signatureOf({ method, headers, pathname, searchParams }: Signed): string {
   const usual = [
     "content-encoding",

@@ -20,7 +20,10 @@ export class ToyHf {
   #cdn = "";
   #name: string;
 
-  /** Starts it until the test ends, in place of the public one and without a token. Files of more than 100 bytes are large. */
+  /**
+   * Starts it until the test ends, in place of the public one and without a token. Files
+   * of more than 100 bytes are large.
+   */
   static async start(name: string, files: Readonly<Record<string, string | Buffer>>): Promise<ToyHf> {
     const toy = new ToyHf(name);
     for (const [path, body] of Object.entries(files)) toy.files.set(path, Buffer.from(body as string));

@@ -5,8 +5,9 @@ import { elementNumbers } from "../../../tensor/element-numbers.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 
 /**
- * An output as a PNG file: pixels of [H,W], [H,W,C] or [C,H,W] with a row of 1 before them or not, floats of 0 to 1 (else stretched from the least
- * to the greatest), or an image that is a file already. Throws `failed_precondition` for anything else.
+ * An output as a PNG file: pixels of [H,W], [H,W,C] or [C,H,W] with a row of 1 before
+ * them or not, floats of 0 to 1 (else stretched from the least to the greatest), or an
+ * image that is a file already. Throws `failed_precondition` for anything else.
  */
 export async function outputImage(name: string, tensor: Tensor): Promise<Uint8Array> {
   const [file] = tensor.dtype === "bytes" ? tensor.data : [];

@@ -8,7 +8,10 @@ import { takePointer } from "./status.ts";
 /** ONNX Runtime's own log, which would go to standard error. */
 const FATAL = 4;
 
-/** Version and GPUs of an ONNX Runtime library with CUDA, or what CUDA lacks here. Throws `failed_precondition` where the library itself does not load. */
+/**
+ * Version and GPUs of an ONNX Runtime library with CUDA, or what CUDA lacks here. Throws `failed_precondition` where
+ * the library itself does not load.
+ */
 export function askCuda(library: string): RuntimeFacts {
   const context = openOnnx(library, FATAL);
   const { version } = context;

@@ -53,7 +53,10 @@ export interface GpuShare {
   readonly cpuOperators: readonly string[];
 }
 
-/** Counts the operators on a GPU. Throws `failed_precondition` where a provider has none, and others would run all of them unnoticed. */
+/**
+ * Counts the operators on a GPU. Throws `failed_precondition` where a provider has
+ * none, and others would run all of them unnoticed.
+ */
 export function requireGpu(assignment: Assignment, { name }: Pick<WantedProvider, "name">): GpuShare {
   const ofCpu = assignment.get(CPU) ?? [];
   const all = [...assignment.values()].flat();

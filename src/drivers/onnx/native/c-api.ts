@@ -11,8 +11,8 @@ export const API_BASE = {
 
 /**
  * The functions of ONNX Runtime's C API that we call, with their places in OrtApi:
- * https://github.com/microsoft/onnxruntime/blob/main/include/onnxruntime/core/session/onnxruntime_c_api.h. A pointer that one returns is an
- * OrtStatus, null for success; what it creates it writes to its last argument.
+ * https://github.com/microsoft/onnxruntime/blob/main/include/onnxruntime/core/session/onnxruntime_c_api.h. A pointer
+ * that one returns is an OrtStatus, null for success; what it creates it writes to its last argument.
  */
 export const C_API = {
   GetErrorCode: [1, "int", "void *"],

@@ -7,8 +7,8 @@ import { check } from "./status.ts";
 import { toNativePath } from "./to-native-path.ts";
 
 /**
- * Gives a session's options the operators of the libraries of `custom_op_paths`, which ONNX Runtime keeps open as long as the session
- * lives. Throws `failed_precondition` for one that is missing or does not load.
+ * Gives a session's options the operators of the libraries of `custom_op_paths`, which ONNX Runtime keeps open as long
+ * as the session lives. Throws `failed_precondition` for one that is missing or does not load.
  */
 export function addCustomOps({ api, version }: NativeContext, settings: Pointer, paths: string): void {
   for (const file of customOpFiles(paths)) {

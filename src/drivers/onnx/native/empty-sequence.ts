@@ -21,8 +21,8 @@ const TYPE = { tensor: 1, sequence: 4, element: 1 };
 const VERSIONS = { ir: 6, operators: 11 };
 
 /**
- * An OrtValue of a sequence of no tensors, for which the C API has no constructor: the output of a model of one operator, which takes a
- * fraction of a millisecond. It outlives that model.
+ * An OrtValue of a sequence of no tensors, for which the C API has no constructor: the output of a model of one
+ * operator, which takes a fraction of a millisecond. It outlives that model.
  */
 export function createEmptySequence(context: NativeContext, dtype: DType): Pointer {
   const { api, environment } = context;

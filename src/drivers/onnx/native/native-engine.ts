@@ -79,7 +79,9 @@ function shareSession(
   return new NativeObject(shared.acquire(load), () => shared.release(api.ReleaseSession));
 }
 
-/** Threads for the runs of all copies at once, each of which brings its own: together as many as if each had a session. */
+/**
+ * Threads for the runs of all copies at once, each of which brings its own: together as many as if each had a session.
+ */
 function withThreads(options: OnnxOptions, { copies }: Pick<DriverHost, "copies">): OnnxOptions {
   const count = copies?.count ?? 1;
   return { ...options, intra_op_threads: (options.intra_op_threads - 1) * count + 1 };

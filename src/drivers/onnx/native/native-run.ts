@@ -25,7 +25,10 @@ export class NativeRun {
   readonly #results: BigUint64Array;
   #options: Pointer | undefined;
 
-  /** Takes the inputs, which have to stay as they are until {@link release}; throws `invalid_argument` for one that is missing, and for bytes that are not text. */
+  /**
+   * Takes the inputs, which have to stay as they are until {@link release}; throws `invalid_argument` for one that is
+   * missing, and for bytes that are not text.
+   */
   constructor(session: RunnableSession, inputs: OnnxValues, outputs: Names) {
     this.#session = session;
     this.#inputs = inputs;

@@ -15,12 +15,18 @@ import { PreparedRuns } from "./prepared-runs.ts";
 interface SessionChoice extends RunLimits {
   /** True where a run that is likely to be quick may block the thread. */
   readonly hasBoundedRuns: boolean;
-  /** True where every run blocks the thread: CUDA has handles and 100 MB for each thread in which it runs, and ends no run in any. */
+  /**
+   * True where every run blocks the thread: CUDA has handles and 100 MB for each thread
+   * in which it runs, and ends no run in any.
+   */
   readonly staysHere: boolean;
   readonly poolCalls: PoolCalls;
 }
 
-/** An OrtSession. It runs in this thread on a GPU and while its runs are quick, else in the pool, where they can be ended. */
+/**
+ * An OrtSession. It runs in this thread on a GPU and while its runs are quick, else in
+ * the pool, where they can be ended.
+ */
 export class NativeSession implements EngineSession {
   readonly outputs: readonly OnnxPort[];
   readonly metadata: Readonly<Record<string, string>>;
@@ -85,7 +91,10 @@ export class NativeSession implements EngineSession {
     }
   }
 
-  /** In the pool; in this thread where other threads have filled the pool, since a wait there would keep files and images waiting. */
+  /**
+   * In the pool; in this thread where other threads have filled the pool, since a wait
+   * there would keep files and images waiting.
+   */
   async #runSlow(run: NativeRun): Promise<OnnxValues> {
     if (!this.#poolCalls.tryBegin()) return run.runHere();
     return run.runElsewhere().finally(() => this.#poolCalls.end());

@@ -9,7 +9,10 @@ import { codeOf, toDType, typeOf } from "../element-types.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { check, takeInt, takePointer, takeSize } from "./status.ts";
 
-/** An OrtValue that views a tensor's memory, which has to stay where it is for as long; texts are copied. Throws `invalid_argument` for bytes that are not text. */
+/**
+ * An OrtValue that views a tensor's memory, which has to stay where it is for as long; texts are copied. Throws
+ * `invalid_argument` for bytes that are not text.
+ */
 export function toNativeTensor(context: NativeContext, name: string, tensor: Tensor): Pointer {
   if (tensor.dtype !== "bytes") return viewMemory(context, tensor);
   assertTexts(name, tensor.data);
@@ -41,7 +44,9 @@ function toDims(shape: readonly number[]): BigInt64Array {
   return dims;
 }
 
-/** A copy of an OrtValue's tensor, in memory of its own; throws `failed_precondition` for elements that we do not carry. */
+/**
+ * A copy of an OrtValue's tensor, in memory of its own; throws `failed_precondition` for elements that we do not carry.
+ */
 export function fromNativeTensor(context: NativeContext, name: string, value: Pointer): Tensor {
   const { api } = context;
   const { code, shape } = readShape(context, value);

@@ -19,7 +19,10 @@ interface TypedValue {
   readonly type: OnnxType;
 }
 
-/** An OrtValue. The memory of tensors has to stay where it is for as long. Throws `invalid_argument` for what the C API has no way to pass. */
+/**
+ * An OrtValue. The memory of tensors has to stay where it is for as long. Throws
+ * `invalid_argument` for what the C API has no way to pass.
+ */
 export function toNativeValue(context: NativeContext, { name, value, type }: TypedValue): Pointer {
   if (type.kind === "optional" && value !== null) return toNativeValue(context, { name, value, type: type.of });
   if (type.kind === "sequence") {

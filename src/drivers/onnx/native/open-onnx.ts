@@ -32,7 +32,10 @@ const opened = new Map<string, NativeContext>();
 /** OrtArenaAllocator and OrtMemTypeDefault. */
 const MEMORY = [1, 0] as const;
 
-/** Opens ONNX Runtime's library; `logLevel` counts for the first of the process. Throws `failed_precondition` for a file that does not load, and for a library that is too old. */
+/**
+ * Opens ONNX Runtime's library; `logLevel` counts for the first of the process. Throws `failed_precondition` for a file
+ * that does not load, and for a library that is too old.
+ */
 export function openOnnx(path: string, logLevel: number): NativeContext {
   const known = opened.get(path);
   if (known !== undefined) return known;

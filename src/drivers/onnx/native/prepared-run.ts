@@ -9,7 +9,10 @@ import { viewMemory } from "./native-tensor.ts";
 import type { NativeContext } from "./open-onnx.ts";
 import { check } from "./status.ts";
 
-/** Bytes of the largest tensor that has memory of its own here: to copy so many costs as little as to describe them to ONNX Runtime. */
+/**
+ * Bytes of the largest tensor that has memory of its own here: to copy so many costs
+ * as little as to describe them to ONNX Runtime.
+ */
 const KEPT_BYTES = 16 * 1024;
 
 /** An input or output of a shape that is known before the run. */
@@ -22,8 +25,8 @@ interface Slot {
 }
 
 /**
- * Runs of a model on inputs of the same shapes, whose outputs have had the same shapes too: everything else is prepared, so that a small
- * model takes one call. Fails where an output has another shape this time.
+ * Runs of a model on inputs of the same shapes, whose outputs have had the same shapes too: everything else is
+ * prepared, so that a small model takes one call. Fails where an output has another shape this time.
  */
 export class PreparedRun {
   readonly #session: RunnableSession;

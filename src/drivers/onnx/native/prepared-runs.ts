@@ -4,7 +4,10 @@ import type { Names } from "./names.ts";
 import type { RunnableSession } from "./native-run.ts";
 import { canPrepare, PreparedRun } from "./prepared-run.ts";
 
-/** Prepares a model's runs once two of them in a row had the same shapes, and none where outputs have shapes that depend on values. */
+/**
+ * Prepares a model's runs once two of them in a row had the same shapes, and none
+ * where outputs have shapes that depend on values.
+ */
 export class PreparedRuns {
   readonly #session: RunnableSession;
   /** All outputs. */
@@ -19,7 +22,10 @@ export class PreparedRuns {
     this.#names = names;
   }
 
-  /** The outputs; undefined where no run is prepared for these inputs, and where it fails: then another run has to be made. */
+  /**
+   * The outputs; undefined where no run is prepared for these inputs, and where it
+   * fails: then another run has to be made.
+   */
   tryRun(inputs: OnnxValues): Tensors | undefined {
     const prepared = this.#prepared;
     if (prepared === undefined || !prepared.fits(inputs as Tensors)) return undefined;

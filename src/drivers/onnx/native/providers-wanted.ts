@@ -8,7 +8,10 @@ export interface WantedProvider {
   readonly options: Readonly<Record<string, string>>;
 }
 
-/** CUDA's options but for those that take addresses, and for CUDA graphs, which need inputs that stay in the GPU's memory. */
+/**
+ * CUDA's options but for those that take addresses, and for CUDA graphs, which need
+ * inputs that stay in the GPU's memory.
+ */
 export const CUDA_OPTIONS: OptionTable<Record<string, unknown>> = {
   gpu_mem_limit: { type: "integer", min: 1, help: "Bytes of the GPU's memory that a model may take; default: all." },
   arena_extend_strategy: {
@@ -57,8 +60,9 @@ const TENSORRT_OPTIONS: OptionTable<Record<string, unknown>> = Object.fromEntrie
 );
 
 /**
- * The execution providers that the options ask for, best first; none for the CPU alone. TensorRT has CUDA after it, for the operators that it
- * lacks. Throws `invalid_argument` for options that they do not take, and `failed_precondition` for other backends.
+ * The execution providers that the options ask for, best first; none for the CPU alone.
+ * TensorRT has CUDA after it, for the operators that it lacks. Throws `invalid_argument`
+ * for options that they do not take, and `failed_precondition` for other backends.
  */
 export function wantedProviders({ runtime_backend, device_id, ep }: BackendOptions): readonly WantedProvider[] {
   const device = { device_id: String(device_id) };

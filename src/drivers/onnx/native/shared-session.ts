@@ -1,6 +1,8 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 
-/** Places in the memory: the session's address as two halves of one, its users, and whether a thread is changing these. */
+/**
+ * Places in the memory: the session's address as two halves of one, its users, and whether a thread is changing these.
+ */
 const ADDRESS = 0;
 const USERS = 2;
 const LOCK = 3;

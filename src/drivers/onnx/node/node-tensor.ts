@@ -8,14 +8,19 @@ import type { OnnxRuntime } from "../onnx-runtime.ts";
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** A tensor of a dtype that a model takes, viewing the same numbers; throws `invalid_argument` naming the input for bytes that are not text. */
+/**
+ * A tensor of a dtype that a model takes, viewing the same numbers; throws
+ * `invalid_argument` naming the input for bytes that are not text.
+ */
 export function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor): OrtTensor {
   const dims = [...tensor.shape];
   if (tensor.dtype === "bytes") return new runtime.Tensor("string", toTexts(name, tensor.data), dims);
   return new runtime.Tensor(tensor.dtype as "float32", unshared(tensor.data) as Float32Array, dims);
 }
 
-/** A tensor of our own from one that a run gave; its numbers are not copied: ONNX Runtime makes new ones for each run. */
+/**
+ * A tensor of our own from one that a run gave; its numbers are not copied: ONNX Runtime makes new ones for each run.
+ */
 export function fromOnnxTensor(tensor: OrtTensor): Tensor {
   const { type, data, dims } = tensor;
   if (type === "string")

@@ -32,7 +32,8 @@ export const C_API = {
   ov_core_add_extension: ["int", "void *", "str"],
   ov_core_read_model: ["int", "void *", "str", "str", "void *"],
   ov_core_read_model_from_memory_buffer: ["int", "void *", "void *", "size_t", "void *", "void *"],
-  // Variadic in C; without properties, which the core has already, nothing variable is passed and it can run in another thread.
+  // Variadic in C; without properties, which the core has already, nothing variable is
+  // passed and it can run in another thread.
   ov_core_compile_model: ["int", "void *", "void *", "str", "size_t", "void *"],
 
   ov_model_free: ["void", "void *"],

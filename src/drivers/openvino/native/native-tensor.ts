@@ -15,7 +15,10 @@ const NO_DIMENSIONS = -14;
 /** Memory for a tensor without elements. */
 const NOTHING = new Uint8Array(64);
 
-/** An ov_tensor_t that views a tensor's memory, for {@link OpenvinoApi.ov_tensor_free}: the tensor has to stay where it is for as long. Strings are copied. */
+/**
+ * An ov_tensor_t that views a tensor's memory, for {@link OpenvinoApi.ov_tensor_free}: the tensor has to stay where it
+ * is for as long. Strings are copied.
+ */
 export function toNativeTensor({ api, codes }: NativeContext, tensor: Tensor): Pointer {
   const { dtype, shape } = tensor;
   const code = codes.code(fromDType(dtype) ?? "");

@@ -18,8 +18,9 @@ function bindAssign() {
 }
 
 /**
- * Puts texts into a tensor of strings, which are std::string objects. OpenVINO's C API takes texts that end in zero, so that bytes with zeros would be cut;
- * their own function does not. Throws `unimplemented` where they are not libstdc++'s.
+ * Puts texts into a tensor of strings, which are std::string objects. OpenVINO's C API
+ * takes texts that end in zero, so that bytes with zeros would be cut; their own
+ * function does not. Throws `unimplemented` where they are not libstdc++'s.
  */
 export function writeStrings(api: OpenvinoApi, tensor: Pointer, strings: readonly Uint8Array[]): void {
   if (strings.length === 0) return;

@@ -12,7 +12,10 @@ export interface OpenvinoAddon {
   getOpenvinoVersion?(): { readonly buildNumber: string };
 }
 
-/** ov::Core. Its asynchronous compileModel is not used: it creates another core without this one's properties and extensions. */
+/**
+ * ov::Core. Its asynchronous compileModel is not used: it creates another core without
+ * this one's properties and extensions.
+ */
 export interface AddonCore {
   getAvailableDevices(): string[];
   getProperty(device: string, key: string): AddonValue;

@@ -22,7 +22,10 @@ export interface GivenTensor {
   readonly data: NodeJS.TypedArray;
 }
 
-/** A tensor of the addon on ours; its memory, if that is the whole of a buffer that no other thread has, or else a copy: the addon takes no parts of buffers. */
+/**
+ * A tensor of the addon on ours; its memory, if that is the whole of a buffer that no other thread has, or else a copy:
+ * the addon takes no parts of buffers.
+ */
 export function toAddonTensor(addon: OpenvinoAddon, { dtype, shape, data }: Tensor): GivenTensor {
   const elementType = fromDType(dtype) as string;
   const numbers = data as NodeJS.TypedArray;

@@ -17,7 +17,8 @@ export class NodeRequest implements InferRequest {
   constructor(context: NodeContext, request: AddonInferRequest, outputs: readonly Port[]) {
     this.#context = context;
     this.#request = request;
-    // After each run the addon copies all outputs, and writes past the copy of one without elements that is in the device's own memory.
+    // After each run the addon copies all outputs, and writes past the copy of one without
+    // elements that is in the device's own memory.
     this.#outputs = outputs.map((port) => createOutput(context.addon, port));
     for (const [place, tensor] of this.#outputs.entries()) request.setOutputTensor(place, tensor);
   }

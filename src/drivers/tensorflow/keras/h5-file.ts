@@ -24,7 +24,8 @@ export interface H5File {
 
 /**
  * Opens an HDF5 file that is in memory, for as long as `read` runs.
- * Throws `failed_precondition` for bytes in another format, and where h5wasm is not installed; `label` names the file in messages.
+ * Throws `failed_precondition` for bytes in another format, and where h5wasm is not
+ * installed; `label` names the file in messages.
  */
 export async function withH5<T>(bytes: Uint8Array, label: string, read: (file: H5File) => T | Promise<T>): Promise<T> {
   const h5wasm = await importH5wasm();

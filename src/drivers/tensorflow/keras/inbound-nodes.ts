@@ -58,7 +58,10 @@ function tensorsIn(value: unknown): TensorKey[] {
   return class_name === "__keras_tensor__" ? [config?.keras_history as TensorKey] : [];
 }
 
-/** In Keras 2 and tfjs-layers the first call of a model within a model is that of its own making; Keras 3 does not count it. */
+/**
+ * In Keras 2 and tfjs-layers the first call of a model within a model is that of its
+ * own making; Keras 3 does not count it.
+ */
 function shift([layer, call, output]: TensorKey, { models, major }: GraphContext): TensorKey {
   return [layer, models.has(layer) && major >= 3 ? call + 1 : call, output];
 }

@@ -15,8 +15,8 @@ export interface OptionContext {
 const NOTHING_YET = { class_name: "Zeros", config: {} };
 
 /**
- * Dtypes of inputs that become float32 within the model. The layers of Keras compute in float32 whatever they are given; tfjs-layers would
- * keep integers in some, and take those for the dtype of what is joined with them.
+ * Dtypes of inputs that become float32 within the model. The layers of Keras compute in float32 whatever they are
+ * given; tfjs-layers would keep integers in some, and take those for the dtype of what is joined with them.
  */
 const INPUT_DTYPES = ["float32", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"];
 

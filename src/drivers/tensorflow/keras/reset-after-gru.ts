@@ -10,8 +10,9 @@ interface GRUConfig extends RNNLayerArgs {
 }
 
 /**
- * The step of a GRU as Keras has it by default (`reset_after`): the reset gate is applied after the product with the recurrent kernel, which has
- * a bias of its own. tfjs-layers has only the other form. Gates lie in the order update, reset, candidate.
+ * The step of a GRU as Keras has it by default (`reset_after`): the reset gate is
+ * applied after the product with the recurrent kernel, which has a bias of its own.
+ * tfjs-layers has only the other form. Gates lie in the order update, reset, candidate.
  */
 class ResetAfterGRUCell extends layers.RNNCell {
   static readonly className = "ResetAfterGRUCell";
@@ -65,7 +66,10 @@ class ResetAfterGRUCell extends layers.RNNCell {
   }
 }
 
-/** Lets tfjs-layers make a GRU with `reset_after` where a model has the class ResetAfterGRU. Once is enough, more often does no harm. */
+/**
+ * Lets tfjs-layers make a GRU with `reset_after` where a model has the class
+ * ResetAfterGRU. Once is enough, more often does no harm.
+ */
 export function registerResetAfterGRU(): void {
   tf.serialization.registerClass(ResetAfterGRU);
 }

@@ -30,8 +30,9 @@ export function findInArchive(file: H5File, slots: readonly WeightSlots[]): Foun
 }
 
 /**
- * Finds every weight in an .h5 file, which lists those of each of the model's layers by name: first the ones that learn, then the others.
- * Throws `failed_precondition` naming a layer that the file has no weights or other weights for.
+ * Finds every weight in an .h5 file, which lists those of each of the model's layers
+ * by name: first the ones that learn, then the others. Throws `failed_precondition`
+ * naming a layer that the file has no weights or other weights for.
  */
 export function findInH5(file: H5File, model: LayerConfig, slots: readonly WeightSlots[]): FoundWeight[] {
   return layersOf(model).flatMap((layer) => {

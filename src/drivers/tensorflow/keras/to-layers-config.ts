@@ -3,7 +3,9 @@ import { CONTAINERS, isContainer, type KerasConfig, type LayerConfig, layersOf, 
 import { type Complain, toLayerOptions } from "./layer-options.ts";
 import { LAYER_RULES } from "./layer-rules.ts";
 
-/** Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else. */
+/**
+ * Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else.
+ */
 const LAYER_MODULES = /^(keras(\.src)?(\.layers|\.models|$)|builtins$)/;
 
 /** Obstacles between a Keras model and tfjs-layers, as texts; none where it can be served. */

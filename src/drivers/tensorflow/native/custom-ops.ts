@@ -4,7 +4,10 @@ import { customOpFiles } from "../../custom-op-files.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { withStatus } from "./status.ts";
 
-/** Loads the libraries of `custom_op_paths` into TensorFlow, for the whole process; throws `failed_precondition` for one that does not load. */
+/**
+ * Loads the libraries of `custom_op_paths` into TensorFlow, for the whole process;
+ * throws `failed_precondition` for one that does not load.
+ */
 export function loadCustomOps(api: TensorflowApi, paths: string): void {
   for (const file of customOpFiles(paths)) loadLibrary(api, file);
 }

@@ -12,7 +12,10 @@ export interface SessionSettings extends Omit<SessionParts, "graph"> {
   readonly config: Uint8Array;
 }
 
-/** Loads a SavedModel with its variables and runs what initialises it; gives the MetaGraphDef too. Throws TensorflowFailure. */
+/**
+ * Loads a SavedModel with its variables and runs what initialises it; gives the
+ * MetaGraphDef too. Throws TensorflowFailure.
+ */
 export async function loadSavedModelSession(
   api: TensorflowApi,
   { folder, tags }: { readonly folder: string; readonly tags: readonly string[] },

@@ -83,7 +83,10 @@ function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHo
   return api;
 }
 
-/** Every run of the process shares the pools: half of the threads within operators serve one caller as fast as all, and many callers better. */
+/**
+ * Every run of the process shares the pools: half of the threads within operators
+ * serve one caller as fast as all, and many callers better.
+ */
 function defaultPools(threads: number): { readonly intra: number; readonly inter: number } {
   return { intra: Math.ceil(threads / 2), inter: processors() };
 }

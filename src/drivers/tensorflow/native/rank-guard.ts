@@ -16,8 +16,8 @@ const MAX_KNOWN = 256;
 const INVALID_ARGUMENT = 3;
 
 /**
- * Refuses inputs whose number of dimensions would end the process: TensorFlow 2.21 computes convolutions with oneDNN, which
- * stops the program where their input has too few, instead of failing the run.
+ * Refuses inputs whose number of dimensions would end the process: TensorFlow 2.21 computes convolutions with oneDNN,
+ * which stops the program where their input has too few, instead of failing the run.
  */
 export class RankGuard {
   readonly #nodes: ReadonlyMap<string, NodeDef>;
@@ -56,7 +56,10 @@ export class RankGuard {
   }
 }
 
-/** The guard of a model; undefined for one without such operations, and for one that cannot be read, of which TensorFlow tells why. */
+/**
+ * The guard of a model; undefined for one without such operations, and for one that
+ * cannot be read, of which TensorFlow tells why.
+ */
 export function createRankGuard(source: ModelSource, tags: string): RankGuard | undefined {
   if (!graphFiles(source).some(hasConvolutions)) return undefined;
   try {

@@ -39,7 +39,10 @@ export class RankWalk {
     this.#depth = depth;
   }
 
-  /** The rank of what an input's text names. Depth first without recursion, since graphs are deep; a loop's way back has none. */
+  /**
+   * The rank of what an input's text names. Depth first without recursion, since graphs
+   * are deep; a loop's way back has none.
+   */
   rank(text: string): Rank {
     const pending = [nodeOf(text)];
     const entered = new Set<string>();

@@ -14,7 +14,10 @@ export interface GraphHandle {
 
 /** The `sess` of hooks: runs any part of the graph, as TensorFlow 1's `Session.run` does. */
 export interface SessionHandle {
-  /** One tensor for one name, a list for a list. Names are those of the graph's tensors: `name` or `name:0`. Plain values take the dtype of what they feed. */
+  /**
+   * One tensor for one name, a list for a list. Names are those of the graph's tensors: `name` or `name:0`. Plain
+   * values take the dtype of what they feed.
+   */
   run(fetches: string, feeds?: Values): Promise<Tensor>;
   run(fetches: readonly string[], feeds?: Values): Promise<Tensor[]>;
 }

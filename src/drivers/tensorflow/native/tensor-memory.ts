@@ -13,8 +13,9 @@ import { toStringTensorProto } from "./string-tensor-proto.ts";
 const STRING_BYTES = 24;
 
 /**
- * A TF_Tensor with a tensor's values, for {@link TensorflowApi.TF_DeleteTensor}. Its memory is TensorFlow's own: TensorFlow computes on memory
- * that is aligned to 64 bytes only and would copy what V8 allocates (16 bytes) itself; and a graph may keep what it is given, in a variable for instance.
+ * A TF_Tensor with a tensor's values, for {@link TensorflowApi.TF_DeleteTensor}. Its memory is TensorFlow's own:
+ * TensorFlow computes on memory that is aligned to 64 bytes only and would copy what V8 allocates (16 bytes) itself;
+ * and a graph may keep what it is given, in a variable for instance.
  */
 export function toNativeTensor(api: TensorflowApi, tensor: Tensor): Pointer {
   if (tensor.dtype === "bytes") return toStringTensor(api, tensor);
@@ -24,7 +25,10 @@ export function toNativeTensor(api: TensorflowApi, tensor: Tensor): Pointer {
   return pointer;
 }
 
-/** A copy of a TF_Tensor, in memory of its own; throws `invalid_argument`, with the name that it was asked for by, for a type that no request can carry. */
+/**
+ * A copy of a TF_Tensor, in memory of its own; throws `invalid_argument`, with the name that it was asked for by, for a
+ * type that no request can carry.
+ */
 export function fromNativeTensor(api: TensorflowApi, pointer: Pointer, name: string): Tensor {
   const type = api.TF_TensorType(pointer);
   const dtype = toDType(type);

@@ -9,8 +9,8 @@ interface ThreadPools {
 }
 
 /**
- * Sets the pools' sizes where the configuration does not. TensorFlow makes its pools for the whole process, with the first session:
- * the log says so when an earlier model has decided otherwise.
+ * Sets the pools' sizes where the configuration does not. TensorFlow makes its pools for the whole process, with the
+ * first session: the log says so when an earlier model has decided otherwise.
  */
 export function claimThreadPools(config: SessionConfig, defaults: ThreadPools, log: Logger): void {
   config.intraOpParallelismThreads ||= defaults.intra;

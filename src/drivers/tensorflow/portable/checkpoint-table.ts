@@ -14,8 +14,8 @@ interface BlockHandle {
 }
 
 /**
- * Reads a sorted string table, which is LevelDB's format and the index of a TensorFlow checkpoint: keys (as latin-1 text)
- * and values. Throws an Error saying what is wrong with the bytes.
+ * Reads a sorted string table, which is LevelDB's format and the index of a TensorFlow checkpoint: keys (as latin-1
+ * text) and values. Throws an Error saying what is wrong with the bytes.
  */
 export function readTable(bytes: Uint8Array): Map<string, Uint8Array> {
   if (bytes.length < FOOTER_BYTES) throw new Error(`it has ${bytes.length} bytes, too few for an index`);

@@ -27,7 +27,10 @@ export class Checkpoint {
     this.#shardCount = header.numShards;
   }
 
-  /** The tensor saved under a key, or as a part of one; throws `failed_precondition` when there is none, or its bytes are damaged. */
+  /**
+   * The tensor saved under a key, or as a part of one; throws `failed_precondition` when
+   * there is none, or its bytes are damaged.
+   */
   read(saved: string | VariableSlice): Tensor {
     const isWhole = typeof saved === "string";
     const key = isWhole ? saved : saved.name;

@@ -90,7 +90,10 @@ export function roundingOf(type: number): ((value: number) => number) | undefine
   return undefined;
 }
 
-/** The product of two integers, still to be brought back into their type. In doubles, a product of 32-bit integers would lose its lowest bits. */
+/**
+ * The product of two integers, still to be brought back into their type. In doubles, a
+ * product of 32-bit integers would lose its lowest bits.
+ */
 export function multiply(a: number, b: number, type: number): number {
   return type === TYPE.int32 ? Math.imul(a, b) : a * b;
 }

@@ -22,7 +22,10 @@ export function tableTypes(node: GraphNode): TableTypes | undefined {
   return { keys: view.type("key_dtype"), values: view.type("value_dtype") };
 }
 
-/** Fills a table from the lines of a text file as the node that would do so says; throws {@link Refusal} for what it cannot read. */
+/**
+ * Fills a table from the lines of a text file as the node that would do so says;
+ * throws {@link Refusal} for what it cannot read.
+ */
 export function fillFromLines(
   table: HashTable,
   lines: readonly Uint8Array[],

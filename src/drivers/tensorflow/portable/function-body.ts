@@ -16,7 +16,8 @@ export function createOutputReader({ nodeDef }: FunctionDef): (text: string, pre
     const node = nodes.get(name);
     if (node === undefined) throw new Refusal(`the graph has no node "${name}"`);
     const position = outputPosition(node, output, Number(index));
-    // An operation that has one output for all we know must not be asked for two; one that is not known is refused later.
+    // An operation that has one output for all we know must not be asked for two; one that
+    // is not known is refused later.
     const isSingle = Object.hasOwn(KERNELS, node.op) && !hasSeveralOutputs(node.op);
     const isMixed = isSingle && (outputs.get(name) ?? output) !== output;
     outputs.set(name, output);

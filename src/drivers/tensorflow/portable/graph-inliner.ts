@@ -72,7 +72,10 @@ export class GraphInliner {
     this.#nodes.set(edge.node, argument(edge.node, 0));
   }
 
-  /** Collects a result and all it needs; gives the edge that stands for it, which is another where a call gives it. Throws {@link Refusal}. */
+  /**
+   * Collects a result and all it needs; gives the edge that stands for it, which is
+   * another where a call gives it. Throws {@link Refusal}.
+   */
   reach(edge: Edge): Edge {
     const resolved = this.#resolve(edge);
     this.reachNode(resolved.node);

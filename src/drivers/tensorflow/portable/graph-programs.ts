@@ -36,7 +36,10 @@ export class GraphPrograms {
     this.#check = check;
   }
 
-  /** The program from some tensors to others; with `fuses` quicker, but only for finite numbers. Throws {@link RefusedGraph}. */
+  /**
+   * The program from some tensors to others; with `fuses` quicker, but only for finite
+   * numbers. Throws {@link RefusedGraph}.
+   */
   get(ends: PlanEnds, fuses: boolean): Program {
     const key = JSON.stringify([ends, fuses]);
     const program = this.#programs.get(key) ?? this.#compile(ends, fuses);

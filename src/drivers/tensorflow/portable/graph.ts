@@ -45,7 +45,10 @@ export function subgraph(graph: Graph, edges: readonly Edge[]): Graph {
   return part;
 }
 
-/** The nodes in an order in which each comes after what it takes; throws {@link Refusal} for a cycle: a loop as TensorFlow 1 writes it. */
+/**
+ * The nodes in an order in which each comes after what it takes; throws
+ * {@link Refusal} for a cycle: a loop as TensorFlow 1 writes it.
+ */
 export function sortGraph(graph: Graph): GraphNode[] {
   const sorted: GraphNode[] = [];
   const states = new Map<string, "open" | "done">();

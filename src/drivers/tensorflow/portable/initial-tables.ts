@@ -97,7 +97,10 @@ function assetFiles({ assetFileDef, collectionDef }: MetaGraphDef): Map<string, 
   );
 }
 
-/** Newer exports pass the path of an asset through a variable. One that the model computes with has no value here, and is refused there. */
+/**
+ * Newer exports pass the path of an asset through a variable. One that the model
+ * computes with has no value here, and is refused there.
+ */
 function assignedPaths(graph: Graph): Map<string, string> {
   const paths = new Map<string, string>();
   for (const { op, inputs } of graph.values()) {

@@ -15,7 +15,10 @@ import { outputType } from "./output-types.ts";
 import { PortableModel, type PortableSource } from "./portable-model.ts";
 import { Refusal, refusedModel, toLoadError } from "./refusal.ts";
 
-/** Loads a SavedModel or a frozen graph; throws `failed_precondition` naming the operations that cannot be computed as TensorFlow does. */
+/**
+ * Loads a SavedModel or a frozen graph; throws `failed_precondition` naming the
+ * operations that cannot be computed as TensorFlow does.
+ */
 export async function loadPortableModel(
   source: ModelSource,
   options: TensorflowOptions,

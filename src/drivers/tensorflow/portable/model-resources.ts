@@ -51,7 +51,10 @@ export class ModelResources {
   }
 }
 
-/** Reads what a SavedModel's folder holds besides the graph; throws {@link Refusal} for initialisation that cannot be repeated here. */
+/**
+ * Reads what a SavedModel's folder holds besides the graph; throws {@link Refusal} for
+ * initialisation that cannot be repeated here.
+ */
 export function loadModelResources(meta: MetaGraphDef, library: FunctionLibrary, folder: string): ModelResources {
   const restored = findRestored(meta, library);
   const isNeeded = restored.variables.size + restored.tables.size > 0;

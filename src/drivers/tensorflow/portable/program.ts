@@ -45,7 +45,8 @@ export class Program {
 
   /**
    * Computes the outputs; numbers among them are tensors of their own, which the caller frees.
-   * Throws `invalid_argument` naming the node for what it cannot compute, and what `check`, called before each step, throws.
+   * Throws `invalid_argument` naming the node for what it cannot compute, and what
+   * `check`, called before each step, throws.
    */
   run(inputs: readonly Value[], check: () => void): Value[] {
     return tf.tidy(() => this.#run(inputs, check) as never) as unknown as Value[];

@@ -44,7 +44,10 @@ function readRestoring(graph: Graph): Restored {
   return { variables, tables };
 }
 
-/** Reads the key that a value is read under; undefined where it does not come from the checkpoint. One node may read thousands. */
+/**
+ * Reads the key that a value is read under; undefined where it does not come from the
+ * checkpoint. One node may read thousands.
+ */
 function createKeyReader(graph: Graph): (source: Edge) => string | VariableSlice | undefined {
   const keysByNode = new Map<string, readonly (string | VariableSlice | undefined)[]>();
   return (source) => {

@@ -8,8 +8,9 @@ export interface VariableSlice {
 const [FIRST_BITS, MORE_BITS] = [6, 7];
 
 /**
- * The key of a slice in a checkpoint's index, as latin-1 text: a 0, the name, the number of dimensions and their bounds, each written so that
- * bytes sort as values do (https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/lib/strings/ordered_code.h).
+ * The key of a slice in a checkpoint's index, as latin-1 text: a 0, the name, the number of dimensions and their
+ * bounds, each written so that bytes sort as values do
+ * (https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/lib/strings/ordered_code.h).
  */
 export function sliceKey({ name, parts }: VariableSlice): string {
   const bounds = parts.flatMap(({ start, length }) => [start, length]);

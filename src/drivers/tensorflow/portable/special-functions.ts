@@ -6,7 +6,10 @@ export function erf(x: number): number {
   return 1 - erfc(x);
 }
 
-/** Its complement, 1 - erf(x), relatively precise for large x too. Chebyshev fit of Numerical Recipes §6.2, error below 1.2e-7. */
+/**
+ * Its complement, 1 - erf(x), relatively precise for large x too. Chebyshev fit of
+ * Numerical Recipes §6.2, error below 1.2e-7.
+ */
 export function erfc(x: number): number {
   if (Math.abs(x) < SERIES_LIMIT) return 1 - erfSeries(x);
   if (!Number.isFinite(x)) return Number.isNaN(x) ? x : x > 0 ? 0 : 2;

@@ -14,8 +14,9 @@ const CHECKPOINT = /^(Restore|Save|MergeV2Checkpoints)/;
 const VARIABLE = /^(Variable(V2)?|VarHandleOp)$/;
 
 /**
- * The nodes that have no value in some run, or in none: those in a branch that is not taken, in a loop, or behind a checkpoint
- * or a variable (TensorFlow 1's control flow, where a branch begins with Switch and ends with Merge). Fetching one fails the whole run.
+ * The nodes that have no value in some run, or in none: those in a branch that is not taken, in a loop, or behind a
+ * checkpoint or a variable (TensorFlow 1's control flow, where a branch begins with Switch and ends with Merge).
+ * Fetching one fails the whole run.
  */
 export function findConditionalNodes(nodes: readonly NodeDef[]): ReadonlySet<string> {
   if (!nodes.some(({ op }) => SWITCH.test(op) || ENTER.test(op) || isMissing(op))) return new Set();

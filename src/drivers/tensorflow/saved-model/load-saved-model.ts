@@ -11,7 +11,10 @@ import { parseMessage } from "./tensorflow-messages.ts";
 /** A SavedModel's first byte, which it shares with other models. */
 const MODEL_START = 8;
 
-/** Reads a SavedModel's folder and takes the graph with exactly these tags; throws `failed_precondition` listing the tags that exist. */
+/**
+ * Reads a SavedModel's folder and takes the graph with exactly these tags; throws
+ * `failed_precondition` listing the tags that exist.
+ */
 export function loadSavedModel(folder: string, tags: readonly string[]): MetaGraphDef {
   return chooseMetaGraph(parseSavedModel(folder), tags);
 }

@@ -52,8 +52,8 @@ export function methodOf(methodName: string): Pick<Signature, "method" | "method
 const INTERNAL = /^__saved_model_(init|train)_op$/;
 
 /**
- * The signatures of a graph, inputs and outputs sorted by name. `defaultName` is the one that requests without a name get.
- * Throws `failed_precondition` when that one does not exist (listing what does) or cannot be served (saying why).
+ * The signatures of a graph, inputs and outputs sorted by name. `defaultName` is the one that requests without a name
+ * get. Throws `failed_precondition` when that one does not exist (listing what does) or cannot be served (saying why).
  */
 export function toModelSignatures(meta: MetaGraphDef, defaultName: string): ModelSignatures {
   const served: Record<string, ModelSignature> = Object.create(null);
@@ -71,7 +71,10 @@ export function toModelSignatures(meta: MetaGraphDef, defaultName: string): Mode
   return { served, refused: refusals, unserved };
 }
 
-/** The usual name may be missing: the only signature stands in for it, and of several, requests name theirs. A name that was asked for must exist. */
+/**
+ * The usual name may be missing: the only signature stands in for it, and of several, requests name theirs. A name that
+ * was asked for must exist.
+ */
 function chooseDefault(
   served: Readonly<Record<string, ModelSignature>>,
   refusals: ReadonlyMap<string, string>,

@@ -25,7 +25,10 @@ const FIELDS: Readonly<Record<NumericDType, ValueField>> = {
   uint64: "uint64Val",
 };
 
-/** A constant of a graph as a tensor, by TensorFlow's rules: a short list repeats its last value, an empty one means zeros. Throws `failed_precondition`. */
+/**
+ * A constant of a graph as a tensor, by TensorFlow's rules: a short list repeats its last value, an empty one means
+ * zeros. Throws `failed_precondition`.
+ */
 export function fromTensorProto(proto: TensorProto, where: string): Tensor {
   const dtype = toDType(proto.dtype);
   if (dtype === undefined)
@@ -68,7 +71,10 @@ function readStrings({ tensorContent, stringVal }: TensorProto, count: number): 
   return Array.from({ length: count }, (_, index) => stringVal[index] ?? last);
 }
 
-/** Strings as TensorFlow writes many: the lengths of all as varints, `gapBytes` of something else, then the bytes of all. */
+/**
+ * Strings as TensorFlow writes many: the lengths of all as varints, `gapBytes` of
+ * something else, then the bytes of all.
+ */
 export function splitStrings(content: Uint8Array, count: number, gapBytes = 0): Uint8Array[] {
   let position = 0;
   const lengths = Array.from({ length: count }, () => {

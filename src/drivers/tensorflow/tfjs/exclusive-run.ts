@@ -22,10 +22,10 @@ export function exclusively<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Awaits a run of tfjs-converter's asynchronous executor, and frees every tensor that it made except what `read` has taken out of its results.
- * That executor disposes of tensors that the bodies of loops still need, although they are kept, and leaks others; so nothing that is kept
- * is disposed of before the end, and everything after it. Use it within {@link exclusively}.
- * Throws `deadline_exceeded` from within a loop that runs on after `timeoutMs`.
+ * Awaits a run of tfjs-converter's asynchronous executor, and frees every tensor that it made except what `read` has
+ * taken out of its results. That executor disposes of tensors that the bodies of loops still need, although they are
+ * kept, and leaks others; so nothing that is kept is disposed of before the end, and everything after it. Use it within
+ * {@link exclusively}. Throws `deadline_exceeded` from within a loop that runs on after `timeoutMs`.
  */
 export async function runScoped<T>(
   run: () => Promise<tf.Tensor[]>,

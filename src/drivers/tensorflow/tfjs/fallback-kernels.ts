@@ -25,8 +25,9 @@ export function takeNewFallbacks(): readonly string[] {
 }
 
 /**
- * Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors, copied there and back; those that WebAssembly has
- * wrong; those whose positions are outside of a tensor; and all that get strings, on which many of WebAssembly's abort.
+ * Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors,
+ * copied there and back; those that WebAssembly has wrong; those whose positions are
+ * outside of a tensor; and all that get strings, on which many of WebAssembly's abort.
  */
 export function registerFallbackKernels(): void {
   for (const { kernelName, kernelFunc } of tf.getKernelsForBackend("cpu")) {

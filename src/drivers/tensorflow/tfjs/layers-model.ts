@@ -10,8 +10,8 @@ import { isShapeFault } from "../../shape-fault.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /**
- * Serves a model of tfjs-layers, which it takes over: closing frees it. Inputs and outputs are called as its layers are.
- * `inputDTypes` says what an input is where TensorFlow.js has no such dtype.
+ * Serves a model of tfjs-layers, which it takes over: closing frees it. Inputs and outputs are called as its layers
+ * are. `inputDTypes` says what an input is where TensorFlow.js has no such dtype.
  */
 export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<string, DType> = new Map()): Model {
   const dtypeOf = (name: string, tensor: SymbolicTensor) => inputDTypes.get(name) ?? toDType(tensor);

@@ -17,7 +17,10 @@ const ADDON = "tfjs_binding.node";
 
 let started: Promise<TfjsBackend> | undefined;
 
-/** Starts TensorFlow.js in this thread, once: on @tensorflow/tfjs-node where that package is installed and loads, else on WebAssembly. */
+/**
+ * Starts TensorFlow.js in this thread, once: on @tensorflow/tfjs-node where that
+ * package is installed and loads, else on WebAssembly.
+ */
 export function startFastestTfjs(load: () => Promise<unknown> = importTfjsNode): Promise<TfjsBackend> {
   started ??= start(load);
   return started;

@@ -83,7 +83,9 @@ async function initialize(model: GraphModel): Promise<void> {
   parts.setResourceIdToCapturedInput(await parts.executeInitializerGraphAsync());
 }
 
-/** Every weight is in the files; some initializers are slow, and one needs a part of TensorFlow.js that is not there. */
+/**
+ * Every weight is in the files; some initializers are slow, and one needs a part of TensorFlow.js that is not there.
+ */
 function withoutInitializers<T>(topology: T): T {
   const zeros = { class_name: "Zeros", config: {} };
   return JSON.parse(JSON.stringify(topology), (key, value) => (/_initializer$/.test(key) && value ? zeros : value));

@@ -29,7 +29,10 @@ function carrierOf(dtype: DType): TfjsDType | undefined {
   return CARRIERS[dtype];
 }
 
-/** A tensor of TensorFlow.js; throws `invalid_argument`, saying which number of `what` is too large, where 32 bits do not hold it. */
+/**
+ * A tensor of TensorFlow.js; throws `invalid_argument`, saying which number of `what`
+ * is too large, where 32 bits do not hold it.
+ */
 export function toTfjsTensor({ dtype, shape, data }: Tensor, what: string): tf.Tensor {
   const carrier = carrierOf(dtype);
   if (carrier === undefined) throw invalidArgument(`${what} is of type ${dtype}, which this engine cannot carry.`);

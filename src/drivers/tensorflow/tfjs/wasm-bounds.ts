@@ -11,8 +11,9 @@ interface KernelCall {
 type Outside = (call: KernelCall) => boolean;
 
 /**
- * The kernels of tfjs-backend-wasm 4.22 that use the elements of an input as positions and do not compare them with any size:
- * they would read what other requests left in memory, or write over it. JavaScript's kernels throw, or leave those elements out.
+ * The kernels of tfjs-backend-wasm 4.22 that use the elements of an input as positions
+ * and do not compare them with any size: they would read what other requests left in
+ * memory, or write over it. JavaScript's kernels throw, or leave those elements out.
  */
 export const WASM_BOUNDS: Readonly<Record<string, Outside>> = {
   Bincount: ({ inputs: { x }, attrs: { size }, read }) => areOutside(read(x as TensorInfo), [size as number]),
@@ -38,7 +39,10 @@ function areOutside(positions: ArrayLike<number>, sizes: readonly number[]): boo
   return false;
 }
 
-/** The last dimension has one position for each of the first dimensions of a shape; a list without it has positions in the first. */
+/**
+ * The last dimension has one position for each of the first dimensions of a shape; a
+ * list without it has positions in the first.
+ */
 function tuplesAreOutside(
   indices: TensorInfo | undefined,
   shape: readonly number[] = [],

@@ -4,8 +4,8 @@ import type { TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 
 /**
- * Inputs in the shapes that a model takes. One that differs by dimensions of size 1 alone is given the model's: TensorFlow
- * Serving resizes the model's tensor to what comes. Throws `invalid_argument` for any other shape.
+ * Inputs in the shapes that a model takes. One that differs by dimensions of size 1 alone is given the model's:
+ * TensorFlow Serving resizes the model's tensor to what comes. Throws `invalid_argument` for any other shape.
  */
 export function fittedInputs(inputs: Tensors, specs: readonly TensorSpec[]): Tensors {
   return createTensors(specs.map((spec) => [spec.name, fitted(inputs[spec.name] as Tensor, spec)]));

@@ -31,7 +31,8 @@ export class LiteRtModel {
 
   /**
    * Runs a signature on its inputs and gives all its outputs; blocks the thread. Throws {@link LiteRtFailure}.
-   * The first run is made twice: LiteRT does not write an output whose memory it has moved, and says so only when that output is used again.
+   * The first run is made twice: LiteRT does not write an output whose memory it has
+   * moved, and says so only when that output is used again.
    */
   async run(key: string, inputs: Tensors): Promise<Tensors> {
     if (!this.#proven.has(key)) await this.#run(key, inputs);

@@ -11,8 +11,8 @@ export interface StartedLiteRt {
   readonly module: LiteRtModule;
   readonly environment: Freeable;
   /**
-   * The errors that LiteRT has written since it was asked last, the first ones, without the place in its sources. They are results:
-   * it resolves runs that failed, and its exceptions only name a place.
+   * The errors that LiteRT has written since it was asked last, the first ones, without the place in its sources. They
+   * are results: it resolves runs that failed, and its exceptions only name a place.
    */
   takeErrors(): readonly string[];
 }

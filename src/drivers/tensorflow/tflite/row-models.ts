@@ -12,8 +12,9 @@ import { type TfliteFile, withRows } from "./tflite-file.ts";
 const MAX_MODELS = 4;
 
 /**
- * A .tflite model that takes any number of rows where the file leaves the first dimension open. LiteRT's JavaScript API knows fixed sizes
- * only, so that the model is compiled for each number of rows that comes, and kept for the last few of them.
+ * A .tflite model that takes any number of rows where the file leaves the first
+ * dimension open. LiteRT's JavaScript API knows fixed sizes only, so that the model is
+ * compiled for each number of rows that comes, and kept for the last few of them.
  */
 export class RowModels {
   readonly runtime: StartedLiteRt;
@@ -28,7 +29,10 @@ export class RowModels {
     this.signatures = signatures;
   }
 
-  /** Compiles a model for one row and tries it. Throws {@link LiteRtFailure}, and `failed_precondition` for a model whose outputs LiteRT would not write. */
+  /**
+   * Compiles a model for one row and tries it. Throws {@link LiteRtFailure}, and `failed_precondition` for a model
+   * whose outputs LiteRT would not write.
+   */
   static async load(runtime: StartedLiteRt, file: TfliteFile): Promise<RowModels> {
     refusePassedOn(file);
     const signatures = withMeantShapes(await readModelSignatures(runtime, file.bytes), file);
@@ -44,7 +48,10 @@ export class RowModels {
     }
   }
 
-  /** Runs a signature and gives the outputs named, or all; blocks the thread. Throws {@link LiteRtFailure}, and `invalid_argument` for rows that do not agree or that the model cannot compute. */
+  /**
+   * Runs a signature and gives the outputs named, or all; blocks the thread. Throws {@link LiteRtFailure}, and
+   * `invalid_argument` for rows that do not agree or that the model cannot compute.
+   */
   async run(key: string, inputs: Tensors, wanted: readonly string[] | undefined): Promise<Tensors> {
     const signature = this.signatures.get(key)!;
     const rows = rowsOf(signature.inputs, inputs);
@@ -61,7 +68,10 @@ export class RowModels {
     }
   }
 
-  /** Runs each signature on zeros, which a loop might never leave. What is wrong with those values says nothing of others. */
+  /**
+   * Runs each signature on zeros, which a loop might never leave. What is wrong with
+   * those values says nothing of others.
+   */
   async #try(): Promise<void> {
     if (this.#file.hasLoops) return;
     for (const [key, { inputs, outputs }] of this.signatures) {
@@ -72,7 +82,10 @@ export class RowModels {
     if (this.#file.hasState) this.close();
   }
 
-  /** Claims outputs of one row for inputs of two, which must fail: with fewer rows than the inputs, part of an output would not be written. */
+  /**
+   * Claims outputs of one row for inputs of two, which must fail: with fewer rows than
+   * the inputs, part of an output would not be written.
+   */
   async #tryRows(key: string, inputs: readonly TensorSpec[]): Promise<void> {
     const model = await compileModel(this.runtime, withRows(this.#file, 2, 1));
     try {

@@ -22,8 +22,8 @@ interface Alias extends TensorSpec {
 }
 
 /**
- * The signatures that a file's metadata describes, on a model with these inputs and outputs. Throws `failed_precondition` for
- * metadata that is damaged, or that names tensors which the model does not have.
+ * The signatures that a file's metadata describes, on a model with these inputs and outputs. Throws
+ * `failed_precondition` for metadata that is damaged, or that names tensors which the model does not have.
  */
 export function readSignatureDefs(metadata: Uint8Array, model: FullSignature): ReadonlyMap<string, AliasSignature> {
   try {

@@ -54,7 +54,9 @@ function withSignatureDefs(models: RowModels, { signatureDefs }: TfliteFile): Na
   return { signatures, run };
 }
 
-/** The name in the file that the default signature has; the only signature, or the first, where none has the usual name. */
+/**
+ * The name in the file that the default signature has; the only signature, or the first, where none has the usual name.
+ */
 function chooseSignature({ signatures }: NamedModel, asked: string): string {
   const names = [...signatures.keys()];
   if (names.includes(asked)) return asked;

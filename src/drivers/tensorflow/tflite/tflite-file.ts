@@ -21,7 +21,8 @@ export interface TfliteFile {
   readonly shapes: readonly ReadonlyMap<string, readonly number[]>[];
 }
 
-// Field numbers and codes: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
+// Field numbers and codes:
+// https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
 const MODEL = { operatorCodes: 1, subgraphs: 2, buffers: 4, metadata: 6, signatures: 7 };
 const METADATA = { name: 0, buffer: 1 };
 const BUFFER = { data: 0 };
@@ -114,14 +115,20 @@ function tensorAt(tensors: readonly FlatbufferTable[], index: number) {
   return { index, tensor };
 }
 
-/** Converters of old write the open sizes without saying that the rank is known, and LiteRT then takes the shape for a fixed one. */
+/**
+ * Converters of old write the open sizes without saying that the rank is known, and
+ * LiteRT then takes the shape for a fixed one.
+ */
 function meantShape(tensor: FlatbufferTable): readonly number[] {
   const shape = tensor.ints(TENSOR.shape);
   const signature = tensor.ints(TENSOR.shapeSignature);
   return signature.length === shape.length ? signature : shape;
 }
 
-/** A copy of a model that takes as many rows, and claims to give as many, as said wherever it leaves the first dimension open. */
+/**
+ * A copy of a model that takes as many rows, and claims to give as many, as said
+ * wherever it leaves the first dimension open.
+ */
 export function withRows({ bytes }: TfliteFile, rows: number, given = rows): Buffer {
   const copy = Buffer.from(bytes);
   const view = viewOf(copy);

@@ -1,6 +1,9 @@
 import type { ClientParts } from "./client-parts.ts";
 
-/** A program for Node.js 18 and later, and for browsers, without packages. The request is a raw text: its backslashes are those of JSON. */
+/**
+ * A program for Node.js 18 and later, and for browsers, without packages. The request
+ * is a raw text: its backslashes are those of JSON.
+ */
 export function javascriptClient({ endpoint, json }: ClientParts): string {
   return `#!/usr/bin/env node
 // Sends an example of a request and prints the answer: node client.js

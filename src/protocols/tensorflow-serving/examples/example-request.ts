@@ -86,7 +86,10 @@ export function copyExamples({ shape, data }: Tensor<"bytes">): Tensor<"bytes"> 
   );
 }
 
-/** A ClassificationRequest or a RegressionRequest of one task, a MultiInferenceRequest of tasks that have methods; to be recorded. */
+/**
+ * A ClassificationRequest or a RegressionRequest of one task, a MultiInferenceRequest
+ * of tasks that have methods; to be recorded.
+ */
 export function recordedRequest({ tasks, examples }: ExampleRequest): RecordedMessage {
   const encode = () => {
     const list = examples.data.map((example) => bytesField(LIST.examples, example));

@@ -26,7 +26,10 @@ const VALUE = 1;
 
 const MESSAGE = "Example";
 
-/** Reads a serialised tf.Example; of features of one name the last one counts. Throws `invalid_argument` for malformed bytes. */
+/**
+ * Reads a serialised tf.Example; of features of one name the last one counts. Throws
+ * `invalid_argument` for malformed bytes.
+ */
 export function readFeatures(example: Uint8Array, budget: DecodeBudget): Features {
   const features = new Map<string, Feature>();
   const reader = new WireReader(example, MESSAGE);

@@ -35,8 +35,9 @@ export interface ExampleAnswer extends InferResponse {
 }
 
 /**
- * Runs examples: a signature that takes serialised tf.Examples gets them as they are, any other its inputs from the features
- * of their names. Throws `invalid_argument` with the original's texts where the signature, the features or the outputs do not fit.
+ * Runs examples: a signature that takes serialised tf.Examples gets them as they are,
+ * any other its inputs from the features of their names. Throws `invalid_argument` with
+ * the original's texts where the signature, the features or the outputs do not fit.
  */
 export async function runExamples(lease: Lease, run: ExampleRun): Promise<ExampleAnswer> {
   const { method, call } = run;

@@ -14,7 +14,10 @@ const text = createTensor("bytes", [1], [new TextEncoder().encode("größe")]);
 const numbers = createTensor("float32", [1, 4], Float32Array.of(1, 2, 3, 4));
 const endless = createTensor("int64", [], BigInt64Array.of(10_000_000n));
 
-/** Loads models, runs them until their runs are prepared, cancels a run, and frees the models, half of them during that run. */
+/**
+ * Loads models, runs them until their runs are prepared, cancels a run, and frees the
+ * models, half of them during that run.
+ */
 async function cycle(round: number): Promise<void> {
   const names = ["split-two-outputs.onnx", "identity-string.onnx", "slow.onnx"];
   const [split, echo, slow] = await Promise.all(names.map((name) => openOnnx(name, { engine: "native" })));

@@ -40,7 +40,10 @@ describe.skipIf(missing !== undefined)("the portable engine", () => {
   }, 120_000);
 });
 
-/** Compares both engines on a graph: `equal`, `both fail`, `refused` by the portable engine, `depends on the processor`, else the difference. */
+/**
+ * Compares both engines on a graph: `equal`, `both fail`, `refused` by the portable
+ * engine, `depends on the processor`, else the difference.
+ */
 async function oracle(graph: RandomGraph, path: string): Promise<string> {
   writeFileSync(path, writeGraph(graph.nodes));
   const expected = await run("native", graph, path);
@@ -53,7 +56,10 @@ async function oracle(graph: RandomGraph, path: string): Promise<string> {
   return dependsOnProcessor(graph) ? "depends on the processor" : found;
 }
 
-/** TensorFlow's own softmax of a row with NaN or infinity is NaN everywhere, or 0 beside NaN, by the instructions that there are. */
+/**
+ * TensorFlow's own softmax of a row with NaN or infinity is NaN everywhere, or 0
+ * beside NaN, by the instructions that there are.
+ */
 function dependsOnProcessor({ op, inputs }: RandomGraph): boolean {
   const hasNumbers = ({ data }: Tensor) => Array.from(data as Iterable<unknown>, Number).every(Number.isFinite);
   return op.includes("Softmax") && !Object.values(inputs).every((input) => hasNumbers(input!));

@@ -25,8 +25,9 @@ const SMALL_PIXELS = 65_536;
 const MAX_SCANS = 100;
 
 /**
- * Decodes a JPEG to the level as TensorFlow's DecodeJpeg does by default; `channels` 0 = those of the file. Throws an Error for damaged
- * data, which TensorFlow fills up in part, and for what few files have: arithmetic coding, 12 bits, four colours.
+ * Decodes a JPEG to the level as TensorFlow's DecodeJpeg does by default; 0 `channels` are
+ * those of the file. Throws an Error for damaged data, which TensorFlow fills up in
+ * part, and for what few files have: arithmetic coding, 12 bits, four colours.
  */
 export function decodeJpeg(bytes: Uint8Array, channels: 0 | 1 | 3): Image {
   const parser = new JpegParser(bytes);

@@ -22,7 +22,10 @@ interface Colours {
   readonly channels: number;
 }
 
-/** Decodes a PNG as TensorFlow's DecodePng does, to the level. Throws an Error for what is damaged, and for colours with a gamma that are to become grey. */
+/**
+ * Decodes a PNG as TensorFlow's DecodePng does, to the level. Throws an Error for what is damaged, and for colours with
+ * a gamma that are to become grey.
+ */
 export function decodePng(bytes: Uint8Array, { channels, bits }: PngForm): Image {
   const file = parsePng(bytes);
   const { width, height } = file;

@@ -1,10 +1,16 @@
 /** Bits that one look into a Huffman table takes, and the longest code there is. */
 const LOOK = 16;
 
-/** A Huffman table of a JPEG: by the next 16 bits, the code's length (times 256) and its symbol; 0 where no code begins so. */
+/**
+ * A Huffman table of a JPEG: by the next 16 bits, the code's length (times 256) and
+ * its symbol; 0 where no code begins so.
+ */
 export type HuffmanTable = Uint16Array;
 
-/** Builds a table of how many codes there are of each length, 1 to 16, and their symbols. Throws an Error for impossible counts. */
+/**
+ * Builds a table of how many codes there are of each length, 1 to 16, and their
+ * symbols. Throws an Error for impossible counts.
+ */
 export function createHuffmanTable(counts: Uint8Array, symbols: Uint8Array): HuffmanTable {
   const table = new Uint16Array(1 << LOOK);
   let [next, symbol] = [0, 0];

@@ -12,8 +12,9 @@ export interface Plane {
 }
 
 /**
- * Turns a component's coefficients into samples by the quick integer transform of the Independent JPEG Group (Arai, Agui and
- * Nakajima's, with 8 bits of fraction, never rounding), which TensorFlow takes unless told otherwise: others differ by up to 8 levels.
+ * Turns a component's coefficients into samples by the quick integer transform of the Independent JPEG Group (Arai,
+ * Agui and Nakajima's, with 8 bits of fraction, never rounding), which TensorFlow takes unless told otherwise: others
+ * differ by up to 8 levels.
  */
 export function toSamples(component: JpegComponent, quantization: Uint16Array): Plane {
   const { blocksAcross, blocksDown, coefficients } = component;

@@ -37,7 +37,10 @@ export function checkJpegScan({ parts, first, last, high, low }: JpegScan, { isP
   if (!isScan || (isProgressive && !(isBand && isPass))) throw new Error("Corrupt JPEG data: an impossible scan");
 }
 
-/** Reads a scan's coefficients into the frame's components and returns where the next marker begins. Throws an Error for damaged data. */
+/**
+ * Reads a scan's coefficients into the frame's components and returns where the next
+ * marker begins. Throws an Error for damaged data.
+ */
 export function readJpegScan(frame: JpegFrame, scan: JpegScan, bytes: Uint8Array, at: number): number {
   const reader = new EntropyReader(bytes, at);
   const decoders = scan.parts.map((part) => new BlockDecoder(part, scan, reader));

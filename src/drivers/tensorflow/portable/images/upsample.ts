@@ -5,8 +5,9 @@ import type { Plane } from "./jpeg-samples.ts";
 type Widen = (into: Uint8Array, start: number, lines: { readonly near: number; readonly next: number }) => void;
 
 /**
- * Gives a component a sample for each of the image's pixels, as the Independent JPEG Group's "fancy" upsampling does: half as many are
- * weighted three to one with their neighbours, other ratios are repeated. Throws an Error for ratios other than whole numbers.
+ * Gives a component a sample for each of the image's pixels, as the Independent JPEG Group's "fancy" upsampling does:
+ * half as many are weighted three to one with their neighbours, other ratios are repeated. Throws an Error for ratios
+ * other than whole numbers.
  */
 export function upsample(plane: Plane, component: JpegComponent, frame: JpegFrame): Uint8Array {
   const [columns, rows] = [frame.mostAcross / component.across, frame.mostDown / component.down];

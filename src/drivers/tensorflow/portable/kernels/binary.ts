@@ -139,7 +139,10 @@ function logical(compute: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor): KernelFact
   return () => both(compute);
 }
 
-/** TensorFlow's maximum of NaN and a number is NaN; WebAssembly's is the first of the two. Quick where that is not a constant. */
+/**
+ * TensorFlow's maximum of NaN and a number is NaN; WebAssembly's is the first of the
+ * two. Quick where that is not a constant.
+ */
 function clamp(
   quick: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor,
   exact: Pair,

@@ -37,7 +37,10 @@ function floatCast(to: number): Kernel {
   return (x) => (round === undefined ? tf.cast(asTensor(x), "float32") : mapNumbers(asTensor(x), "float32", round));
 }
 
-/** Towards zero. What int32 does not hold, NaN among it, becomes the lowest number, as x86 has it; for other types TensorFlow's own answers vary with the tensor's size, so that is refused. */
+/**
+ * Towards zero. What int32 does not hold, NaN among it, becomes the lowest number, as x86 has it; for other types
+ * TensorFlow's own answers vary with the tensor's size, so that is refused.
+ */
 function truncatedTo(type: number): (value: number) => number {
   const [lowest, highest] = rangeOf(type);
   return (value) => {

@@ -14,7 +14,9 @@ const constant: KernelFactory = (node) => {
   return () => value;
 };
 
-/** A condition as TensorFlow takes it: a number that is not 0, a string that is not empty, or a tensor with elements. */
+/**
+ * A condition as TensorFlow takes it: a number that is not 0, a string that is not empty, or a tensor with elements.
+ */
 function isTrue(value: Value | undefined): boolean {
   if (value instanceof Strings)
     return value.shape.length === 0 ? value.elements[0]!.length > 0 : value.elements.length > 0;
