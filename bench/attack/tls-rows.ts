@@ -10,7 +10,7 @@ import { HEADER_ROWS } from "./header-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 
 /** Rows without TLS that are run with it too. */
-const MAIN = /^(?:flood|unread-http$|unread-grpc$|bodies|chunks|frames)/;
+const MAIN = /^(?:flood|unread-http$|unread-grpc$|unread-cut|bodies|chunks|frames)/;
 const WITHOUT_TLS = /^flood-(?:http1|connections)/;
 const HANDSHAKES = 500;
 const WITHIN_MS = 10_000;

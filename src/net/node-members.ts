@@ -24,6 +24,25 @@ export function idleDescriptorOf(socket: Socket): number | undefined {
   return fd >= 0 && writeQueueSize === 0 ? fd : undefined;
 }
 
+/** The handle of an encrypted connection, above that of the connection that carries it. */
+interface EncryptedHandle {
+  readonly _parentWrap: Socket;
+}
+
+/**
+ * Ends a connection with a reset, so that the system drops what the client has not read. Where Node resets none (a Unix
+ * socket, an encrypted connection without the one that carries it), it is closed.
+ */
+export function resetConnection(socket: Socket): void {
+  const carrier = socket instanceof TLSSocket ? handleOf<EncryptedHandle>(socket)?._parentWrap : socket;
+  try {
+    carrier?.resetAndDestroy();
+  } catch {
+    // It is not of TCP.
+  }
+  socket.destroy();
+}
+
 /** A connection that the system has accepted, before Node creates its socket. */
 export interface AcceptedConnection {
   createSocket(): void;

@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { resetConnection } from "../net/node-members.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
 
 /** Further time for a request that was sent just before, in milliseconds. */
@@ -28,7 +29,7 @@ export function limitSilence(server: Server, rules: SilenceRules): void {
     if (exchanges.isBusy(socket)) {
       // Without unsent bytes, the client waits for the server.
       // Reset: otherwise the system would keep offering its own buffers.
-      if (socket.writableLength > 0) socket.resetAndDestroy();
+      if (socket.writableLength > 0) resetConnection(socket);
       return;
     }
     const { bytesRead } = socket;

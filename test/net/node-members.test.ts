@@ -32,7 +32,7 @@ async function listen(): Promise<{ server: Server; dial: () => Socket }> {
 
 test("no other file of src/ uses such members", () => {
   const members =
-    /\b_handle\b|\bonconnection\b|\buseUserBuffer\b|\bkHandle\b|\bkBuffer|\._paused\b|\b_(?:readable|writable)State\b/;
+    /\b_handle\b|\b_parent(?:Wrap)?\b|\bonconnection\b|\buseUserBuffer\b|\bkHandle\b|\bkBuffer|\._paused\b|\b_(?:readable|writable)State\b/;
   const files = readdirSync("src", { recursive: true }).map((name) => join("src", String(name)));
   const users = files.filter((file) => /\.tsx?$/.test(file) && members.test(readFileSync(file, "utf8")));
   expect(users).toEqual([join("src", "net", "node-members.ts")]);

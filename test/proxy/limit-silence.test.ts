@@ -1,16 +1,21 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer as createNetServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { MemoryBudget } from "../../src/limits/memory-budget.ts";
 import { limitSilence } from "../../src/proxy/limit-silence.ts";
 import { OpenExchanges } from "../../src/proxy/open-exchanges.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { tlsFile } from "../helpers/tls-fixture.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
 
 /** More than a connection's buffers hold on their way to a client that does not read. */
 const ANSWER_BYTES = 20_000_000;
+const TLS = { cert: tlsFile("server.pem"), key: tlsFile("server.key") };
 const ASK = "POST /serving-proxy HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}";
 
 async function start(sendTimeoutMs: number) {
@@ -77,6 +82,25 @@ describe("an answer that is not taken", () => {
     ask();
     await expect.poll(() => hasRoom(memory, 1.5 * ANSWER_BYTES)).toBe(false);
     await expect.poll(() => hasRoom(memory, 2 * ANSWER_BYTES - 1)).toBe(true);
+  });
+
+  it.each(["an encrypted connection", "a Unix socket"])("is cut after a time on %s too", async (kind) => {
+    const { memory, server } = await start(100);
+    const isEncrypted = kind !== "a Unix socket";
+    const front = isEncrypted ? createTlsServer(TLS, server.accept) : createNetServer(server.accept);
+    const path = join(tempFolder(), "http.sock");
+    await new Promise<void>((resolve) =>
+      front.listen(isEncrypted ? { host: "127.0.0.1", port: 0 } : { path }, resolve),
+    );
+    onTestFinished(() => void front.close());
+    const place = isEncrypted ? { ...(front.address() as AddressInfo), rejectUnauthorized: false } : { path };
+    const client = isEncrypted ? connectTls(place) : connect(place as { path: string });
+    onTestFinished(() => void client.destroy());
+    client.on("error", () => {}).pause();
+    client.write(ASK);
+    await expect.poll(() => hasRoom(memory, 1.5 * ANSWER_BYTES)).toBe(false);
+    await expect.poll(() => hasRoom(memory, 2 * ANSWER_BYTES - 1)).toBe(true);
+    await expect.poll(() => new Promise((resolve) => front.getConnections((_, open) => resolve(open)))).toBe(0);
   });
 });
 
