@@ -27,6 +27,18 @@ export function idleDescriptorOf(socket: Socket): number | undefined {
 /** The handle of an encrypted connection, above that of the connection that carries it. */
 interface EncryptedHandle {
   readonly _parentWrap: Socket;
+  readonly _parent: { readonly writeQueueSize: number; readonly bytesWritten: number };
+  /** Encrypted bytes that the carrying connection has not taken, or not reported as sent. */
+  readonly writeQueueSize: number;
+}
+
+/**
+ * The bytes that an encrypted connection had sent when it stopped: it has more, and the connection that carries it has
+ * nothing to send. Undefined where it goes on, as far as that can be known.
+ */
+export function stoppedAt(socket: TLSSocket): number | undefined {
+  const { writeQueueSize = 0, _parent: carrier } = handleOf<EncryptedHandle>(socket) ?? {};
+  return writeQueueSize > 0 && carrier?.writeQueueSize === 0 ? carrier.bytesWritten : undefined;
 }
 
 /**

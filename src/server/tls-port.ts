@@ -9,6 +9,7 @@ import { openInTurns } from "../net/open-in-turns.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { listenUnix } from "../net/unix-socket.ts";
 import { beginHandshakes } from "./begin-handshakes.ts";
+import { endStopped } from "./end-stopped.ts";
 
 /** A port that listens for encrypted connections. */
 export interface TlsPort extends SharedPort {
@@ -59,6 +60,7 @@ function createTlsServer(users: TlsPortUsers): Server {
   const { http1, http2, onRefused } = users;
   const server = createServer(toOptions(users));
   beginHandshakes(server);
+  endStopped(server);
   server.on("secureConnection", (socket) => {
     const use = socket.alpnProtocol === "h2" ? http2 : http1;
     if (use === undefined) socket.destroy();
