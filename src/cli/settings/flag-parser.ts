@@ -4,6 +4,7 @@ import { sizeText } from "../../text/size-text.ts";
 import { readVersion } from "../../version.ts";
 import { COMMANDS, FOREIGN_COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { helpWidth } from "../help-width.ts";
+import { splitList } from "./read-setting.ts";
 import { refuseRepeats } from "./refuse-repeats.ts";
 import type { Setting } from "./setting.ts";
 import { flagOf, groupsOf, settingsOf } from "./settings.ts";
@@ -92,9 +93,10 @@ function toOption(flag: string, setting: Setting, onListed: (flag: ListedFlag) =
   }
   const option = new Option(`${flags} <${placeholder}>`, describe(setting));
   if (type !== "list") return option;
-  return option.argParser((value: string, earlier: readonly string[] = []) => {
-    onListed({ flag: flag.slice(2), value });
-    return [...earlier, value];
+  return option.argParser((text: string, earlier: readonly string[] = []) => {
+    const values = setting.isSplit ? splitList(text, setting.separator) : [text];
+    for (const value of values) onListed({ flag: flag.slice(2), value });
+    return [...earlier, ...values];
   });
 }
 

@@ -84,8 +84,9 @@ export const LIMIT_SETTINGS = {
   trustedProxies: {
     type: "list",
     separator: ",",
+    isSplit: true,
     placeholder: "RANGE",
-    help: "proxies whose X-Forwarded-For is believed; repeatable",
+    help: "proxies whose X-Forwarded-For is believed, separated by commas; repeatable",
     details: "An address, a range such as 10.0.0.0/8, or `unix:` for those on the Unix socket.",
     commands: BOTH,
   },

@@ -38,8 +38,9 @@ export const NETWORK_SETTINGS = {
   grpcChannelArguments: {
     type: "list",
     separator: ",",
+    isSplit: true,
     placeholder: "KEY=VALUE",
-    help: "gRPC channel argument that limits connections; repeatable",
+    help: "gRPC channel arguments that limit connections, separated by commas; repeatable",
     details: "[grpc.md](grpc.md#connections) lists those with an effect here; others are ignored with a warning.",
     commands: SERVE,
   },
@@ -105,8 +106,9 @@ export const NETWORK_SETTINGS = {
   corsOrigin: {
     type: "list",
     separator: ",",
+    isSplit: true,
     placeholder: "ORIGIN",
-    help: "origin whose web pages may run models, or *; repeatable",
+    help: "origins whose web pages may run models, separated by commas, or *; repeatable",
     details: "For example https://app.example.com.",
     commands: BOTH,
   },

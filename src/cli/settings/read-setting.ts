@@ -77,8 +77,8 @@ function isAddress(text: string): boolean {
   return parseHost(host) !== undefined && isPortNumber(port);
 }
 
-/** Line breaks separate too, so that a long list can be a block in a YAML file. */
-function splitList(text: string, separator: string): readonly string[] {
+/** Entries of a list; line breaks separate too, so that a long list can be a block in a YAML file. */
+export function splitList(text: string, separator: string): readonly string[] {
   const entries = text.split("\n").flatMap((line) => line.split(separator));
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== "");
 }

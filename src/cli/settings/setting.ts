@@ -33,8 +33,11 @@ export type Setting = {
   /** A part of a whole: 0 to 1. */
   | { readonly type: "share"; readonly default: number }
   | { readonly type: "count"; readonly min: number; readonly default?: number }
-  /** A flag that may be repeated; the separator stands between entries in the environment variable. */
-  | { readonly type: "list"; readonly separator: "," | ";" }
+  /**
+   * A flag that may be repeated; the separator stands between entries in the environment variable. `isSplit`: in a flag
+   * too, since no entry has it; a path may.
+   */
+  | { readonly type: "list"; readonly separator: "," | ";"; readonly isSplit?: true }
 );
 
 /** Commands that take a setting. */

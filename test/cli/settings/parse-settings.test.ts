@@ -149,6 +149,27 @@ describe("flags", () => {
     ]);
   });
 
+  test("take several of what has no comma in it, also where the flag is repeated", () => {
+    const { settings } = serve([
+      "--grpc-channel-arguments",
+      "grpc.keepalive_time_ms=1000, grpc.keepalive_timeout_ms=1000",
+      "--grpc-channel-arguments=grpc.max_concurrent_streams=7",
+      "--cors-origin=https://a.example,https://b.example",
+      "--trusted-proxies=10.0.0.0/8,::1",
+      "--model-path=a,b.onnx",
+    ]);
+    expect(settings).toMatchObject({
+      grpcChannelArguments: [
+        "grpc.keepalive_time_ms=1000",
+        "grpc.keepalive_timeout_ms=1000",
+        "grpc.max_concurrent_streams=7",
+      ],
+      corsOrigin: ["https://a.example", "https://b.example"],
+      trustedProxies: ["10.0.0.0/8", "::1"],
+      modelPath: ["a,b.onnx"],
+    });
+  });
+
   test("take false for a boolean that the environment switched on", () => {
     expect(serve(["--http-enable=false"], { KSERVING_HTTP_ENABLE: "1" }).settings.httpEnable).toBe(false);
   });
