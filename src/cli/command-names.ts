@@ -15,7 +15,7 @@ export type ForeignCommandName = (typeof FOREIGN_COMMAND_NAMES)[number];
 /** Commands with a parser of their own, and what help says of each. */
 export const COMMANDS = {
   inspect: "show what a model is, and which drivers can run it",
-  infer: "run a model once, without a server",
+  infer: "run a model once, here or at a server",
   compare: "run a model on several drivers or servers, and compare outputs and speed",
   bench: "put a load on a model, and measure throughput and latency",
   client: "write the types of served models, for programs that call them",

@@ -20,6 +20,11 @@ export function isAddress(text: string): boolean {
   return /^(?:https?|grpcs?):\/\//.test(text);
 }
 
+/** Checks if a text is the address of a server's model; other addresses may be those of files. */
+export function isModelAddress(text: string): boolean {
+  return /^grpcs?:\/\//.test(text) || HTTP.test(text.replace(/\/$/, ""));
+}
+
 /**
  * Reads `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`, each with `/versions/N` or not; throws
  * `invalid_argument` for anything else.

@@ -5,14 +5,16 @@ import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { CallError } from "./call-error.ts";
 import type { ModelAddress } from "./model-address.ts";
+import type { PredictOptions } from "./model-client.ts";
 import { connect } from "./node.ts";
 import type { DescribedTensor } from "./transport.ts";
 
 /** A model of another server: this one, Triton or any other that answers KServe V2. */
 export interface RemoteModel {
   readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
   /** Runs the model; rejects with the server's error. */
-  predict(inputs: Values): Promise<Tensors>;
+  predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
   close(): void;
 }
 
@@ -29,23 +31,30 @@ export async function openRemoteModel(address: ModelAddress, authorization?: str
   const named = connection.$model(address.model);
   const model = address.version === undefined ? named : named.version(address.version);
   try {
-    const { inputs = [] } = await model.metadata();
+    const { inputs = [], outputs = [] } = await model.metadata();
     return {
       inputs: inputs.map(toSpec),
-      predict: (values) => model.predict(values),
+      outputs: outputs.map(toSpec),
+      predict: (values, options) =>
+        model.predict(values, options).catch((reason) => {
+          throw new ServingError(ServingError.from(reason).code, textOf(address, reason), { cause: reason });
+        }),
       close: () => connection.$close(),
     };
   } catch (reason) {
     connection.$close();
-    // The advice after a server's text is for programs.
-    const answered = reason instanceof CallError ? reason.serverText : undefined;
-    const text = answered === undefined ? ServingError.from(reason).message : `${address.text}: ${answered}`;
-    throw failedPrecondition(text, reason);
+    throw failedPrecondition(textOf(address, reason), reason);
   }
+}
+
+/** A server's error without the advice after its text, which is for programs. */
+function textOf({ text }: ModelAddress, reason: unknown): string {
+  const answered = reason instanceof CallError ? reason.serverText : undefined;
+  return answered === undefined ? ServingError.from(reason).message : `${text}: ${answered}`;
 }
 
 function toSpec({ name, datatype, shape }: DescribedTensor): TensorSpec {
   const dtype = datatypeNamed(datatype)?.dtype;
-  if (dtype === undefined) throw failedPrecondition(`The input "${name}" is ${datatype}, which is not known.`);
+  if (dtype === undefined) throw failedPrecondition(`The tensor "${name}" is ${datatype}, which is not known.`);
   return { name, dtype, shape };
 }

@@ -108,11 +108,11 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
 async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<string[]> {
   const refusals: string[] = [];
   for (const place of places) {
+    refuseBareAddress(place, "model");
     if (isAddress(place)) {
       targets.push(await openRemoteTarget(place));
       continue;
     }
-    refuseBareAddress(place, "model");
     const isOpen = flags.driver.length === 0;
     for (const driver of isOpen ? await driversFor(place) : flags.driver) {
       const name = places.length === 1 ? driver : `${place} (${driver})`;

@@ -3,7 +3,6 @@ import { extname } from "node:path";
 import { type Command, Option } from "commander";
 import { writeNpy } from "../../codecs/npy/write-npy.ts";
 import { invalidArgument } from "../../errors.ts";
-import { chooseSignature } from "../../signature/choose-signature.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
@@ -13,9 +12,9 @@ import { flowText } from "../status-reporter/flow-text.ts";
 import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
+import { type InferTarget, openInferTarget, type TargetFlags } from "./infer-target.ts";
 import { readInputs } from "./input-flags.ts";
-import { addModelFlags, type ModelFlags } from "./model-flags.ts";
-import { type OpenModel, openModel } from "./open-model.ts";
+import { addModelFlags } from "./model-flags.ts";
 import { outputImage } from "./outputs/output-image.ts";
 import { outputJson } from "./outputs/output-json.ts";
 import { outputLines } from "./outputs/output-lines.ts";
@@ -32,16 +31,16 @@ Examples:
   kserving infer iris.joblib -o allow_pickle=true --input @rows.csv
   kserving infer segment.onnx --input image=@street.png --output mask --out mask.png
   kserving infer model.onnx --random --json
+  kserving infer http://localhost:9001/v2/models/emotion --input @face.jpg --top 3
 
 A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
 image to an image input. @FILE without a name is the only input, or a .json with all of them.
 `;
 
-interface InferFlags extends ModelFlags {
+interface InferFlags extends TargetFlags {
   readonly input: readonly string[];
   readonly random?: boolean;
   readonly seed: string;
-  readonly signature?: string;
   readonly output: readonly string[];
   readonly top?: string;
   readonly labels?: string;
@@ -50,15 +49,21 @@ interface InferFlags extends ModelFlags {
   readonly json?: boolean;
 }
 
-/** `kserving infer`: one prediction without a server. */
+/** `kserving infer`: one prediction, without a server or by one. */
 export async function infer(argv: readonly string[]): Promise<void> {
   await runParser(createInferCommand(), argv);
 }
 
 /** The parser of `kserving infer`. */
 export function createInferCommand(): Command {
-  const command = createParser("infer", { description: "Runs a model once, without a server.", epilogue: EPILOGUE })
-    .argument("<model>", "a model's file or folder")
+  const command = createParser("infer", {
+    description: "Runs a model once: here, without a server, or the one of a server.",
+    epilogue: EPILOGUE,
+  })
+    .argument(
+      "<model>",
+      "a model's file or folder, or http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME of a server",
+    )
     .option("--input <[name=]value>", "value of an input, or @FILE; repeatable", collect, [])
     .option("--random", "random values for the inputs, of sizes on which the model runs")
     .option("--seed <number>", "seed of the random values", "0")
@@ -72,39 +77,34 @@ export function createInferCommand(): Command {
       new Option("--format <format>", "form of the outputs (default: by --out's ending, else table)").choices(FORMATS),
     )
     .option("--out <file>", "write the outputs to a file")
+    .option("--remote-auth-file <file>", "credentials at the server, as for kserving replay")
     .option("--json", "print JSON")
     .action(run);
 }
 
-async function run(path: string, flags: InferFlags): Promise<void> {
+async function run(place: string, flags: InferFlags): Promise<void> {
   const format = formatOf(flags);
   const labels = flags.labels === undefined ? undefined : readLabels(flags.labels);
   const top = flags.top === undefined ? {} : { top: readCount("--top", flags.top, 1) };
-  const model = await withProgress(`loading ${path}`, () => openModel(path, flags));
+  const target = await withProgress(`opening ${place}`, () => openInferTarget(place, flags));
   try {
-    const signature = await signatureOf(model, flags.signature);
-    const outputs = await withProgress("running", () => predict(model, signature, flags));
-    const specs = signature?.outputs ?? [];
+    const outputs = await withProgress("running", () => predict(target, flags));
+    const specs = target.signature?.outputs ?? [];
     const labelsOf = (name: string) => labels ?? specs.find((spec) => spec.name === name)?.labels;
     await give(outputs, { ...flags, format, view: { ...top, labelsOf } });
   } finally {
-    await model.server.close();
+    await target.close();
   }
 }
 
-async function predict({ server, name }: OpenModel, spec: Signature | undefined, flags: InferFlags): Promise<Tensors> {
+async function predict(target: InferTarget, flags: InferFlags): Promise<Tensors> {
   const { input, random = false, seed, signature, output } = flags;
-  const takes = spec?.inputs?.some((one) => one.default === undefined) ?? true;
-  if (input.length === 0 && !random && takes) throw noInput(spec);
-  const given = await readInputs(input, spec);
-  const others = random ? await randomInputs(server, readCount("--seed", seed, 0)) : {};
+  const takes = target.signature?.inputs?.some((one) => one.default === undefined) ?? true;
+  if (input.length === 0 && !random && takes) throw noInput(target.signature);
+  const given = await readInputs(input, target.signature);
+  const others = random ? randomTensors(await target.examples(), readCount("--seed", seed, 0)) : {};
   const choices = { ...(signature !== undefined && { signature }), ...(output.length > 0 && { outputs: output }) };
-  return server.predict(name, { ...others, ...given }, choices);
-}
-
-/** Inputs of sizes on which the model runs. */
-async function randomInputs(server: OpenModel["server"], seed: number): Promise<Tensors> {
-  return randomTensors((await server.exampleInputs())?.inputs ?? [], seed);
+  return target.predict({ ...others, ...given }, choices);
 }
 
 function noInput(spec: Signature | undefined): Error {
@@ -113,12 +113,6 @@ function noInput(spec: Signature | undefined): Error {
       ? ""
       : ` The model is ${flowText({ inputs: spec.inputs, outputs: spec.outputs }).replaceAll(FIRM_SPACE, " ")}.`;
   return invalidArgument(`No input is given; expected --input NAME=VALUE for each, or --random.${takes}`);
-}
-
-async function signatureOf({ server, name }: OpenModel, wanted = ""): Promise<Signature | undefined> {
-  const lease = await server.service.acquire({ model: name });
-  lease.release();
-  return chooseSignature(wanted, lease.description.signatures)?.spec;
 }
 
 function formatOf({ format, out, json = false }: InferFlags): Format {

@@ -12,6 +12,7 @@ import { createParser, runParser } from "./create-parser.ts";
 import { tryDrivers } from "./inspection/driver-trials.ts";
 import { toPlainInspection } from "./inspection/inspection.ts";
 import { toInspectionLines } from "./inspection/inspection-lines.ts";
+import { refuseServer } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -51,6 +52,7 @@ export function createInspectCommand(): Command {
 }
 
 async function run(given: string, flags: InspectFlags): Promise<void> {
+  refuseServer(given, (server) => `kserving client ${server} --json shows the inputs and outputs of its models`);
   const path = await findModel(given, flags.driver.length === 1 ? flags.driver[0] : undefined);
   const facts = await inspectFile(path);
   const { bytes } = await fingerprintOf(path);

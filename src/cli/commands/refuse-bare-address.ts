@@ -1,13 +1,37 @@
 import { existsSync } from "node:fs";
+import { isAddress, isModelAddress } from "../../client/model-address.ts";
 import { invalidArgument } from "../../errors.ts";
 
-const BARE = /^[\w.-]+:\d+(?:\/|$)/;
+const BARE = /^[\w.-]+:\d+(?=\/|$)/;
+/** A server by its protocol; of HTTP's addresses those that can be no file's. */
+const SERVER = /^(?:grpcs?:\/\/[^/]+|https?:\/\/[^/]+(?=\/?$|\/(?:.*\/)?v[12]\/models\/))/;
 
-/** Throws `invalid_argument` for `HOST:PORT` where a path or an address is expected, which begins with its protocol. */
+/** Throws `invalid_argument` for a server's address that is not complete where a path, or the address of a server or model, is expected. */
 export function refuseBareAddress(place: string, form: "server" | "model"): void {
-  if (!BARE.test(place) || existsSync(place)) return;
-  const [http, grpc] = form === "server" ? ["", ""] : ["/v2/models/NAME", "/NAME"];
+  const server = serverOf(place);
+  if (server === undefined || (form === "server" ? isAddress : isModelAddress)(place)) return;
+  const [, secure, host] = /^(?:http|grpc)(s?):\/\/(.*)/.exec(server) ?? [];
+  const [ofHttp, ofGrpc] = form === "server" ? ["", ""] : ["/v2/models/NAME", "/NAME"];
   throw invalidArgument(
-    `"${place}" is not a model's path; the address of a ${form} is http://HOST:PORT${http} or grpc://HOST:PORT${grpc}.`,
+    `"${place}" is not a model's path; the address of a ${form} is http${secure}://${host}${ofHttp} where HTTP listens, or grpc${secure}://${host}${ofGrpc} where gRPC does.`,
   );
+}
+
+/** Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to give, for the server's address. */
+export function refuseServer(place: string, whatNext: (server: string) => string): void {
+  const server = serverOf(place);
+  if (server === undefined) return;
+  throw invalidArgument(`"${place}" is the address of a server, not of a model's files; ${whatNext(server)}.`);
+}
+
+/** The address of a model of a server, with NAME for the model's. */
+export function modelAddressAt(server: string): string {
+  return server.startsWith("grpc") ? `${server}/NAME` : `${server}/v2/models/NAME`;
+}
+
+/** The server that a text means, with its protocol; undefined for a path, and for the address of a file. */
+function serverOf(place: string): string | undefined {
+  const [bare] = BARE.exec(place) ?? [];
+  if (bare !== undefined) return existsSync(place) ? undefined : `http://${bare}`;
+  return SERVER.exec(place)?.[0];
 }

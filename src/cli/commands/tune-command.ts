@@ -18,6 +18,7 @@ import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
 import { readCount, readSeconds } from "./read-number.ts";
+import { modelAddressAt, refuseServer } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -61,6 +62,7 @@ export function createTuneCommand(): Command {
 }
 
 async function run(path: string, flags: TuneFlags): Promise<void> {
+  refuseServer(path, (server) => `kserving bench ${modelAddressAt(server)} measures a model that is served`);
   const goal = flags.goal === undefined ? undefined : parseGoal(flags.goal);
   const seconds = readSeconds("--time", flags.time);
   const model: TunedModel = {

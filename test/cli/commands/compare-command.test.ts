@@ -130,7 +130,7 @@ test.each([
   [[half, ...ONE, "--golden", "/nowhere.json"], 2, 'The golden file "/nowhere.json" does not exist'],
   [[half, ...ONE, "--golden", half], 2, "expected what kserving infer --json --out FILE writes"],
   [["http://127.0.0.1:1/v2/models/x", half], 1, "http://127.0.0.1:1 cannot be reached"],
-  [["http://127.0.0.1:1", half], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
+  [["http://127.0.0.1:1", half], 2, "the address of a model is http://127.0.0.1:1/v2/models/NAME where"],
   [["grpc://127.0.0.1:1/x", half], 1, "grpc://127.0.0.1:1 cannot be reached"],
   [[half, ...ONE, "--tolerance", "x"], 2, "--tolerance"],
 ] as const)("compare %j ends with %i", async (args, code, message) => {

@@ -8,6 +8,7 @@ import { readNpy } from "../../../src/codecs/npy/read-npy.ts";
 import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
 import { decodeImage } from "../../../src/media/decode-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
+import { startServer } from "../../helpers/start-server.ts";
 import { runCommand } from "./run-command.ts";
 
 const model = (name: string) => fileURLToPath(new URL(`../../fixtures/models/${name}`, import.meta.url));
@@ -84,6 +85,24 @@ test("infer takes random values of sizes on which the model runs, the same for t
   expect(await infer(model("matmul-dynamic-batch.onnx"), "--random", "--seed", "8")).not.toEqual(one);
 });
 
+test("infer runs a model of a server, over HTTP and gRPC", async () => {
+  const { httpUrl, grpcAddress } = await startServer({ models: { half: { path: half } } });
+  const y = { dtype: "float32", shape: [2], data: [2.5, 3.25] };
+  for (const address of [`${httpUrl}/v2/models/half`, `grpc://${grpcAddress}/half`]) {
+    expect(await infer(address, "--input", "x=[1,2.5]")).toEqual({ y });
+    expect(Object.keys(await infer(address, "--random", "--output", "y"))).toEqual(["y"]);
+    for (const [flags, code, message] of [
+      [[], 2, "The model is x float32[?] → y float32[?]."],
+      [["--input", "z=[1]"], 2, `${address}: unexpected inference input 'z'`],
+      [["--random", "--driver", "onnx"], 2, "are for a model that is loaded here"],
+    ] as const)
+      expect(await runCommand(["infer", address, ...flags])).toMatchObject({
+        code,
+        stderr: expect.stringContaining(message),
+      });
+  }
+});
+
 test.each([
   [
     [half],
@@ -99,6 +118,9 @@ test.each([
   [[half, "--input", "x=[1]", "--format", "npy", "--json"], 2, "two forms"],
   [[half, "--input", "x=[1]", "--top", "0"], 2, "--top"],
   [[model("add-two-inputs.onnx"), "--input", `@${at("x.json")}`], 2, "which does not say for which input"],
+  [["localhost:9001", "--random"], 2, "http://localhost:9001/v2/models/NAME where HTTP listens"],
+  [["http://localhost:9001", "--random"], 2, "http://localhost:9001/v2/models/NAME where HTTP listens"],
+  [["grpc://localhost/half", "--random"], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
   [["/nowhere.onnx", "--random"], 1, 'The model "/nowhere.onnx" does not exist'],
 ] as const)("infer %j ends with %i", async (args, code, message) => {
   const outcome = await runCommand(["infer", ...args]);

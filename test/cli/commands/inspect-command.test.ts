@@ -80,3 +80,10 @@ test("inspect --no-load of a file with any flipped byte ends in good order", asy
     expect([0, 1]).toContain(code);
   }
 });
+
+test("inspect of a server's address says what shows its models", async () => {
+  expect(await runCommand(["inspect", "localhost:9001"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("kserving client http://localhost:9001 --json shows"),
+  });
+});
