@@ -41,10 +41,10 @@ export async function serve(
   env: Environment,
   further: Partial<StatusReporter> = {},
 ): Promise<number> {
-  const { settings, foreign } = commandLine;
+  const { settings, foreign, warnings = [] } = commandLine;
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
-  const programLog = openLog(settings, env, foreign?.warnings);
+  const programLog = openLog(settings, env, [...(foreign?.warnings ?? []), ...warnings]);
   const { log, terminal } = programLog;
   if (foreign !== undefined) log.info(foreign.notice);
   const systemd = await openSystemdReporter(process.env, log);

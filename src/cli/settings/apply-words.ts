@@ -11,7 +11,10 @@ import { flagOf, type SettingName } from "./settings.ts";
 /** A name that also means the only model of a command line such as `kserving emotion.onnx`. */
 export const ONLY_MODEL_ALIAS = "default";
 
-type Parsed = ParsedCommandLine<"serve">;
+type Parsed = ParsedCommandLine<"serve"> & { readonly warnings?: readonly string[] };
+
+/** Maximum number of names in a message. */
+const MAX_NAMED = 5;
 
 /**
  * The command line with the flags that its bare words stand for: a model file or a folder with one model is
@@ -33,7 +36,7 @@ async function withModels(parsed: Parsed, words: readonly string[]): Promise<Par
   const [only, ...others] = words;
   if (only === undefined) return parsed;
   if (others.length === 0 && !(await holdsSeveral(only)) && !mayHoldVersions(only, parsed))
-    return withPipeline(parsed, only);
+    return withPipeline(await withWarning(parsed, only), only);
   const folders: string[] = [];
   const models: string[] = [];
   for (const word of words) {
@@ -102,16 +105,42 @@ function mayHoldVersions(word: string, { origins, words }: Parsed): boolean {
 
 /** A folder of versions or of models, or one with Triton's description of its model. */
 async function holdsSeveral(path: string): Promise<boolean> {
-  const isFolder = await stat(claimPath(path)).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-  if (!isFolder) return false;
+  if (!(await isFolder(path))) return false;
   const { hasTritonConfig } = await import("../../repository/folders/read-triton-config.ts");
   if (await hasTritonConfig(claimPath(path))) return true;
   const { findModel, isDetected } = await import("../../repository/folders/find-model.ts");
   const model = await findModel(path).catch(() => undefined);
-  return model === undefined || !(await isDetected(model));
+  if (model === undefined || !(await isDetected(model))) return true;
+  return !isMain(model) && (await othersIn(path, model)).length > 0;
+}
+
+/** The command line with a warning where a folder is served as the one model that is called `model` in it. */
+async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
+  if (!(await isFolder(path))) return parsed;
+  const { findModel } = await import("../../repository/folders/find-model.ts");
+  const model = await findModel(path);
+  const names = (await othersIn(path, model)).slice(0, MAX_NAMED).map(({ name }) => name);
+  if (names.length === 0) return parsed;
+  const text = `${basename(model)} is served as the model of the folder "${path}", and other models in it are left out (${names.join(", ")}); ${flagOf("modelRepository")} ${path} serves each.`;
+  return { ...parsed, warnings: [text] };
+}
+
+/** The models in a folder besides the one that it means. */
+async function othersIn(path: string, model: string): Promise<readonly { readonly name: string }[]> {
+  const { modelsBeside } = await import("../../repository/folders/models-beside.ts");
+  return model === path ? [] : modelsBeside(path, model);
+}
+
+/** A file whose name says that it is its folder's model. */
+function isMain(model: string): boolean {
+  return parse(model).name === "model";
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(claimPath(path)).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /** The name of a file without its ending, or of a folder; a version's folder has its model's name. */

@@ -11,6 +11,8 @@ import { flagOf } from "./settings.ts";
 export interface ServeCommandLine extends ParsedCommandLine<"serve"> {
   /** Files of `--config`, in their order. */
   readonly configs: readonly ConfigFile[];
+  /** Warnings about words that may mean something else. */
+  readonly warnings?: readonly string[];
   /** The command line of another server from which it was converted. */
   readonly foreign?: ForeignCommandLine;
 }

@@ -38,7 +38,10 @@ export async function listVersions(path: string, driver?: string): Promise<Versi
   if (!stats.isDirectory()) return flat(path);
   const entries = await listFolder(path, stats);
   const numbered = entries.filter(({ kind, name }) => kind === "folder" && parseVersion(name) !== undefined);
-  if (numbered.length > 0) return { ...distinct(numbered), disk: stats.dev };
+  if (numbered.length > 0) {
+    const { versions, warnings } = distinct(numbered);
+    return { versions, warnings: [...warnings, ...(await leftOut(entries))], disk: stats.dev };
+  }
   const isOwnDriver = driver !== undefined && !DRIVER_NAMES.includes(driver);
   const isModel = isOwnDriver || (await isDetected(path)) || (await modelsIn(entries.filter(isFile))).length > 0;
   if (isModel) return { ...flat(path), disk: stats.dev };
@@ -51,6 +54,15 @@ function flat(path: string): VersionList {
 
 function isFile({ kind }: FolderEntry): boolean {
   return kind === "file";
+}
+
+/** Model files next to folders of versions. */
+async function leftOut(entries: readonly FolderEntry[]): Promise<readonly string[]> {
+  const files = await modelsIn(entries.filter(isFile));
+  return files.map(
+    ({ path }) =>
+      `${path} is left out, since there are folders of versions next to it; a version's files are in its folder.`,
+  );
 }
 
 /** Of `1` and `001` the shorter name is used. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { applyWords } from "../../../src/cli/settings/apply-words.ts";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 let folder = "";
 
@@ -67,6 +68,37 @@ describe("a path without a flag means", () => {
 
   test("the model of a folder with a config.pbtxt, as that describes it", async () => {
     expect((await read(at("triton"))).settings).toMatchObject({ modelRepository: [at("triton")], modelPath: [] });
+  });
+
+  test.each([
+    ["a version of another", ["face.onnx", "emotion/1/model.onnx"]],
+    ["another", ["face.onnx", "emotion/emotion.xml"]],
+    ["another with its description", ["face.onnx", "emotion/config.pbtxt"]],
+    ["a version of its own", ["emotion.onnx", "1/model.onnx"]],
+  ])("the models of a folder where one lies next to %s", async (_, files) => {
+    const path = tempFolder(Object.fromEntries(files.map((file) => [file, ""])));
+    const { settings, warnings } = await read(path);
+    expect(settings).toMatchObject({ modelRepository: [path], modelPath: [] });
+    expect(warnings).toBeUndefined();
+  });
+
+  test("the only model next to folders without any", async () => {
+    const path = tempFolder({
+      "face.onnx": "",
+      "assets/words.txt": "",
+      "2024/photo.jpg": "",
+      "empty/notes/1/a.txt": "",
+    });
+    expect(await read(path)).toMatchObject({ settings: { modelPath: [path], modelRepository: [] } });
+  });
+
+  test("the model called model, with a warning that names the others", async () => {
+    const path = tempFolder({ "model.onnx": "", "fp16/model.onnx": "", "old.pkl": "", "assets/words.txt": "" });
+    const { settings, warnings } = await read(path);
+    expect(settings).toMatchObject({ modelPath: [path], modelRepository: [] });
+    expect(warnings).toEqual([
+      `model.onnx is served as the model of the folder "${path}", and other models in it are left out (old.pkl, fp16); --model-repository ${path} serves each.`,
+    ]);
   });
 
   test("several models where there are several, each of which has to load", async () => {

@@ -58,6 +58,14 @@ describe("versions", () => {
     });
   });
 
+  test("leave out model files next to them, with a warning for each", async () => {
+    const { versions, warnings } = await versionsOf({ "1/a.onnx": "", "b.onnx": "", "labels.txt": "" });
+    expect(versions).toEqual([[1n, "/1"]]);
+    expect(warnings).toEqual([
+      "/b.onnx is left out, since there are folders of versions next to it; a version's files are in its folder.",
+    ]);
+  });
+
   test("are found behind links, as Kubernetes mounts them, and not behind links that lead nowhere or back", async () => {
     const folder = tempFolder({ "..2026_11_22/1/model.onnx": "" });
     symlinkSync("..2026_11_22", join(folder, "..data"));
