@@ -31,7 +31,8 @@ export interface TargetFlags extends ModelFlags {
 
 /**
  * Loads the model at a path, or at the address of its file; or connects to the one of a server, by
- * `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`. Throws `invalid_argument` for an address that is not complete.
+ * `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`. Throws `invalid_argument` for an address that is not
+ * complete.
  */
 export async function openInferTarget(place: string, flags: TargetFlags): Promise<InferTarget> {
   refuseBareAddress(place, "model");

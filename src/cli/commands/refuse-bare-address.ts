@@ -6,7 +6,10 @@ const BARE = /^[\w.-]+:\d+(?=\/|$)/;
 /** A server by its protocol; of HTTP's addresses those that can be no file's. */
 const SERVER = /^(?:grpcs?:\/\/[^/]+|https?:\/\/[^/]+(?=\/?$|\/(?:.*\/)?v[12]\/models\/))/;
 
-/** Throws `invalid_argument` for a server's address that is not complete where a path, or the address of a server or model, is expected. */
+/**
+ * Throws `invalid_argument` for a server's address that is not complete where a path, or the address of a server or
+ * model, is expected.
+ */
 export function refuseBareAddress(place: string, form: "server" | "model"): void {
   const server = serverOf(place);
   if (server === undefined || (form === "server" ? isAddress : isModelAddress)(place)) return;
@@ -17,7 +20,10 @@ export function refuseBareAddress(place: string, form: "server" | "model"): void
   );
 }
 
-/** Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to give, for the server's address. */
+/**
+ * Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to give,
+ * for the server's address.
+ */
 export function refuseServer(place: string, whatNext: (server: string) => string): void {
   const server = serverOf(place);
   if (server === undefined) return;

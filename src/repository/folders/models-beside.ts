@@ -4,8 +4,8 @@ import { parseVersion } from "./parse-version.ts";
 import { hasTritonConfig } from "./read-triton-config.ts";
 
 /**
- * The models in a folder besides the one that it means by itself (`findModel`): those next to it, and folders that have a
- * model, or versions of one.
+ * The models in a folder besides the one that it means by itself (`findModel`): those next to it, and folders that have
+ * a model, or versions of one.
  */
 export async function modelsBeside(folder: string, model: string): Promise<readonly FolderEntry[]> {
   const others = (await listFolder(folder)).filter(({ path }) => path !== model);
