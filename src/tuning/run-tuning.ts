@@ -1,7 +1,7 @@
 import type { BenchTarget } from "../benchmark/bench-target.ts";
 import { type Candidate, candidateText } from "./candidate.ts";
 import { type Confirmation, confirmGain } from "./confirm-gain.ts";
-import { bestTrial, type Trial } from "./trial.ts";
+import { bestTrial, nearestTrial, type Trial } from "./trial.ts";
 import { type TrialContext, tryCandidate } from "./try-candidate.ts";
 import { VARIATIONS } from "./variations.ts";
 
@@ -27,8 +27,8 @@ export interface TuningOutcome {
 }
 
 /**
- * Tries the drivers, then variations of the best; what is known so far once its signal aborts or the time is over.
- * Never rejects for a candidate.
+ * Tries the drivers, then variations of the best, or of the nearest where none meets the goal; what is known so far
+ * once its signal aborts or the time is over. Never rejects for a candidate.
  */
 export async function runTuning(tuning: Tuning): Promise<TuningOutcome> {
   const { trials, untried, best } = await searchInTime(tuning);
@@ -48,8 +48,11 @@ async function searchInTime(tuning: Tuning): Promise<Search> {
   try {
     await search.tryAll(tuning.drivers.map((driver) => ({ driver, options: {} })));
     for (const vary of VARIATIONS) {
-      const { best, canBatch } = search;
-      if (best !== undefined) await search.tryAll(vary(best.candidate, { cores: tuning.cores, canBatch }));
+      const { best, nearest } = search;
+      // Where one request at a time misses the goal, a batch of them does.
+      const canBatch = search.canBatch && best !== undefined;
+      const from = best ?? nearest;
+      if (from !== undefined) await search.tryAll(vary(from.candidate, { cores: tuning.cores, canBatch }));
     }
     return search;
   } finally {
@@ -73,6 +76,12 @@ class Search {
 
   get best(): Trial | undefined {
     return bestTrial(this.trials, this.#context.goal);
+  }
+
+  /** The one from which a goal that none meets is least far. */
+  get nearest(): Trial | undefined {
+    const { goal } = this.#context;
+    return goal && nearestTrial(this.trials, goal);
   }
 
   async tryAll(candidates: readonly Candidate[]): Promise<void> {
