@@ -1,13 +1,13 @@
 import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
 
-/** The line of a process's own messages; those of its model follow. */
-export const CONTROL_LINE = 0;
+/** The port of a process's own messages; those of its model follow. */
+export const CONTROL_PORT = 0;
 
 /** Asks to load the model, with a {@link LoadOrder}. */
 export const LOAD = FIRST_REQUEST;
-/** Opens the line that is the record's id. */
+/** Opens the port that is the record's id. */
 export const ATTACH = FIRST_REQUEST + 1;
-/** Ends a line, from either side. */
+/** Ends a port, from either side. */
 export const DETACH = FIRST_REQUEST + 2;
 /** Asks to free the model; later the process is asked to end. */
 export const UNLOAD = FIRST_REQUEST + 3;

@@ -4,7 +4,7 @@ import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { RingReader } from "./ring-reader.ts";
 
 /**
- * A message between processes, little endian: u32 line, u32 number of parts, u32 messages that the sender has read
+ * A message between processes, little endian: u32 port, u32 number of parts, u32 messages that the sender has read
  * (modulo 2^32), then for each part u32 bytes and u32 place in the memory file, then the parts whose place is
  * {@link IN_STREAM}. The parts are those of a {@link Frame}; a message without parts only says how much was read.
  */
@@ -18,7 +18,7 @@ export const IN_STREAM = 0xffffffff;
 const MAX_PARTS = 1 << 20;
 
 /** Called for each message; `read` = messages that the sender has read. */
-type LinkListener = (line: number, message: Frame | undefined, read: number) => void;
+type LinkListener = (port: number, message: Frame | undefined, read: number) => void;
 
 /** Limits and parts of a {@link LinkReader}. */
 export interface LinkReaderOptions {

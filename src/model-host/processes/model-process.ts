@@ -14,13 +14,13 @@ import type { LostThread } from "../threads/lost-thread.ts";
 import type { ModelThread } from "../threads/model-thread.ts";
 import type { ModelThreadData } from "../threads/model-thread-messages.ts";
 import * as Control from "./control-protocol.ts";
-import { LinePort } from "./line-port.ts";
+import { LinkPort } from "./link-port.ts";
 import { toLoadOrder, writtenLevels } from "./load-order.ts";
 import { packRecord, unpackRecord } from "./packed-record.ts";
 import { type LoadedModel, parseLoaded } from "./parse-loaded.ts";
 import { parseLogEvent } from "./parse-log-event.ts";
-import { ProcessLines } from "./process-lines.ts";
 import { ProcessLink } from "./process-link.ts";
+import { ProcessPorts } from "./process-ports.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
 import { type ProcessParts, SpawnedProcess } from "./spawned-process.ts";
@@ -45,8 +45,8 @@ export class ModelProcess {
   readonly #log: Logger;
   readonly #process: SpawnedProcess;
   readonly #link: ProcessLink;
-  readonly #lines: ProcessLines;
-  readonly #control: LinePort;
+  readonly #ports: ProcessPorts;
+  readonly #control: LinkPort;
   readonly #channel: Channel;
   readonly #loaded = createDeferred<LoadedModel>();
   readonly #unloaded = createDeferred<void>();
@@ -65,15 +65,15 @@ export class ModelProcess {
       out: files && new RingWriter(files.out),
       in: files && new RingReader(files.in),
       maxBytes: MAX_MESSAGE_BYTES,
-      onMessage: (line, message) => this.#receive(line, message),
+      onMessage: (port, message) => this.#receive(port, message),
       onMalformed: (reason) => this.#refuse(reason),
     });
-    this.#control = new LinePort(Control.CONTROL_LINE, this.#link);
+    this.#control = new LinkPort(Control.CONTROL_PORT, this.#link);
     this.#channel = new Channel(this.#control, (record) => this.#obey(record));
     this.#channel.onMalformed((reason) => this.#refuse(reason));
-    this.#lines = new ProcessLines(this.#link, {
-      opened: (line) => this.#say(Control.ATTACH, line),
-      closed: (line) => this.#say(Control.DETACH, line),
+    this.#ports = new ProcessPorts(this.#link, {
+      opened: (port) => this.#say(Control.ATTACH, port),
+      closed: (port) => this.#say(Control.DETACH, port),
     });
     this.#ping = setInterval(() => this.#askBeats(), Math.min(PING_MS, data.stallMs / 8 || PING_MS)).unref();
     void this.#process.ended.then((why) => this.#end(why));
@@ -108,8 +108,8 @@ export class ModelProcess {
       ...(pid !== undefined && { pid }),
       lost: this.#lost.promise,
       ended: this.#process.ended,
-      connect: (onMalformed = () => {}) => this.#lines.openFor(onMalformed),
-      connectHere: () => this.#lines.open(),
+      connect: (onMalformed = () => {}) => this.#ports.openFor(onMalformed),
+      connectHere: () => this.#ports.open(),
       close: async () => {
         this.#say(Control.UNLOAD);
         await Promise.race([this.#unloaded.promise, this.#process.ended]);
@@ -127,7 +127,7 @@ export class ModelProcess {
 
   #say(kind: number, id = 0): void {
     this.#channel.send({ kind, id, meta: undefined, tensors: undefined });
-    // In order with what the lines send.
+    // In order with what the ports send.
     this.#channel.flush();
   }
 
@@ -135,16 +135,16 @@ export class ModelProcess {
     this.#channel.send({ kind: Control.PING, id: 0, meta: writtenLevels(this.#log), tensors: undefined });
   }
 
-  #receive(line: number, message: Frame): void {
-    if (line === Control.CONTROL_LINE) this.#control.deliver(message);
-    else this.#lines.deliver(line, message);
+  #receive(port: number, message: Frame): void {
+    if (port === Control.CONTROL_PORT) this.#control.deliver(message);
+    else this.#ports.deliver(port, message);
   }
 
   #obey(record: WireRecord): void {
     const { kind, id, meta } = record;
     if (kind === Control.PONG) Atomics.store(new Int32Array(this.#beats), 0, id);
     else if (kind === Control.LOG) logEvent(this.#log, parseLogEvent(unpackRecord(record)));
-    else if (kind === Control.DETACH) this.#lines.close(id);
+    else if (kind === Control.DETACH) this.#ports.close(id);
     else if (kind === Control.LOADED) this.#loaded.resolve(parseLoaded(unpackRecord(record)));
     else if (kind === Control.FAILED) this.#loaded.reject(fromWireError(parseWireError(meta)));
     else if (kind === Control.UNLOADED) this.#unloaded.resolve();
@@ -167,7 +167,7 @@ export class ModelProcess {
     this.#loaded.reject(failedPrecondition(`The model's process ${why} while it was loading${words}.`));
     this.#lost.resolve({ why, culprit: "this" });
     const lost = `The request was lost: the process of the model ${name} ${why}. The model is loaded again.`;
-    this.#lines.fail(new ServingError("unavailable", lost));
+    this.#ports.fail(new ServingError("unavailable", lost));
     this.#control.close();
   }
 }

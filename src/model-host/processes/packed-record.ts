@@ -2,7 +2,7 @@ import { packValues, unpackValues } from "../../threads/call-values.ts";
 import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 
-/** A record of a process's own line that carries a plain value, tensors included. */
+/** A record of a process's own port that carries a plain value, tensors included. */
 export function packRecord(kind: number, value: unknown): WireRecord {
   const { json, tensors } = packValues(value);
   return { kind, id: 0, meta: json, tensors };

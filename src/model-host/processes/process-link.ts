@@ -7,8 +7,8 @@ import type { RingWriter } from "./ring-writer.ts";
 
 /** Number of bytes from which on a memory file costs less than the socket. */
 const RING_FROM_BYTES = 32 * 1024;
-/** Line of messages that only say how much was read. */
-const NO_LINE = 0xffffffff;
+/** Port of messages that only say how much was read. */
+const NO_PORT = 0xffffffff;
 /** Messages through the memory file that may be read before the other side is notified, where nothing else is sent. */
 const ACKNOWLEDGE_AFTER = 4;
 
@@ -21,12 +21,12 @@ export interface LinkParts {
   /** Bytes that a message of the other side may take in the stream. */
   readonly maxBytes: number;
   /** Called for each message; may throw {@link MalformedMessage} for one that the other side should not have sent. */
-  readonly onMessage: (line: number, message: Frame) => void;
+  readonly onMessage: (port: number, message: Frame) => void;
   /** Called once, when the other side sent something other than a message; nothing is read from then on. */
   readonly onMalformed: (reason: MalformedMessage) => void;
 }
 
-/** Connection to another process, for messages on any number of lines: a socket, and memory files for what is large. */
+/** Connection to another process, for messages on any number of ports: a socket, and memory files for what is large. */
 export class ProcessLink {
   readonly #parts: LinkParts;
   readonly #reader: LinkReader;
@@ -47,7 +47,7 @@ export class ProcessLink {
   }
 
   /** Sends a message, which is copied at once; one to a process that has ended is lost. */
-  post(line: number, message: Frame): void {
+  post(port: number, message: Frame): void {
     const { stream, out } = this.#parts;
     if (stream.destroyed || stream.writableEnded) return;
     const parts = message instanceof ArrayBuffer ? [message] : message;
@@ -56,17 +56,17 @@ export class ProcessLink {
       return (isLarge ? out?.write(new Uint8Array(part)) : undefined) ?? IN_STREAM;
     });
     out?.endMessage(++this.#sent >>> 0);
-    stream.write(this.#pack(line, parts, places));
+    stream.write(this.#pack(port, parts, places));
   }
 
-  #pack(line: number, parts: readonly ArrayBuffer[], places: readonly number[]): Buffer {
+  #pack(port: number, parts: readonly ArrayBuffer[], places: readonly number[]): Buffer {
     const head = PREFIX_BYTES + parts.length * PART_BYTES;
     const size = parts.reduce(
       (sum, { byteLength }, index) => sum + (places[index] === IN_STREAM ? byteLength : 0),
       head,
     );
     const bytes = Buffer.allocUnsafe(size);
-    bytes.writeUInt32LE(line, 0);
+    bytes.writeUInt32LE(port, 0);
     bytes.writeUInt32LE(parts.length, 4);
     bytes.writeUInt32LE(this.#read, 8);
     this.#acknowledged = this.#read;
@@ -93,18 +93,18 @@ export class ProcessLink {
     }
   }
 
-  #receive(line: number, message: Frame | undefined, read: number): void {
+  #receive(port: number, message: Frame | undefined, read: number): void {
     this.#parts.out?.acknowledge(read);
     if (message === undefined) return;
     this.#read = (this.#read + 1) >>> 0;
     if (!(message instanceof ArrayBuffer)) this.#acknowledge();
-    this.#parts.onMessage(line, message);
+    this.#parts.onMessage(port, message);
   }
 
   /** Questions may wait for long before anything is answered, and their memory would not be used again meanwhile. */
   #acknowledge(): void {
     const { stream } = this.#parts;
     if ((this.#read - this.#acknowledged) >>> 0 < ACKNOWLEDGE_AFTER || stream.writableEnded) return;
-    stream.write(this.#pack(NO_LINE, [], []));
+    stream.write(this.#pack(NO_PORT, [], []));
   }
 }

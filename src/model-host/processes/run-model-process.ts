@@ -8,8 +8,8 @@ import { Channel } from "../../threads/channel.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { ModelThreadEvent } from "../threads/model-thread-messages.ts";
 import { ThreadModels } from "../threads/thread-models.ts";
-import { ATTACH, CONTROL_LINE, COUNT_MASK, DETACH, LOAD, PING, PONG, UNLOAD } from "./control-protocol.ts";
-import { LinePort } from "./line-port.ts";
+import { ATTACH, CONTROL_PORT, COUNT_MASK, DETACH, LOAD, PING, PONG, UNLOAD } from "./control-protocol.ts";
+import { LinkPort } from "./link-port.ts";
 import { type LoadOrder, MODEL_ID } from "./load-order.ts";
 import { packEvent } from "./pack-event.ts";
 import { unpackRecord } from "./packed-record.ts";
@@ -22,7 +22,7 @@ import { inheritSharedFiles, type SharedFiles } from "./shared-files.ts";
 const SOCKET_FD = 3;
 
 /**
- * Runs a model's process: loads a model, answers on every line that the server opens, and resolves after the command to
+ * Runs a model's process: loads a model, answers on every port that the server opens, and resolves after the command to
  * end. `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
  */
 export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {
@@ -61,9 +61,9 @@ async function dieWithServer(): Promise<void> {
 class ServerConnection {
   readonly ended: Promise<void>;
   readonly #link: ProcessLink;
-  readonly #control: LinePort;
+  readonly #control: LinkPort;
   readonly #channel: Channel;
-  readonly #lines = new Map<number, LinePort>();
+  readonly #ports = new Map<number, LinkPort>();
   readonly #filter = new LogFilter("silent");
   readonly #heartbeat = new SharedArrayBuffer(4);
   readonly #ending = createDeferred<void>();
@@ -80,27 +80,27 @@ class ServerConnection {
       in: files && new RingReader(files.in),
       out: files && new RingWriter(files.out),
       maxBytes: Number.POSITIVE_INFINITY,
-      onMessage: (line, message) => this.#lines.get(line)?.deliver(message),
+      onMessage: (number, message) => this.#ports.get(number)?.deliver(message),
       onMalformed: (reason) => {
         throw reason;
       },
     });
-    this.#control = this.#open(CONTROL_LINE);
+    this.#control = this.#open(CONTROL_PORT);
     this.#channel = new Channel(this.#control, (record) => this.#receive(record));
   }
 
-  #open(line: number): LinePort {
-    const port = new LinePort(line, this.#link);
-    this.#lines.set(line, port);
-    port.onClose(() => this.#lines.delete(line));
+  #open(number: number): LinkPort {
+    const port = new LinkPort(number, this.#link);
+    this.#ports.set(number, port);
+    port.onClose(() => this.#ports.delete(number));
     return port;
   }
 
   #receive(record: WireRecord): void {
     const { kind, id, meta } = record;
     if (kind === LOAD) this.#load(unpackRecord(record) as LoadOrder);
-    else if (kind === ATTACH) this.#models?.attach(this.#open(id), { line: id, id: MODEL_ID });
-    else if (kind === DETACH) this.#lines.get(id)?.close();
+    else if (kind === ATTACH) this.#models?.attach(this.#open(id), { number: id, id: MODEL_ID });
+    else if (kind === DETACH) this.#ports.get(id)?.close();
     else if (kind === UNLOAD) void this.#models?.unload(MODEL_ID);
     else if (kind === PING) this.#pong(meta as readonly LogLevel[]);
     else this.#ending.resolve();

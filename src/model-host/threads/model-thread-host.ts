@@ -7,7 +7,7 @@ import { toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
-import { AttachedLines } from "./attached-lines.ts";
+import { AttachedPorts } from "./attached-ports.ts";
 import { isModelThreadEvent } from "./is-model-thread-event.ts";
 import { type LostThread, toLostThread } from "./lost-thread.ts";
 import type { LoadedFacts, ModelThread } from "./model-thread.ts";
@@ -51,7 +51,7 @@ export class ModelThreadHost {
   readonly #heartbeat = new SharedArrayBuffer(4);
   readonly #running = new SharedArrayBuffer(4);
   readonly #models = new Map<number, HostedModel>();
-  readonly #lines = new AttachedLines();
+  readonly #ports = new AttachedPorts();
   readonly #ended: Promise<void>;
   #watch: HeartbeatWatch | undefined;
   #lastId = 0;
@@ -140,7 +140,7 @@ export class ModelThreadHost {
     const { port1, port2 } = new MessageChannel();
     // A thread that has ended would swallow the port, and its user would wait for ever.
     if (this.#isOver) port2.close();
-    else this.#say({ attach: port2, line: this.#lines.add(onMalformed), id }, [port2]);
+    else this.#say({ attach: port2, number: this.#ports.add(onMalformed), id }, [port2]);
     return port1;
   }
 
@@ -165,7 +165,7 @@ export class ModelThreadHost {
     }
   }
 
-  /** An uncaught error of a driver ends its thread: the lines to it die, and with them what was asked on them. */
+  /** An uncaught error of a driver ends its thread: the ports to it close, and the requests on them fail. */
   #listen(): void {
     const log = this.#log;
     let isReported = false;
@@ -190,7 +190,7 @@ export class ModelThreadHost {
   }
 
   #receive(event: ModelThreadEvent): void {
-    if ("detached" in event) this.#lines.delete(event.detached, event.malformed);
+    if ("detached" in event) this.#ports.delete(event.detached, event.malformed);
     else if ("unloaded" in event) this.#models.get(event.unloaded)?.unloaded.resolve();
     else if ("log" in event) logEvent(this.#models.get(event.id)?.log ?? this.#log, event.log);
     else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);

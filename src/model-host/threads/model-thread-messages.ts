@@ -42,9 +42,9 @@ export interface LoadCommand {
   readonly laneMark?: SharedArrayBuffer | undefined;
 }
 
-/** A line to be answered, by its number. */
-export interface AttachedLine {
-  readonly line: number;
+/** A port to be answered. */
+export interface AttachedPort {
+  readonly number: number;
   /** The model's number. */
   readonly id: number;
 }
@@ -54,7 +54,7 @@ export type ModelThreadCommand =
   /** The first of all. */
   | { readonly start: ModelWorkerData }
   | { readonly load: LoadCommand }
-  | (AttachedLine & { readonly attach: MessagePort })
+  | (AttachedPort & { readonly attach: MessagePort })
   | { readonly unload: number }
   /** To be sent once no model is left. */
   | { readonly close: true };
@@ -65,5 +65,5 @@ export type ModelThreadEvent =
   | { readonly failed: WireError; readonly id: number }
   | { readonly unloaded: number }
   | { readonly log: LogEvent; readonly id: number }
-  /** A line has ended; `malformed` = because of a message with this problem. */
+  /** The port with this number has closed; `malformed` = because of a message with this problem. */
   | { readonly detached: number; readonly malformed?: string };

@@ -15,9 +15,9 @@ export interface ModelThread extends LoadedFacts {
   readonly lost: Promise<LostThread>;
   /** Resolves once the thread has ended. */
   readonly ended: Promise<unknown>;
-  /** A new line to the model; `onMalformed` is called when the other end's thread sends a malformed message. */
+  /** A new port to the model; `onMalformed` is called when the other end's thread sends a malformed message. */
   connect(onMalformed?: MalformedListener): MessagePort;
-  /** A new line to the model for this thread. */
+  /** A new port to the model for this thread. */
   connectHere(): HostPort;
   /**
    * Waits for the last predict, then frees the model, and lets the thread end by itself after its last model: native

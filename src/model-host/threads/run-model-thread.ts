@@ -5,7 +5,7 @@ import type { ModelThreadCommand } from "./model-thread-messages.ts";
 import { ThreadModels } from "./thread-models.ts";
 
 /**
- * Runs a model thread: loads models, answers on every line that is attached, frees
+ * Runs a model thread: loads models, answers on every port that is attached, frees
  * models, and resolves after the command to close. `onStarted` is called once the code
  * of the driver is there, before native code may start threads of its own.
  */

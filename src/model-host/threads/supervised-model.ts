@@ -76,12 +76,12 @@ export class SupervisedModel {
     return { ready: 1, missing: 0, lost, ...(pid !== undefined && { pids: [pid] }) };
   }
 
-  /** A new line to the model. */
+  /** A new port to the model. */
   connect(onMalformed?: MalformedListener): MessagePort {
     return this.#thread.connect(onMalformed);
   }
 
-  /** A new line to the model for this thread. */
+  /** A new port to the model for this thread. */
   connectHere(): HostPort {
     return this.#thread.connectHere();
   }

@@ -9,7 +9,7 @@ import { toWireError } from "../../threads/wire-error.ts";
 import { LaneMark, reportHang } from "../fast-lane/lane-mark.ts";
 import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
-import type { AttachedLine, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
+import type { AttachedPort, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
 import { ModelServer } from "./serve-model.ts";
 import { ThreadTurns } from "./thread-turns.ts";
 
@@ -59,9 +59,9 @@ export class ThreadModels {
 
   /**
    * The asker may be a hook thread, whose messages are not trusted: the main thread
-   * learns which line sent a malformed one.
+   * learns which port sent a malformed one.
    */
-  attach(port: HostPort, { line, id }: AttachedLine): void {
+  attach(port: HostPort, { number, id }: AttachedPort): void {
     const responder = this.#models.get(id)?.server.attach(port);
     // It was freed meanwhile.
     if (responder === undefined) {
@@ -72,7 +72,7 @@ export class ThreadModels {
     responder.onMalformed(({ message }) => {
       malformed = message;
     });
-    responder.onClose(() => this.#say({ detached: line, ...(malformed !== undefined && { malformed }) }));
+    responder.onClose(() => this.#say({ detached: number, ...(malformed !== undefined && { malformed }) }));
   }
 
   /** Waits for what is under way, then frees the model. */

@@ -5,23 +5,23 @@ import { createSharedFiles } from "../../../src/model-host/processes/shared-file
 import type { Frame } from "../../../src/threads/frame.ts";
 import { MalformedMessage } from "../../../src/threads/malformed-message.ts";
 
-/** A message as bytes: its line, its parts as sizes and places, and what follows. */
-function bytesOf(line: number, parts: readonly (readonly [size: number, place: number])[], ...rest: Uint8Array[]) {
-  const integers = Uint32Array.of(line, parts.length, 0, ...parts.flat());
+/** A message as bytes: its port, its parts as sizes and places, and what follows. */
+function bytesOf(port: number, parts: readonly (readonly [size: number, place: number])[], ...rest: Uint8Array[]) {
+  const integers = Uint32Array.of(port, parts.length, 0, ...parts.flat());
   return Buffer.concat([new Uint8Array(integers.buffer), ...rest]);
 }
 
 interface Read {
-  readonly line: number;
+  readonly port: number;
   /** Sizes of its parts. */
   readonly sizes: readonly number[];
 }
 
 function reader({ ring }: { readonly ring?: RingReader } = {}) {
   const messages: Read[] = [];
-  const onMessage = (line: number, message: Frame | undefined) => {
+  const onMessage = (port: number, message: Frame | undefined) => {
     const parts = message === undefined ? [] : message instanceof ArrayBuffer ? [message] : message;
-    messages.push({ line, sizes: parts.map(({ byteLength }) => byteLength) });
+    messages.push({ port, sizes: parts.map(({ byteLength }) => byteLength) });
   };
   return { messages, reader: new LinkReader({ ring, maxBytes: 1000, onMessage }) };
 }
@@ -46,9 +46,9 @@ test("messages are read whatever pieces they arrive in", () => {
     const { messages, reader: own } = reader();
     for (let at = 0; at < stream.length; at += size) own.push(stream.subarray(at, at + size));
     expect(messages).toEqual([
-      { line: 1, sizes: [8] },
-      { line: 2, sizes: [] },
-      { line: 3, sizes: [8, 0, 900] },
+      { port: 1, sizes: [8] },
+      { port: 2, sizes: [] },
+      { port: 3, sizes: [8, 0, 900] },
     ]);
   }
 });

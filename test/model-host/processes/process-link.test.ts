@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { borrowMemory, returnMemory } from "../../../src/limits/borrowed-memory.ts";
-import { LinePort } from "../../../src/model-host/processes/line-port.ts";
+import { LinkPort } from "../../../src/model-host/processes/link-port.ts";
 import { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
 import { RingWriter } from "../../../src/model-host/processes/ring-writer.ts";
@@ -103,10 +103,10 @@ test("contents come in memory that may be used again, but frames, which may hold
 
 test("memory that came from the other side is free again once it was given away in an answer", async () => {
   const { sender, received, until } = await startLinks(1 << 20);
-  const line = new LinePort(1, sender);
+  const port = new LinkPort(1, sender);
   const [lent, own, kept] = [borrowMemory(100_000), new ArrayBuffer(100_000), borrowMemory(100_000)];
   new Uint8Array(lent).fill(6);
-  line.post([filled(8, 5), lent, own, kept], [lent, own]);
+  port.post([filled(8, 5), lent, own, kept], [lent, own]);
   expect([lent, own, kept].map(({ byteLength }) => byteLength)).toEqual([0, 100_000, 100_000]);
   await until(1);
   expect(received).toEqual([[8, 5, 100_000, 6, 100_000, 0, 100_000, expect.any(Number)]]);

@@ -199,7 +199,7 @@ describe("a model that blocks the thread it shares", () => {
     await expect(stuck.close()).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  test("loses no requests that others have asked on lines of their own, as hook threads do", async () => {
+  test("loses no requests that others have asked on ports of their own, as hook threads do", async () => {
     const { models, blocked } = await start({ count: 2, threads: 1, stallMs: 300 });
     const [stuck, other] = models as [ModelHost, ModelHost];
     const onMalformed = () => {};

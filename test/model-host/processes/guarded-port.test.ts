@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
-import { GuardedLine } from "../../../src/model-host/processes/guarded-line.ts";
-import { LinePort } from "../../../src/model-host/processes/line-port.ts";
+import { GuardedPort } from "../../../src/model-host/processes/guarded-port.ts";
+import { LinkPort } from "../../../src/model-host/processes/link-port.ts";
 import type { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { PREDICT, STATISTICS } from "../../../src/model-host/threads/model-protocol.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
@@ -17,24 +17,24 @@ function frameOf(record: Partial<WireRecord>): Frame {
   return writer.take().frame;
 }
 
-/** A line whose messages to the process are counted. */
+/** A port whose messages to the process are counted. */
 function open() {
   const sent: Frame[] = [];
   const link = { post: (_: number, message: Frame) => void sent.push(message) } as unknown as ProcessLink;
-  return { sent, line: new GuardedLine(new LinePort(5, link)) };
+  return { sent, port: new GuardedPort(new LinkPort(5, link)) };
 }
 
-const askOn = (line: GuardedLine, kind: number) =>
-  new RpcClient(line, "the model's process").ask({
+const askOn = (port: GuardedPort, kind: number) =>
+  new RpcClient(port, "the model's process").ask({
     ...{ kind, meta: undefined, tensors: undefined, signal: undefined, transfer: false },
   });
 
 test("an open question gets the reason when the process has ended", async () => {
-  const { line, sent } = open();
-  const asked = askOn(line, PREDICT);
+  const { port, sent } = open();
+  const asked = askOn(port, PREDICT);
   await new Promise((resolve) => setImmediate(resolve));
   expect(sent.length).toBe(1);
-  line.fail(new ServingError("unavailable", "it crashed"));
+  port.fail(new ServingError("unavailable", "it crashed"));
   await expect(asked).rejects.toMatchObject({ code: "unavailable", message: "it crashed" });
 });
 
@@ -52,18 +52,18 @@ describe("an answer that a model does not give is malformed:", () => {
     ],
     ["fewer requests than none", STATISTICS, { meta: { requests: -1 } }],
   ])("%s", async (_, kind, answer) => {
-    const { line } = open();
-    void askOn(line, kind).catch(() => {});
+    const { port } = open();
+    void askOn(port, kind).catch(() => {});
     await new Promise((resolve) => setImmediate(resolve));
-    expect(() => line.deliver(frameOf(answer))).toThrow(MalformedMessage);
+    expect(() => port.deliver(frameOf(answer))).toThrow(MalformedMessage);
   });
 });
 
 test("a second answer to the same question is malformed", async () => {
-  const { line } = open();
-  const asked = askOn(line, PREDICT);
+  const { port } = open();
+  const asked = askOn(port, PREDICT);
   await new Promise((resolve) => setImmediate(resolve));
-  line.deliver(frameOf({}));
+  port.deliver(frameOf({}));
   await asked;
-  expect(() => line.deliver(frameOf({}))).toThrow("it answers request 1, which does not wait for an answer");
+  expect(() => port.deliver(frameOf({}))).toThrow("it answers request 1, which does not wait for an answer");
 });

@@ -1,20 +1,20 @@
 import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
 
-/** The lines that a model thread answers on, by number. */
-export class AttachedLines {
+/** The ports that a model thread answers on, by number. */
+export class AttachedPorts {
   readonly #listeners = new Map<number, MalformedListener | undefined>();
   #last = 0;
 
-  /** Returns the line's number. */
+  /** Returns the port's number. */
   add(onMalformed: MalformedListener | undefined): number {
     this.#listeners.set(++this.#last, onMalformed);
     return this.#last;
   }
 
-  /** `malformed` says what was wrong with the message that ended the line. */
-  delete(line: number, malformed: string | undefined): void {
-    const onMalformed = this.#listeners.get(line);
-    this.#listeners.delete(line);
+  /** `malformed` says what was wrong with the message that ended the port. */
+  delete(number: number, malformed: string | undefined): void {
+    const onMalformed = this.#listeners.get(number);
+    this.#listeners.delete(number);
     if (malformed !== undefined) onMalformed?.(new MalformedMessage(malformed));
   }
 }

@@ -11,20 +11,20 @@ import type { WireRecord } from "../../threads/wire-record.ts";
 import { isRunStatistics } from "../queue/is-run-statistics.ts";
 import { checkModelRequest } from "../threads/check-model-request.ts";
 import { STATISTICS } from "../threads/model-protocol.ts";
-import type { LinePort } from "./line-port.ts";
+import type { LinkPort } from "./link-port.ts";
 
 /**
- * A line to a model in another process, whose answers are checked before anyone in
+ * A port to a model in another process, whose answers are checked before anyone in
  * this process sees them, and which answers every open request itself when the process
  * has ended. What is posted is checked too: a hook thread may have written it.
  */
-export class GuardedLine implements HostPort {
+export class GuardedPort implements HostPort {
   readonly copies = true;
-  readonly #port: LinePort;
+  readonly #port: LinkPort;
   /** Kinds of the requests without a response, by their ids. */
   readonly #open = new Map<number, number>();
 
-  constructor(port: LinePort) {
+  constructor(port: LinkPort) {
     this.#port = port;
   }
 
@@ -52,7 +52,7 @@ export class GuardedLine implements HostPort {
     this.#port.deliver(message);
   }
 
-  /** Ends the line, after an error for each open request. */
+  /** Ends the port, after an error for each open request. */
   fail(reason: ServingError): void {
     const writer = new FrameWriter();
     const meta = toWireError(reason);

@@ -3,23 +3,23 @@ import type { Frame } from "../../threads/frame.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import type { ProcessLink } from "./process-link.ts";
 
-/** One line of a connection to another process, as a {@link HostPort}. */
-export class LinePort implements HostPort {
+/** One of the ports of a connection to another process, as a {@link HostPort}. */
+export class LinkPort implements HostPort {
   readonly copies = true;
-  readonly #line: number;
+  readonly #number: number;
   readonly #link: ProcessLink;
   readonly #messageListeners: ((message: unknown) => void)[] = [];
   readonly #closeListeners: (() => void)[] = [];
   #isOpen = true;
 
-  constructor(line: number, link: ProcessLink) {
-    this.#line = line;
+  constructor(number: number, link: ProcessLink) {
+    this.#number = number;
     this.#link = link;
   }
 
   post(message: unknown, given: readonly ArrayBuffer[] = []): void {
     if (!this.#isOpen) return;
-    this.#link.post(this.#line, message as Frame);
+    this.#link.post(this.#number, message as Frame);
     for (const memory of given) returnMemory(memory);
   }
 
