@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
-import type { MemoryShare } from "../limits/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-budget.ts";
 import { processors } from "../machine/processors.ts";
 import { CodecWorker } from "./codec-worker.ts";
 import type { Job } from "./job.ts";

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { collectAll } from "../limits/young-garbage.ts";
+import { collectAll } from "../limits/memory/young-garbage.ts";
 
 /**
  * A heap of this size, in bytes, is collected: an idle thread would keep it, since V8 collects when something is made.

@@ -1,7 +1,7 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
-import type { MemoryBudget } from "../limits/memory-budget.ts";
-import type { MemoryPool } from "../limits/memory-pool.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { MemoryPool } from "../limits/memory/memory-pool.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { MessageClock } from "./message-clock.ts";

@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
-import { leadTo, MAX_PREALLOCATED_BYTES } from "../limits/byte-list.ts";
-import type { MemoryShare } from "../limits/memory-budget.ts";
-import type { MemoryPool } from "../limits/memory-pool.ts";
-import { MessageArrival } from "../limits/message-arrival.ts";
+import { leadTo, MAX_PREALLOCATED_BYTES } from "../limits/memory/byte-list.ts";
+import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryPool } from "../limits/memory/memory-pool.ts";
+import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
 

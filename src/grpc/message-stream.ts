@@ -1,9 +1,9 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { ServingError } from "../errors.ts";
-import { ByteList } from "../limits/byte-list.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
-import type { MemoryShare } from "../limits/memory-budget.ts";
-import { MessageArrival } from "../limits/message-arrival.ts";
+import { ByteList } from "../limits/memory/byte-list.ts";
+import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type MessageClock, Timed } from "./message-clock.ts";

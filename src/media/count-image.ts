@@ -1,4 +1,4 @@
-import { ImageReservation } from "../limits/image-reservation.ts";
+import { ImageReservation } from "../limits/memory/image-reservation.ts";
 import type { ImageTensor } from "./image-tensor.ts";
 
 /** Images of fewer bytes are what hooks make of others all the time, and not worth to be watched. */

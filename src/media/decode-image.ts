@@ -1,6 +1,6 @@
 import type { Metadata } from "sharp";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
-import { reserveImages } from "../limits/image-reservation.ts";
+import { reserveImages } from "../limits/memory/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { countImage } from "./count-image.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";

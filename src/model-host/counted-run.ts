@@ -1,4 +1,4 @@
-import { ImageReservation } from "../limits/image-reservation.ts";
+import { ImageReservation } from "../limits/memory/image-reservation.ts";
 import { byteSize, type Tensors } from "../tensor/tensor.ts";
 
 /** Inputs of fewer bytes cost a run less than counting their copies. */

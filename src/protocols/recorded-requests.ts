@@ -2,7 +2,7 @@ import { codecs } from "../codec-host/codecs.ts";
 import { defineJob } from "../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { isJsonList, isJsonObject, type JsonObject } from "../codecs/json/json-value.ts";
-import { DecodeBudget } from "../limits/decode-budget.ts";
+import { DecodeBudget } from "../limits/memory/decode-budget.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/recorded-request.ts";
 import { chooseSignature } from "../signature/choose-signature.ts";
 import { toPlainSignatures } from "../signature/plain-signatures.ts";

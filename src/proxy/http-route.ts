@@ -3,7 +3,7 @@ import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ControlAccess } from "../access/control-access.ts";
-import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";

@@ -7,7 +7,7 @@ import { settlesWithin } from "../async/settles-within.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
-import { MemoryBudget } from "../limits/memory-budget.ts";
+import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../errors.ts";
-import { ByteList } from "../limits/byte-list.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
-import type { MemoryShare } from "../limits/memory-budget.ts";
-import { MessageArrival } from "../limits/message-arrival.ts";
+import { ByteList } from "../limits/memory/byte-list.ts";
+import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { HttpError } from "./http-errors.ts";
 
 /** Limits of bodies. */

@@ -1,5 +1,5 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
-import { returnMemory } from "../limits/borrowed-memory.ts";
+import { returnMemory } from "../limits/memory/borrowed-memory.ts";
 import { TurnUse, turns } from "../limits/turns.ts";
 import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";

@@ -3,7 +3,7 @@ import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
-import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";

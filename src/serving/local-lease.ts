@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import type { MemoryBudget } from "../limits/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";

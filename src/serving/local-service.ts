@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { MemoryBudget } from "../limits/memory-budget.ts";
+import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Admission } from "./admission.ts";

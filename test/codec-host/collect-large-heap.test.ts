@@ -4,7 +4,7 @@ import { builtModule } from "../helpers/built-module.ts";
 
 /** True if V8 was asked to collect in a thread like ours, whose heap is large, of a process of its own. */
 function isAskedToCollect(before: string): boolean {
-  const [heap, garbage] = ["codec-host/collect-large-heap", "limits/young-garbage"].map((module) =>
+  const [heap, garbage] = ["codec-host/collect-large-heap", "limits/memory/young-garbage"].map((module) =>
     builtModule(`src/${module}.ts`),
   );
   const inThread = `const large = new ArrayBuffer(1e8); import("${heap}").then((m) => m.collectLargeHeap()).then(() => large);`;

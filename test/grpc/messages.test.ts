@@ -5,7 +5,7 @@ import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { startKserving } from "../cli/start-kserving.ts";
 import { startServer } from "../helpers/start-server.ts";

@@ -5,7 +5,7 @@ import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { defineHooks } from "../../src/hooks/hooks.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";

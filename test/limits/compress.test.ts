@@ -1,7 +1,7 @@
 import { gunzipSync, inflateSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { compress } from "../../src/limits/compress.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 
 const PIECES = [Buffer.from("0123456789".repeat(50)), Buffer.alloc(0), Buffer.from("abc".repeat(100_000))];
 

@@ -1,7 +1,7 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { inflate } from "../../src/limits/inflate.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 
 const MEGABYTE = 1024 * 1024;
 const TEXT = Buffer.from("0123456789".repeat(100_000));

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { SETTINGS } from "../../src/cli/settings/settings.ts";
 import { MAX_CLIENTS } from "../../src/limits/client-limits.ts";
-import { MAX_INPUTS } from "../../src/limits/decode-budget.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
+import { MAX_INPUTS } from "../../src/limits/memory/decode-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../../src/limits/small-request.ts";
 import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
 import { DEFAULT_MAX_PIXELS } from "../../src/media/image-size.ts";
@@ -101,7 +101,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "grpc/messages",
     "may have 64 KB and no more",
   ],
-  ["inputs of a request", String(MAX_INPUTS), "limits/decode-budget", "2048 inputs are taken"],
+  ["inputs of a request", String(MAX_INPUTS), "limits/memory/decode-budget", "2048 inputs are taken"],
   [
     "dimensions of a tensor, levels of its lists",
     String(MAX_RANK),

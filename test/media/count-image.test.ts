@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { threadMemory } from "../../src/limits/thread-memory.ts";
+import { threadMemory } from "../../src/limits/memory/thread-memory.ts";
 import { cropImage } from "../../src/media/crop-image.ts";
 import { cropQuad } from "../../src/media/crop-quad.ts";
 import { resizeImage } from "../../src/media/resize-image.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { threadMemory } from "../../src/limits/thread-memory.ts";
+import { threadMemory } from "../../src/limits/memory/thread-memory.ts";
 import { copiedBytes, whileCounted } from "../../src/model-host/counted-run.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { createApp } from "../../src/proxy/app.ts";

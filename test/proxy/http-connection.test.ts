@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";

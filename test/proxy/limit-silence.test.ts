@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createNetServer, type Socket
 import { join } from "node:path";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { limitSilence } from "../../src/proxy/limit-silence.ts";
 import { OpenExchanges } from "../../src/proxy/open-exchanges.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";

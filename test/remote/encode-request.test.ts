@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { decodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { encodeJson, encodeRequest } from "../../src/remote/encode-request.ts";

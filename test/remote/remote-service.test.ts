@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { toAbortSignal } from "../../src/async/cancel-source.ts";
 import { ServingError } from "../../src/errors.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { createRemoteService, type RemoteServiceOptions } from "../../src/remote/remote-service.ts";
 import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import type { InferenceService } from "../../src/serving/inference-service.ts";

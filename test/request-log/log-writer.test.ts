@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { LogWriter } from "../../src/request-log/log-writer.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";

@@ -1,4 +1,4 @@
-import { permitCollections } from "../../limits/young-garbage.ts";
+import { permitCollections } from "../../limits/memory/young-garbage.ts";
 import { startWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 

@@ -1,4 +1,4 @@
-import { permitCollections } from "../../limits/young-garbage.ts";
+import { permitCollections } from "../../limits/memory/young-garbage.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";

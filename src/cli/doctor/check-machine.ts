@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { reasonText } from "../../errors.ts";
-import { freeMemory } from "../../limits/free-memory.ts";
+import { freeMemory } from "../../limits/memory/free-memory.ts";
 import { processors } from "../../machine/processors.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { sizeText } from "../../text/size-text.ts";

@@ -1,4 +1,4 @@
-import { watchContainerRoom } from "../../limits/container-room.ts";
+import { watchContainerRoom } from "../../limits/memory/container-room.ts";
 import { containerMemory } from "../../machine/container-memory.ts";
 import { containerProcessors } from "../../machine/processors.ts";
 import type { Logger } from "../../observability/logger.ts";

@@ -11,7 +11,7 @@ import {
   type WirePart,
 } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
 import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";

@@ -1,6 +1,6 @@
 import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-json.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";

@@ -1,4 +1,4 @@
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import {
   CONTAINER_BYTES,
   JsonNumbers,

@@ -1,4 +1,4 @@
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { JsonCursor } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
 import { readIntegerRows } from "./json-integer-rows.ts";

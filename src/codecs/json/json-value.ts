@@ -1,4 +1,4 @@
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 
 /**
  * JSON as {@link parseJson} gives it: like JSON.parse, but a number, and a regular list of numbers nested to any depth,

@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
-import { reserveImages } from "../../limits/image-reservation.ts";
-import { collectAll } from "../../limits/young-garbage.ts";
+import { reserveImages } from "../../limits/memory/image-reservation.ts";
+import { collectAll } from "../../limits/memory/young-garbage.ts";
 import { decodePixels, type Pixels } from "../../media/decode-pixels.ts";
 import { checkPixels } from "../../media/image-size.ts";
 import { type ImageTensor, imageShape, isPixels } from "../../media/image-tensor.ts";

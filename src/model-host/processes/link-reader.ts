@@ -1,4 +1,4 @@
-import { borrowMemory } from "../../limits/borrowed-memory.ts";
+import { borrowMemory } from "../../limits/memory/borrowed-memory.ts";
 import type { Frame } from "../../threads/frame.ts";
 import { MalformedMessage } from "../../threads/malformed-message.ts";
 import type { RingReader } from "./ring-reader.ts";

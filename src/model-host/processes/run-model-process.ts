@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { createDeferred } from "../../async/deferred.ts";
-import { threadMemory } from "../../limits/thread-memory.ts";
+import { threadMemory } from "../../limits/memory/thread-memory.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import { LOG_LEVELS, type LogLevel } from "../../observability/log-level.ts";
 import { Channel } from "../../threads/channel.ts";

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { integerRange } from "../../tensor/integer-range.ts";

@@ -10,7 +10,7 @@ import {
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";

@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { splitForm } from "../split-form.ts";

@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { greatest, valueAt } from "./greatest.ts";

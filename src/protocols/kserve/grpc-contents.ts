@@ -8,8 +8,8 @@ import {
 import { bytesTag, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { bytesField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { ByteList } from "../../limits/byte-list.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { ByteList } from "../../limits/memory/byte-list.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";

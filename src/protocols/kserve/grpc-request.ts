@@ -5,8 +5,8 @@ import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-loo
 import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
-import { decodeQuickly } from "../../limits/quick-budget.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import { decodeQuickly } from "../../limits/memory/quick-budget.ts";
 import type { MemoryPlace } from "../../shared-memory/memory-place.ts";
 import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";

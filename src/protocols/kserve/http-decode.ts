@@ -1,6 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { toInputs } from "./http-inputs.ts";
 import { type JsonInput, parseKserveBody } from "./http-request.ts";
 import { type AnswerForm, readForm } from "./http-response.ts";

@@ -1,6 +1,6 @@
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { invalidArgument } from "../../errors.ts";
-import { ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";

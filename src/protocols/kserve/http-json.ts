@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../codecs/json/json-value.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { parseKserveObject } from "./http-request.ts";

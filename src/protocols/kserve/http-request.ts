@@ -8,7 +8,7 @@ import {
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import type { RequestedOutput } from "./kserve-request.ts";
 import { NO_PARAMETERS, type Parameter, type Parameters } from "./parameters.ts";

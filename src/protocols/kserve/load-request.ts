@@ -3,7 +3,7 @@ import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
 import { isJsonObject, JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
 import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { parseKserveObject } from "./http-request.ts";
 
 /** Parameters of a load. */

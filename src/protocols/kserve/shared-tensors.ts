@@ -1,8 +1,8 @@
 import { codecs } from "../../codec-host/codecs.ts";
 import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
-import { borrowMemory, returnMemory } from "../../limits/borrowed-memory.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { borrowMemory, returnMemory } from "../../limits/memory/borrowed-memory.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import type { HeldMemory } from "../../shared-memory/region-use.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";

@@ -1,6 +1,6 @@
 import { readNpy } from "../../codecs/npy/read-npy.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";

@@ -1,5 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
 /** Files as a tensor of URL-safe base64 texts, with their padding, as Python writes it. */

@@ -2,7 +2,7 @@ import { defineJob } from "../../codec-host/job.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
 import { isJsonObject, type JsonObject } from "../../codecs/json/json-value.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { type InferenceHead, readHead } from "./inference-head.ts";

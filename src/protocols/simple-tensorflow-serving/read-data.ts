@@ -3,7 +3,7 @@ import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";

@@ -8,7 +8,7 @@ import {
   NumberStore,
   VALUE_BYTES,
 } from "../../codecs/json/json-value.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { isNamedInstance } from "./http-rows.ts";
 
 /**

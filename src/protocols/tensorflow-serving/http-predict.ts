@@ -1,7 +1,7 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type {

@@ -5,7 +5,7 @@ import { parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";

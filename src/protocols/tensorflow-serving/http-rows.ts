@@ -16,7 +16,7 @@ import {
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/decode-budget.ts";
+import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";

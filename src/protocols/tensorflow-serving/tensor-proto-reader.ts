@@ -6,7 +6,7 @@ import {
 } from "../../codecs/protobuf/packed-varints.ts";
 import { WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor, viewBytes } from "../../tensor/tensor.ts";

@@ -1,5 +1,5 @@
+import { threadMemory } from "../../limits/memory/thread-memory.ts";
 import { ThreadCounts } from "../../limits/thread-counts.ts";
-import { threadMemory } from "../../limits/thread-memory.ts";
 import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
 import type { LocalService } from "../../serving/local-service.ts";
 import type { ListenerCommand, ListenerData, ServiceState } from "./listener-messages.ts";

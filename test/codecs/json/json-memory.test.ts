@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { parseJson } from "../../../src/codecs/json/json-reader.ts";
-import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
 
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { JsonNumbers, type JsonValue } from "../../../src/codecs/json/json-value.ts";
-import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
 import { Random } from "../../grpc/random.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 import { randomJson } from "../../proxy/random-json.ts";

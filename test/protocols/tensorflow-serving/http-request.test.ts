@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
 import { findSignature, parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
 import type { TensorSpec } from "../../../src/signature/signature.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";

@@ -8,7 +8,7 @@ import {
   type WirePart,
 } from "../../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../../src/errors.ts";
-import { DecodeBudget } from "../../../src/limits/decode-budget.ts";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
 import { TensorProtoFields } from "../../../src/protocols/tensorflow-serving/tensor-proto-fields.ts";
 import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-proto-reader.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";

@@ -1,6 +1,6 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
-import { DecodeBudget } from "../../../limits/decode-budget.ts";
+import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { type DType, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { toBfloat16, toFloat16 } from "../../../tensor/float16.ts";

@@ -9,7 +9,7 @@ import {
   type WirePart,
 } from "../../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
 import type { RecordedMessage } from "../../../serving/request-log.ts";
 import { byteSize, createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../model-spec.ts";

@@ -10,7 +10,7 @@ import {
   listLength,
 } from "../../../codecs/json/json-value.ts";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { parsePredictBody } from "../http-request.ts";
 import { isBase64Object, jsonTypeName } from "../json-tensor-rules.ts";

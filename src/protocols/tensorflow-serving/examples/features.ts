@@ -7,7 +7,7 @@ import {
   textElement,
   type WirePart,
 } from "../../../codecs/protobuf/wire-writer.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../../limits/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
 
 /** The values of one feature of a tf.Example. */
 export type Feature =

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { freeBuffer } from "../../src/limits/free-buffer.ts";
+import { freeBuffer } from "../../../src/limits/memory/free-buffer.ts";
 
 const BYTES = 100_000_000;
 const held = () => process.memoryUsage().arrayBuffers;

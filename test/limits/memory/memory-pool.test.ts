@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { MemoryPool } from "../../src/limits/memory-pool.ts";
+import { MemoryPool } from "../../../src/limits/memory/memory-pool.ts";
 
 const KILOBYTE = 1024;
 const MEGABYTE = 1024 * KILOBYTE;

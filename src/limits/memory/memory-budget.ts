@@ -1,6 +1,6 @@
-import { ServingError } from "../errors.ts";
+import { ServingError } from "../../errors.ts";
+import type { ThreadCounts } from "../thread-counts.ts";
 import { containerRoom } from "./container-room.ts";
-import type { ThreadCounts } from "./thread-counts.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { markRarely } from "./young-garbage.ts";
 

@@ -1,5 +1,5 @@
 import { threadId, type Worker } from "node:worker_threads";
-import { openProcessCells } from "./process-cells.ts";
+import { openProcessCells } from "../process-cells.ts";
 
 /** Maximum number of threads that hold memory at the same time; above the needs of any machine. */
 const MAX_THREADS = 256;

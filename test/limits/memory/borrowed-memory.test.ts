@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { borrowMemory, returnMemory } from "../../src/limits/borrowed-memory.ts";
+import { borrowMemory, returnMemory } from "../../../src/limits/memory/borrowed-memory.ts";
 
 const BYTES = 100_003;
 

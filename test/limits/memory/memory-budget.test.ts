@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { ThreadCounts } from "../../src/limits/thread-counts.ts";
+import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import { ThreadCounts } from "../../../src/limits/thread-counts.ts";
 
 const full = expect.objectContaining({
   code: "unavailable",

@@ -1,5 +1,5 @@
+import { openProcessCells } from "../process-cells.ts";
 import { type FreeMemory, freeMemory } from "./free-memory.ts";
-import { openProcessCells } from "./process-cells.ts";
 import { threadMemory } from "./thread-memory.ts";
 
 const EVERY_MS = 1000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { freeMemory } from "../../src/limits/free-memory.ts";
-import { tempFolder } from "../helpers/temp-folder.ts";
+import { freeMemory } from "../../../src/limits/memory/free-memory.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const KIB = 1024;
 const MEMINFO = { "proc/meminfo": "MemTotal:       9000 kB\nMemFree:         100 kB\nMemAvailable:    8000 kB\n" };

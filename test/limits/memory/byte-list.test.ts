@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ByteList } from "../../src/limits/byte-list.ts";
+import { ByteList } from "../../../src/limits/memory/byte-list.ts";
 
 it("keeps one block as a view, and joins several in order without changing them", () => {
   const list = new ByteList();

@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { countGarbage, permitCollections } from "../../src/limits/young-garbage.ts";
-import { builtModule } from "../helpers/built-module.ts";
+import { countGarbage, permitCollections } from "../../../src/limits/memory/young-garbage.ts";
+import { builtModule } from "../../helpers/built-module.ts";
 
 const MB = 1024 * 1024;
 
@@ -35,7 +35,7 @@ function collectionsOf(module: string, statements: string): number {
 }
 
 test("an embedder's process is not asked to collect, nor are its threads", () => {
-  const module = builtModule("src/limits/young-garbage.ts");
+  const module = builtModule("src/limits/memory/young-garbage.ts");
   const make = "countGarbage(1e9);";
   const inThread = `new (require("worker_threads").Worker)('import("${module}").then((m) => m.countGarbage(1e9))', { eval: true });`;
   const collections = [make, inThread].map((statements) => collectionsOf(module, statements));
@@ -55,7 +55,9 @@ test("some megabytes of garbage are a reason to collect the young objects, and o
 
 /** Reports if statements in a process of its own change flags of V8: code compiled before is no use then. */
 function hasFlagsOfItsOwn(statements: string): boolean {
-  const [garbage, budget] = ["young-garbage", "memory-budget"].map((name) => builtModule(`src/limits/${name}.ts`));
+  const [garbage, budget] = ["young-garbage", "memory-budget"].map((name) =>
+    builtModule(`src/limits/memory/${name}.ts`),
+  );
   const script = `
     const { cachedDataVersionTag } = require("node:v8");
     const before = cachedDataVersionTag();

@@ -1,5 +1,5 @@
-import type { CancelSignal } from "../async/cancel-source.ts";
-import { invalidArgument, ServingError } from "../errors.ts";
+import type { CancelSignal } from "../../async/cancel-source.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { collectAll } from "./young-garbage.ts";
 

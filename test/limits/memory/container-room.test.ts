@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
-import { containerRoom, watchContainerRoom } from "../../src/limits/container-room.ts";
-import { MemoryBudget, type MemoryShare } from "../../src/limits/memory-budget.ts";
+import { containerRoom, watchContainerRoom } from "../../../src/limits/memory/container-room.ts";
+import { MemoryBudget, type MemoryShare } from "../../../src/limits/memory/memory-budget.ts";
 
 const MIB = 1024 ** 2;
 const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });

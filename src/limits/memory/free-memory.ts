@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ControlGroup, controlGroups } from "../machine/control-groups.ts";
+import { type ControlGroup, controlGroups } from "../../machine/control-groups.ts";
 
 /** Free memory. */
 export interface FreeMemory {

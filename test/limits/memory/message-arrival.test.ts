@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { MAX_PREALLOCATED_BYTES } from "../../src/limits/byte-list.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { MessageArrival } from "../../src/limits/message-arrival.ts";
+import { MAX_PREALLOCATED_BYTES } from "../../../src/limits/memory/byte-list.ts";
+import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import { MessageArrival } from "../../../src/limits/memory/message-arrival.ts";
 
 const LENGTH = 10 * MAX_PREALLOCATED_BYTES;
 

@@ -1,4 +1,4 @@
-import { invalidArgument, type ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /**
  * Maximum number of inputs of a request, and of requested outputs: far above the needs of models, far below a number

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DecodeBudget } from "../../src/limits/decode-budget.ts";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
 
 test("bytes are spent until none are left, and then named with what needs them", () => {
   const budget = new DecodeBudget(100);

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import sharp from "sharp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ImageReservation, reserveImages } from "../../src/limits/image-reservation.ts";
-import { MemoryBudget } from "../../src/limits/memory-budget.ts";
-import { threadMemory } from "../../src/limits/thread-memory.ts";
-import { decodeImage } from "../../src/media/decode-image.ts";
-import { builtModule } from "../helpers/built-module.ts";
+import { ImageReservation, reserveImages } from "../../../src/limits/memory/image-reservation.ts";
+import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import { threadMemory } from "../../../src/limits/memory/thread-memory.ts";
+import { decodeImage } from "../../../src/media/decode-image.ts";
+import { builtModule } from "../../helpers/built-module.ts";
 
 const MB = 1024 * 1024;
 
@@ -103,7 +103,7 @@ describe("reserveImages", () => {
   it("gets back what another thread held that was terminated", async () => {
     const code = `
       const { parentPort } = require("node:worker_threads");
-      import(${JSON.stringify(builtModule("src/limits/image-reservation.ts"))})
+      import(${JSON.stringify(builtModule("src/limits/memory/image-reservation.ts"))})
         .then(({ reserveImages }) => reserveImages(${90 * MB}))
         .then(() => parentPort.postMessage("reserved"));
       setInterval(() => {}, 1000);`;
