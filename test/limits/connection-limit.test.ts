@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { healthOf } from "../helpers/health-of.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tlsPath } from "../helpers/tls-fixture.ts";
 
@@ -35,14 +36,7 @@ test("connections beyond the limit, of both ports together, are reset, and the l
   expect(await isReset(await idle(grpcPort))).toBe(true);
   await find({ msg: "connections are refused: there are 2, the most that the server may have (--max-connections)" });
   first.destroy();
-  await expect
-    .poll(() =>
-      fetch(`${server.httpUrl}/health`).then(
-        ({ status }) => status,
-        () => 0,
-      ),
-    )
-    .toBe(200);
+  await expect.poll(() => healthOf(server)).toBe(200);
 });
 
 test("connections beyond the limit are reset before their handshake where they are encrypted", async () => {

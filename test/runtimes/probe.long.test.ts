@@ -29,7 +29,8 @@ test("reports the version and the execution providers of ONNX Runtime", async ()
 
 for (const runtime of NATIVE_RUNTIMES) {
   const library = findLibrary(runtime)?.path;
-  if (library === undefined) process.stderr.write(`Skipped: run kserving runtimes install ${runtime.name}\n`);
+  if (library === undefined)
+    process.stderr.write(`Skipped: run kserving runtimes install ${runtime.install ?? runtime.name}\n`);
   test.runIf(library !== undefined)(`reports the version and the devices of ${runtime.title}`, async () => {
     const probe = await probeRuntime({ runtime: runtime.name, library: String(library) });
     expect(probe).toMatchObject({ loads: true, version: expect.stringMatching(/^\d+\.\d+\.\d+/) });

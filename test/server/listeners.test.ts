@@ -10,6 +10,7 @@ import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { healthOf } from "../helpers/health-of.ts";
 import { missingListeners } from "../helpers/missing-listeners.ts";
 import { startServer } from "../helpers/start-server.ts";
 
@@ -121,14 +122,7 @@ describe.skipIf(why !== undefined)("several listeners", () => {
     await wait(200);
     expect(openOnes()).toBe(6);
     for (const socket of sockets) socket.destroy();
-    await expect
-      .poll(() =>
-        fetch(`${server.httpUrl}/health`).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      )
-      .toBe(200);
+    await expect.poll(() => healthOf(server)).toBe(200);
   });
 
   test("have one limit for each client, and give back what a request that is over took", async () => {
