@@ -1,40 +1,28 @@
 import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-counts.ts";
-import type { MalformedListener } from "../threads/malformed-message.ts";
+import { CopyUsers } from "./copy-users.ts";
 import { LaneMark } from "./fast-lane/lane-mark.ts";
 import { openFastLane } from "./fast-lane/open-fast-lane.ts";
 import { withFastLane } from "./fast-lane/with-fast-lane.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import type { ModelHost, ReconnectListener } from "./model-host.ts";
+import type { ModelHost } from "./model-host.ts";
 import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
 import { createModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
+import type { ModelThreadData } from "./threads/model-thread-messages.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
 import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 
 /** Loads the copies of a model, each in a supervised thread or process of its own; a small one in a shared thread. */
 export async function startCopies(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
-  const { found, path, options: raw } = source;
-  const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, log } = options;
+  const { log } = options;
   const mark = new LaneMark();
-  const data = {
-    driver: found.location,
-    path,
-    options: raw,
-    logged: log.filter?.shared ?? log.level,
-    threads,
-    stallMs,
-    ...(instances > 1 && options.isolate !== true && { copies: createCopies(instances) }),
-    laneMark: mark.memory,
-    // Only inline drivers get it.
-    ...(options.isolate && found.driver.placement === "inline" && { hookFolder: source.hookFolder }),
-  };
-  const listeners = new Set<{ readonly listener: ReconnectListener; readonly onMalformed: MalformedListener }>();
-  const onReplaced: ReplacedListener = (instance, { connect, connectHere }, resend) => {
-    handle.reconnect(instance, connectHere(), resend);
-    for (const { listener, onMalformed } of listeners) listener(instance, connect(onMalformed), resend);
+  const users = new CopyUsers();
+  const onReplaced: ReplacedListener = (instance, thread, resend) => {
+    handle.reconnect(instance, thread.connectHere(), resend);
+    users.reconnect(instance, thread, resend);
   };
   const sharesThread = canShareThread(source, options);
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
@@ -42,8 +30,8 @@ export async function startCopies(source: ModelSource, options: StartModelOption
   const starts = options.isolate
     ? await ownProcesses(source, options)
     : sharesThread && { start: sharedStart(options) };
-  const parts = { data, log, onReplaced, runFirst, ...starts };
-  const copies = await startAll(instances, (instance) => SupervisedModel.start(instance, parts));
+  const parts = { data: toThreadData(source, options, mark), log, onReplaced, runFirst, ...starts };
+  const copies = await startAll(options.instances, (instance) => SupervisedModel.start(instance, parts));
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
   const client = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
@@ -54,11 +42,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
     hookArgs,
     handle,
     connect: (onMalformed) => copies.map((copy) => copy.connect(onMalformed)),
-    onReconnect: (listener, onMalformed) => {
-      const entry = { listener, onMalformed };
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
+    onReconnect: (listener, onMalformed) => users.add(listener, onMalformed),
     warmUpThreads: (run) => {
       warmUp = run;
     },
@@ -68,6 +52,24 @@ export async function startCopies(source: ModelSource, options: StartModelOption
       await handle.close();
       await Promise.all(copies.map((copy) => copy.close()));
     },
+  };
+}
+
+/** The data that each copy's thread starts with. */
+function toThreadData(source: ModelSource, options: StartModelOptions, mark: LaneMark): ModelThreadData {
+  const { found, path, options: raw, hookFolder } = source;
+  const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, isolate, log } = options;
+  return {
+    driver: found.location,
+    path,
+    options: raw,
+    logged: log.filter?.shared ?? log.level,
+    threads,
+    stallMs,
+    ...(instances > 1 && isolate !== true && { copies: createCopies(instances) }),
+    laneMark: mark.memory,
+    // Only inline drivers get it.
+    ...(isolate && found.driver.placement === "inline" && { hookFolder }),
   };
 }
 

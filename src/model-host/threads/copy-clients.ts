@@ -1,0 +1,91 @@
+import type { HostPort } from "../../threads/host-port.ts";
+import { RpcClient, type RpcRequest, type RpcResponse, wasNeverStarted } from "../../threads/rpc-client.ts";
+import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
+import { STATISTICS } from "./model-protocol.ts";
+import { ReportedStatistics } from "./reported-statistics.ts";
+
+const ASK_STATISTICS = {
+  kind: STATISTICS,
+  meta: undefined,
+  tensors: undefined,
+  signal: undefined,
+  transfer: false,
+} as const;
+
+/** A connection to each copy of a model; `host` is the word for what the copies are in. */
+export class CopyClients {
+  readonly #host: string;
+  readonly #clients: RpcClient[];
+  readonly #statistics: ReportedStatistics[];
+  #turn = 0;
+
+  constructor(ports: readonly HostPort[], host: "thread" | "process") {
+    this.#host = `the model's ${host}`;
+    this.#clients = ports.map((port) => new RpcClient(port, this.#host));
+    this.#statistics = this.#clients.map((client) => new ReportedStatistics(() => askStatistics(client)));
+  }
+
+  /**
+   * The living copy with the fewest open calls. Other threads' calls are not seen here: equals are chosen round-robin,
+   * so that not all begin with the first.
+   */
+  leastLoaded(): RpcClient {
+    const clients = this.#clients;
+    this.#turn = (this.#turn + 1) % clients.length;
+    let best = clients[this.#turn]!;
+    for (let step = 1; step < clients.length; step++) {
+      const next = clients[(this.#turn + step) % clients.length]!;
+      if (loadOf(next) < loadOf(best)) best = next;
+    }
+    return best;
+  }
+
+  /**
+   * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another where that ended
+   * before it had started.
+   */
+  async ask(request: RpcRequest, warmUp: number | undefined): Promise<RpcResponse> {
+    for (;;) {
+      try {
+        return await this.#copyFor(warmUp).ask(request);
+      } catch (reason) {
+        if (!wasNeverStarted(reason)) throw reason;
+      }
+    }
+  }
+
+  /** Goes on with a new connection to a copy; `resend` = the old one's open calls are sent again. */
+  reconnect(instance: number, port: HostPort, resend: boolean): void {
+    const old = this.#clients[instance];
+    const client = new RpcClient(port, this.#host);
+    this.#clients[instance] = client;
+    const known = this.#statistics[instance]?.known;
+    this.#statistics[instance] = new ReportedStatistics(() => askStatistics(client), known);
+    old?.close(resend);
+  }
+
+  /** Statistics of all copies together. */
+  async statistics(): Promise<RunStatistics> {
+    return sumStatistics(await Promise.all(this.#statistics.map((copy) => copy.read())));
+  }
+
+  /** Closes the connections once their calls are over. */
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.idle()));
+    for (const client of this.#clients) client.close();
+  }
+
+  #copyFor(warmUp: number | undefined): RpcClient {
+    const copy = warmUp === undefined ? undefined : this.#clients[warmUp % this.#clients.length];
+    return copy?.isOpen ? copy : this.leastLoaded();
+  }
+}
+
+async function askStatistics(client: RpcClient): Promise<RunStatistics> {
+  const { meta } = await client.ask(ASK_STATISTICS);
+  return meta as RunStatistics;
+}
+
+function loadOf({ isOpen, pending }: RpcClient): number {
+  return isOpen ? pending : Number.POSITIVE_INFINITY;
+}
