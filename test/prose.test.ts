@@ -64,6 +64,24 @@ test("docs are wrapped at 120 columns, but for tables, code, and words that are 
   expect(tooWide).toEqual([]);
 });
 
+/** A line of a comment alone; what the linter reads has to stay on one line. */
+const COMMENT = /^\s*(?:\/\*\*|\*|\/\/(?! biome-ignore)) /;
+/** Files with wider comments. */
+const WIDE = ["grpc/connection-watch", "grpc/http2-connections", "grpc/paced-connection", "limits/turns"];
+
+test("comments are wrapped at 120 columns, but for words that are longer", () => {
+  const wide = WIDE.map((name) => `src/${name}.ts`);
+  const files = [...SOURCES, ...filesOf(".tsx", "src")].filter((file) => !wide.includes(file));
+  const tooWide = files.flatMap((file) =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => [...line].length > MAX_WIDTH && COMMENT.test(line))
+      .filter((line) => /\S\s+\S/.test(withoutSpans(line.replace(COMMENT, ""))))
+      .map((line) => `${file}: ${line}`),
+  );
+  expect(tooWide).toEqual([]);
+});
+
 /** Lines of a page that can be broken where a word ends; spaces within code and links are not such places. */
 function proseOf(file: string): string[] {
   const text = readFileSync(file, "utf8").replace(/^\s*```[\s\S]*?^\s*```/gm, "");
