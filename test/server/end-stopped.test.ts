@@ -26,7 +26,10 @@ function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** A client that resets its connection right after the last bytes of its handshake: the server's next write fails at once. */
+/**
+ * A client that resets its connection right after the last bytes of its handshake: the
+ * server's next write fails at once.
+ */
 function resetAfterHandshake(port: number): void {
   const carrier = connect(port, "127.0.0.1").on("error", () => {});
   let flights = 0;

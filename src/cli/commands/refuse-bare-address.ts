@@ -21,8 +21,8 @@ export function refuseBareAddress(place: string, form: "server" | "model"): void
 }
 
 /**
- * Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to give,
- * for the server's address.
+ * Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to
+ * give, for the server's address.
  */
 export function refuseServer(place: string, whatNext: (server: string) => string): void {
   const server = serverOf(place);
