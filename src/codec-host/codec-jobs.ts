@@ -51,18 +51,15 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
   return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
 }
 
-/**
- * Part of the most memory that writing a message takes that its bytes seldom exceed:
- * buffers that grow are counted twice.
- */
+/** Share of a message's maximum memory that its bytes seldom exceed: buffers that grow are counted twice there. */
 const ROOM_SHARE = 0.55;
-/** Rooms of few sizes are used again more often, in bytes. */
+/** Memory is a multiple of it, in bytes: that of few sizes is used again more often. */
 const ROOM_UNIT = 128 * 1024;
 
 /**
  * Parts of one large message in order: bytes as they are, and the results of a job, which several threads do at the
- * same time. What its arguments view is copied when their turn comes, and no more of it is done than is taken. The job
- * gets room to write in; the sender of a part should return its memory.
+ * same time. What the arguments of a part view is copied when its turn comes, and parts are made only as fast as they
+ * are taken. The job gets memory to write to, which the sender of a part should return.
  */
 export function encodeInParts<Args extends readonly unknown[]>(
   job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,

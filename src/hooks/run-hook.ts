@@ -35,7 +35,7 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
 
 /**
  * Calls a function of a hook file that is not a step of the pipeline, with
- * {@link runHook}'s errors and limits, and gives what it returned.
+ * {@link runHook}'s errors and limits; resolves with what it returned.
  */
 export async function callHook(
   call: () => unknown,

@@ -22,8 +22,8 @@ export interface SharedPort {
   readonly host: string;
   readonly port: number;
   /**
-   * Takes no new connections; those that were given away live on, and those that have
-   * not said yet what they are have some time for it.
+   * Accepts no new connections. Those that were passed on stay open; those that have not shown their protocol have some
+   * time for that.
    */
   close(graceMs?: number): void;
 }
@@ -59,7 +59,7 @@ export async function listenShared(place: ListenPlace, users: SharedPortUsers): 
   const bound = await listen(server, place, users.connections);
   const close = (graceMs = 0) => {
     server.close();
-    // Neither transport knows of them.
+    // No transport knows the connections that have not shown their protocol.
     destroyAfter(unknown, graceMs);
   };
   return { ...bound, close };
@@ -84,7 +84,7 @@ function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => 
   };
   let isWaiting = false;
   const lookInTurn = () => {
-    // More bytes may arrive while it waits, and nothing may look again once it was told.
+    // More bytes may arrive while it waits; once the protocol is known, nothing may look again.
     if (isWaiting) return;
     isWaiting = true;
     turn.take(() => {

@@ -3,9 +3,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { toDiskError } from "./disk.ts";
 
-/** A folder that comes into being as a whole. */
+/** A folder that is made complete or not at all. */
 export interface StagedFolder {
-  /** The parent of the folder to make; made where it is not there. */
+  /** The parent of the folder; made where it does not exist. */
   readonly parent: string;
   /** Fills a private folder, and returns its final name. Files in the scratch folder are deleted. */
   fill(folder: string, scratch: string): Promise<string>;
@@ -14,9 +14,9 @@ export interface StagedFolder {
 }
 
 /**
- * Makes a folder, complete or not at all: it is filled next to its place, under a name
- * that begins with a dot, and then renamed. False where one of that name is there and
- * stays, perhaps since another process was faster. Throws disk errors with what to do.
+ * Makes a folder, complete or not at all: it is filled next to its place, under a name that begins with a dot, and then
+ * renamed. Resolves with false where a folder of that name exists and stays: another process may have been faster.
+ * Throws disk errors with advice.
  */
 export async function stageFolder({ parent, fill, replace }: StagedFolder): Promise<boolean> {
   const staging = join(parent, stagingName());

@@ -4,7 +4,7 @@ import type { CachedFolder } from "./cache/model-cache.ts";
 export interface RemoteStamp {
   /** Changes with the files. */
   readonly text: string;
-  /** Time of the last change of a file, in milliseconds since 1970; infinite where the server does not tell. */
+  /** Time of the last change of a file, in milliseconds since 1970; infinite where the server does not report it. */
   readonly changedMs: number;
 }
 
@@ -16,8 +16,8 @@ export interface ModelStorage {
   /** Checks if what is at an address is a model, or has one in it, that is in archives. */
   isArchive(address: string): Promise<boolean>;
   /**
-   * A local file or folder that has the same names in it as the address, and no content but for descriptions of models;
-   * throws `not_found` where there is nothing.
+   * A local file or folder with the same names in it as at the address; only descriptions of models have their content.
+   * Throws `not_found` where there is nothing.
    */
   indexOf(address: string): Promise<string>;
   /** Identity of the files at an address; throws `not_found` where there is nothing. */
@@ -29,7 +29,7 @@ export interface ModelStorage {
   fetch(address: string, signal: AbortSignal): Promise<CachedFolder>;
   /** The error with addresses in place of paths of the cache. */
   toAddresses(reason: unknown): unknown;
-  /** Has the next look ask the servers again. */
+  /** Forgets what was listed, so that the servers are asked again. */
   expire(): void;
   /** Ends all downloads. */
   close(): void;

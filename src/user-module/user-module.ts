@@ -43,12 +43,12 @@ async function build(path: string, entry: string): Promise<BuildResult<Build>> {
     throw compileError(path, reason);
   } finally {
     compiling--;
-    // esbuild keeps a service process for its next build; ours seldom comes.
+    // esbuild keeps a service process for the next build, of which there is seldom one.
     if (compiling === 0) await esbuild.stop();
   }
 }
 
-/** Running compilations: stopping esbuild's service would fail them. */
+/** Number of running compilations, which would fail if esbuild's service was stopped. */
 let compiling = 0;
 
 type Exports = Readonly<Record<string, unknown>>;
@@ -99,7 +99,7 @@ function languageProblem(file: string): string | undefined {
   return ending === "" ? "has no ending that tells its language" : `ends in ${ending}`;
 }
 
-/** Only opening a file shows if it may be read. */
+/** A file is opened, since only that shows if it may be read. */
 async function problemOf(file: string): Promise<string | undefined> {
   try {
     const found = await stat(file);

@@ -12,7 +12,7 @@ export interface ModelCacheOptions {
   readonly maxBytes: number;
 }
 
-/** Something to be in the cache. */
+/** An entry of the cache, which may have to be filled. */
 export interface CacheEntry {
   /** Name of its folder. */
   readonly name: string;
@@ -47,7 +47,7 @@ export class ModelCache {
 
   /**
    * The folder of an entry, filled where it is not there yet; throws what `fill` throws,
-   * and disk errors with what to do.
+   * and disk errors with advice.
    */
   async open(entry: CacheEntry): Promise<CachedFolder> {
     const { name } = entry;
@@ -95,7 +95,7 @@ export class ModelCache {
     }
   }
 
-  /** Removes what was used least recently until there is room for what comes. */
+  /** Removes the least recently used entries until there is room for new bytes. */
   async #makeRoom({ name, bytes }: CacheEntry): Promise<void> {
     const { folder, maxBytes } = this.#options;
     if (maxBytes === 0) return;
