@@ -36,7 +36,7 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     type: "integer",
     min: 0,
     default: 0,
-    help: "Rows of one request at most where max_batch_size is set; 0 = any number, which runs of max_batch_size rows answer together.",
+    help: "Rows of one request at most; 0 = any number, which runs of max_batch_size rows answer together where that is set.",
   },
   max_enqueued_batches: {
     type: "integer",
@@ -79,6 +79,8 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
 export interface HostChoices {
   /** Absent = no batching. */
   readonly batching?: Batching;
+  /** Rows of a request at most; 0 = any number. */
+  readonly maxRequestRows: number;
   readonly flexibleBatch: boolean;
   /** Converts numbers of other dtypes to those of the inputs. */
   readonly convertInputs: boolean;
@@ -98,15 +100,15 @@ export function parseHostOptions(raw: RawOptions, driver: HostedDriver = { optio
   const options = parseOptions(HOST_OPTIONS, withoutReplaced(raw, driver.options));
   const { max_batch_size: maxRows, flexible_batch_size: flexibleBatch } = options;
   const convertInputs = options.convert_inputs ?? driver.convertsInputs ?? false;
-  const { fast_lane_us: fastLaneUs, labels } = options;
+  const { fast_lane_us: fastLaneUs, labels, max_request_rows: maxRequestRows } = options;
   const images = parseImageOptions(options);
-  const choices = { flexibleBatch, convertInputs, fastLaneUs, images, ...(labels !== undefined && { labels }) };
+  const named = labels === undefined ? {} : { labels };
+  const choices = { flexibleBatch, convertInputs, fastLaneUs, images, maxRequestRows, ...named };
   if (maxRows === 0) return choices;
   const allowedRows = parseAllowed(options.allowed_batch_sizes ?? "", maxRows);
   const lingerMs = options.batch_timeout_us / 1000;
-  const { max_request_rows: maxRequestRows, max_enqueued_batches: maxWaiting } = options;
-  const limits = { maxRequestRows, maxWaiting, padVariableLength: options.pad_variable_length_inputs };
-  const batching = { maxRows, lingerMs, allowedRows, ...limits };
+  const { max_enqueued_batches: maxWaiting, pad_variable_length_inputs: padVariableLength } = options;
+  const batching = { maxRows, lingerMs, allowedRows, maxWaiting, padVariableLength };
   return { batching, ...choices };
 }
 

@@ -18,7 +18,7 @@ import { labelByOption } from "./label-by-option.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { assertBatchable, BatchPolicy } from "./queue/batch-policy.ts";
-import { assertRequestRows } from "./queue/batch-rows.ts";
+import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
 import { oneAtATime } from "./queue/one-at-a-time.ts";
 import { RunQueue } from "./queue/run-queue.ts";
@@ -117,7 +117,7 @@ interface HostFacts {
 
 function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const { preprocess, choices } = facts;
-  const { batching, images, convertInputs, labels } = choices;
+  const { batching, images, convertInputs, labels, maxRequestRows } = choices;
   const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, facts.log);
   const runnable: RunnableModel = { model, driver: facts.driver, isBatched: batching !== undefined, log: facts.log };
   const run = countedRun(runnable);
@@ -126,7 +126,8 @@ function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
-    if (batching !== undefined) assertRequestRows(checked, batching.maxRequestRows);
+    if (batching !== undefined) rowsOf(checked);
+    assertRequestRows(checked, maxRequestRows);
     return queue.push(checked, call);
   };
   /** Predicts whose images are being decoded; they are not in the queue yet. */

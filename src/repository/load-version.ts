@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
 import type { AnyHooks } from "../hooks/hooks.ts";
 import type { Servable } from "../serving/servable.ts";
+import type { TensorFacts } from "../signature/describe-tensors.ts";
+import type { TensorSpec } from "../signature/signature.ts";
 import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
@@ -46,9 +48,18 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const hooks = await hooksOf(config, path);
   const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize } = config;
   const options = { ...own, ...(versionBatching && (await readVersionBatching(path, log))) };
-  const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }) };
+  const shapes = hooks === undefined ? shapesOf(config) : {};
+  const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }), ...shapes };
   const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts, maxBatchSize };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, settings, cleanup);
+}
+
+/** The shapes that its configuration narrows those of the model to. */
+function shapesOf({ expected }: ModelConfig): Pick<TensorFacts, "inputShapes" | "outputShapes"> {
+  if (expected === undefined) return {};
+  const toMap = (specs: readonly TensorSpec[]) =>
+    new Map(specs.flatMap(({ name, shape }) => (shape === undefined ? [] : [[name, shape] as const])));
+  return { inputShapes: toMap(expected.inputs), outputShapes: toMap(expected.outputs) };
 }
 
 /** The hooks of the version's folder, else those of its model. */

@@ -158,6 +158,8 @@ export interface ServableDescription {
    * is none, or a remote server does not report it.
    */
   readonly maxBatchSize?: number;
+  /** Rows of a request at most, by its configuration; absent or 0 = no limit, or a remote server has it. */
+  readonly maxRequestRows?: number;
 }
 
 /** One request to a leased version, the same for every protocol. */

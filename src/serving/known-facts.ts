@@ -8,6 +8,7 @@ export type KnownFacts = Pick<
   | "needed"
   | "signatures"
   | "maxBatchSize"
+  | "maxRequestRows"
   | "hooksShareTensors"
   | "graphRefusal"
   | "entries"
@@ -18,8 +19,8 @@ export type KnownFacts = Pick<
 
 /** Collects the facts of a servable while it is loaded. */
 export function toKnownFacts(loaded: Servable): KnownFacts {
-  const { drivers, models, needed, signatures, maxBatchSize, hooksShareTensors, graphRefusal, entries, hookPlaces } =
-    loaded;
+  const { drivers, models, needed, signatures, maxBatchSize, maxRequestRows } = loaded;
+  const { hooksShareTensors, graphRefusal, entries, hookPlaces } = loaded;
   const sources = loaded.sources();
   return {
     drivers,
@@ -27,6 +28,7 @@ export function toKnownFacts(loaded: Servable): KnownFacts {
     needed,
     signatures,
     maxBatchSize,
+    maxRequestRows,
     hooksShareTensors,
     graphRefusal,
     entries,

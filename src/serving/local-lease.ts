@@ -27,8 +27,9 @@ export class LocalLease implements Lease {
 
   constructor({ servable, queue }: Pick<LoadedVersion, "servable" | "queue">, limits: ServiceLimits) {
     const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
-    const { entries, models, hookPlaces } = servable;
-    this.description = { model, version, drivers, signatures, maxBatchSize, graphRefusal, entries, models, hookPlaces };
+    const { entries, models, hookPlaces, maxRequestRows } = servable;
+    const sizes = { maxBatchSize, maxRequestRows };
+    this.description = { model, version, drivers, signatures, ...sizes, graphRefusal, entries, models, hookPlaces };
     this.#servable = servable;
     this.#queue = queue;
     this.#limits = limits;

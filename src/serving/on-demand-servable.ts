@@ -102,6 +102,10 @@ export class OnDemandServable implements Servable, Unloadable {
     return this.#facts.maxBatchSize;
   }
 
+  get maxRequestRows() {
+    return this.#facts.maxRequestRows;
+  }
+
   get graphRefusal() {
     return this.#facts.graphRefusal;
   }

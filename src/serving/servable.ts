@@ -29,6 +29,8 @@ export interface Servable {
    * has none, and no requests are batched.
    */
   readonly maxBatchSize: number;
+  /** Rows of a request at most, by its description; 0 = it has no limit. */
+  readonly maxRequestRows: number;
   /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
   readonly graphRefusal: string;
   /** Memory that it takes, in bytes; estimated from its files where it was not measured. */
@@ -119,6 +121,7 @@ export function createServable(
     needed: needed.map(({ facts }) => facts),
     graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
     maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
+    maxRequestRows: maxBatchSize,
     get signatures() {
       return described(runner.signatures);
     },

@@ -1,4 +1,4 @@
-import type { Signature, TensorSpec } from "./signature.ts";
+import type { Dimension, Signature, TensorSpec } from "./signature.ts";
 
 /** The names of the classes of outputs, by the output. */
 export type OutputLabels = ReadonlyMap<string, readonly string[]>;
@@ -8,18 +8,25 @@ export interface TensorFacts {
   readonly labels?: OutputLabels;
   /** Layouts of the inputs that are images. */
   readonly layouts?: ReadonlyMap<string, "NHWC" | "NCHW">;
+  /** Shapes of inputs, whose sizes count where the model's are open. */
+  readonly inputShapes?: Shapes;
+  /** Such shapes of outputs. */
+  readonly outputShapes?: Shapes;
 }
+
+type Shapes = ReadonlyMap<string, readonly Dimension[]>;
 
 type Signatures = Readonly<Record<string, Signature>>;
 
 /** Creates a function that adds these facts to signatures. It returns the same object for the same signatures. */
-export function describeTensors({ labels, layouts }: TensorFacts = {}): (signatures: Signatures) => Signatures {
-  if (!labels?.size && !layouts?.size) return (signatures) => signatures;
+export function describeTensors(facts: TensorFacts = {}): (signatures: Signatures) => Signatures {
+  const { labels, layouts, inputShapes, outputShapes } = facts;
+  if (Object.values(facts).every((map) => !map?.size)) return (signatures) => signatures;
   const known = new WeakMap<Signatures, Signatures>();
   const describe = ({ inputs, outputs, ...rest }: Signature): Signature => ({
     ...rest,
-    ...(inputs && { inputs: inputs.map((spec) => withFact(spec, "imageLayout", layouts)) }),
-    ...(outputs && { outputs: outputs.map((spec) => withFact(spec, "labels", labels)) }),
+    ...(inputs && { inputs: inputs.map((spec) => withFact(withShape(spec, inputShapes), "imageLayout", layouts)) }),
+    ...(outputs && { outputs: outputs.map((spec) => withFact(withShape(spec, outputShapes), "labels", labels)) }),
   });
   return (signatures) => {
     const entries = () => Object.entries(signatures).map(([name, signature]) => [name, describe(signature)]);
@@ -27,6 +34,13 @@ export function describeTensors({ labels, layouts }: TensorFacts = {}): (signatu
     known.set(signatures, described);
     return described;
   };
+}
+
+function withShape(spec: TensorSpec, shapes: Shapes | undefined): TensorSpec {
+  const known = shapes?.get(spec.name);
+  if (known === undefined) return spec;
+  const { shape = known } = spec;
+  return { ...spec, shape: shape.map((size, axis) => (size === -1 ? (known[axis] ?? size) : size)) };
 }
 
 function withFact<Key extends "imageLayout" | "labels">(

@@ -19,7 +19,7 @@ const orNone = (count: number) => (count === 0 ? "none" : String(count));
 const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
 const { sendTimeout, requestTimeout } = SETTINGS;
 
-const { batching } = parseHostOptions({ max_batch_size: "1" });
+const { batching, maxRequestRows } = parseHostOptions({ max_batch_size: "1" });
 
 /**
  * Every limit of docs/limits.md: its default by the code, and the test that meets it, as file and part of the title.
@@ -44,12 +44,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "model-host/queue/run-queue",
     "a full queue refuses further rows",
   ],
-  [
-    "rows of a request to a batched model",
-    orNone(batching?.maxRequestRows ?? 0),
-    "model-host/start-model",
-    "a request of more rows than one may have",
-  ],
+  ["rows of a request", orNone(maxRequestRows), "model-host/start-model", "a request of more rows than one may have"],
   [
     "requests of a client in a second",
     orNone(clientRate.default),

@@ -66,6 +66,17 @@ describe("an ensemble of Triton's", () => {
     await expect(server.unload("half")).rejects.toThrow("The model half is needed by e");
   });
 
+  it("refuses more rows than its own max_batch_size", async () => {
+    const steps = ensemble([half("x", "m"), half("m", "z")], "max_batch_size: 2").replaceAll(
+      "dims: [ -1 ]",
+      "dims: [ ]",
+    );
+    const { ask } = await serve(steps);
+    expect(await ask([2, 4])).toMatchObject([200, {}]);
+    const error = "[request id: <id_unknown>] inference request batch-size must be <= 2 for 'e'";
+    expect(await ask([2, 4, 6])).toEqual([400, { error }]);
+  });
+
   it("is a graph, whatever the order of its steps", async () => {
     const { ask } = await serve(ensemble([add("p", "q", "z"), half("x", "p"), half("p", "q")]));
     // p = 3, q = 3.5

@@ -22,8 +22,6 @@ export interface Batching {
    * batches are padded with copies of a row. Empty = any.
    */
   readonly allowedRows: readonly number[];
-  /** Rows of a request at most; 0 = any number. */
-  readonly maxRequestRows: number;
   /** Full batches that may wait at most; 0 = any number. */
   readonly maxWaiting: number;
   /** Pads inputs that differ beyond the first dimension to the largest, each with its own first element. */

@@ -16,14 +16,11 @@ export function rowsOf(inputs: Tensors): number {
   );
 }
 
-/**
- * Throws `invalid_argument`, in TensorFlow Serving's words, as {@link rowsOf}, and for
- * more rows than `maxRows`; 0 = any number.
- */
+/** Throws `invalid_argument`, in TensorFlow Serving's words, for an input of more rows than `maxRows`; 0 = any. */
 export function assertRequestRows(inputs: Tensors, maxRows: number): void {
-  const rows = rowsOf(inputs);
-  if (maxRows > 0 && rows > maxRows)
-    throw invalidArgument(`Task size ${rows} is larger than maximum input batch size ${maxRows}`);
+  if (maxRows === 0) return;
+  const rows = Math.max(...Object.values(inputs).map((tensor) => rowCount(tensor) ?? 0));
+  if (rows > maxRows) throw invalidArgument(`Task size ${rows} is larger than maximum input batch size ${maxRows}`);
 }
 
 /** Outputs with so many rows; throws `failed_precondition`, in TensorFlow Serving's words first, for others. */

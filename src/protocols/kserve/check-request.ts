@@ -31,6 +31,8 @@ export function toCheckedRequest(request: KserveRequest, description: ServableDe
   const signature = requireSignature(scheduling.signature, description);
   const { spec } = signature;
   const checked = { model, id: request.id, inputs, outputs: wanted };
+  if (spec?.inputs !== undefined) checkCount(checked, spec.inputs);
+  if (description.maxRequestRows) checkRows(checked, description.maxRequestRows);
   if (spec?.inputs !== undefined) checkInputs(checked, spec.inputs);
   if (spec !== undefined) checkOutputs(checked, spec.outputs);
   return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
@@ -56,12 +58,29 @@ interface CheckedRequest {
   readonly outputs: readonly string[];
 }
 
-function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): void {
+function checkCount(request: CheckedRequest, specs: readonly TensorSpec[]): void {
   const sent = Object.keys(request.inputs);
   const missing = specs.filter(({ name, default: value }) => value === undefined && !sent.includes(name));
   if (sent.length > specs.length || (missing.length > 0 && sent.length < specs.length)) {
     throw wrongCount(request, specs, missing);
   }
+}
+
+/** All inputs of a model with a maximum of rows have the batch as their first dimension. */
+function checkRows({ id, model, inputs }: CheckedRequest, maxRows: number): void {
+  let rows: number | undefined;
+  for (const [name, { shape }] of Object.entries(inputs)) {
+    const [size] = shape;
+    if (size === undefined)
+      throw requestError(id, `input '${name}' has no shape but model requires batch dimension for '${model}'`);
+    rows ??= size;
+    if (size !== rows) throw requestError(id, `input '${name}' batch size does not match other inputs for '${model}'`);
+  }
+  if (rows !== undefined && rows > maxRows)
+    throw requestError(id, `inference request batch-size must be <= ${maxRows} for '${model}'`);
+}
+
+function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): void {
   for (const [name, tensor] of Object.entries(request.inputs)) {
     const spec = specs.find((one) => one.name === name);
     if (spec === undefined) {

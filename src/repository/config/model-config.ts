@@ -54,10 +54,7 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
-  /**
-   * Maximum number of rows of a request, which clients can ask for where requests are
-   * not batched; absent = its shapes have no batch.
-   */
+  /** Maximum number of rows of a request; absent = its shapes have no batch. */
   readonly maxBatchSize?: number;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;

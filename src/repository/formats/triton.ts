@@ -39,6 +39,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
       ...batchingOptions(fields),
       ...parameterOptions(fields, driver, { node, source }),
       ...tensorOptions(fields, driver),
+      ...rowLimitOf(fields),
     },
     ...(driver !== undefined && { driver }),
     ...(fields.default_model_filename !== undefined && { file: fields.default_model_filename }),
@@ -114,6 +115,11 @@ function namedOtherwise({ name }: Fields, folder: string): string | undefined {
 
 function maxBatchSizeOf({ max_batch_size: rows = 0 }: Fields): Pick<ModelConfig, "maxBatchSize"> {
   return rows === 0 ? {} : { maxBatchSize: rows };
+}
+
+/** Triton refuses a request of more rows, where it batches requests and where it does not. */
+function rowLimitOf({ max_batch_size: rows = 0 }: Fields): RawOptions {
+  return rows === 0 ? {} : { max_request_rows: String(rows) };
 }
 
 /** Triton batches requests only where dynamic_batching is present. */

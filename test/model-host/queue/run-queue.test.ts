@@ -27,7 +27,6 @@ const BATCHING: Batching = {
   maxRows: 4,
   lingerMs: 0,
   allowedRows: [],
-  maxRequestRows: 0,
   maxWaiting: 0,
   padVariableLength: false,
 };

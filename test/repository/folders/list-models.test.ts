@@ -150,7 +150,7 @@ describe("Triton's config.pbtxt", () => {
   test("without dynamic_batching puts no requests together, and without a backend leaves the driver to the file", async () => {
     const { configs, models } = await modelsOf({ "a/config.pbtxt": "max_batch_size: 8", "a/1/model.onnx": "" });
     expect(models).toEqual({ a: ["onnx", 1n] });
-    expect(configs[0]?.options).toEqual({});
+    expect(configs[0]?.options).toEqual({ max_request_rows: "8" });
   });
 
   test("describes the inputs and outputs of TorchScript and frozen graphs", async () => {

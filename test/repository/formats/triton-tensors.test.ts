@@ -9,6 +9,8 @@ import { createEventLog } from "../../helpers/event-log.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const HALF = readFileSync("test/fixtures/models/half-plus-two.onnx");
+const ADD = "test/fixtures/models/add-two-inputs.onnx";
+const tensorOf = (name: string, rows: number) => ({ name, datatype: "FP32", shape: [rows], data: Array(rows).fill(1) });
 const x = (rest: string) => `input { name: "x" data_type: TYPE_FP32 ${rest} }`;
 const y = (rest: string) => `output { name: "y" data_type: TYPE_FP32 ${rest} }`;
 
@@ -87,7 +89,7 @@ describe("reshape", () => {
 
 describe("format", () => {
   test.each([
-    ["max_batch_size: 4", "dims: [ 3, 8, 8 ] format: FORMAT_NCHW", { layout: "NCHW" }],
+    ["max_batch_size: 4", "dims: [ 3, 8, 8 ] format: FORMAT_NCHW", { layout: "NCHW", max_request_rows: "4" }],
     ["", "dims: [ 8, 8, 3 ] format: FORMAT_NHWC reshape { shape: [ 1, 8, 8, 3 ] }", { layout: "NHWC" }],
     ["", "dims: [ 3, 8, 8 ] format: FORMAT_NCHW", {}],
     ["", "dims: [ 1, 3, 8, 8 ] format: FORMAT_NONE", {}],
@@ -116,6 +118,44 @@ test("max_batch_size is told to clients, with dims that leave the batch out, tho
   await server.service.rescan();
   const batched = { max_batch_size: 16, dynamic_batching: {} };
   await expect.poll(() => get("/config"), { timeout: 20_000 }).toMatchObject(batched);
+});
+
+describe("max_batch_size refuses, in Triton's words, a request", () => {
+  const batched = `max_batch_size: 2 ${x("dims: [ ]")} ${y("dims: [ ]")}`;
+  const tooMany = "[request id: <id_unknown>] inference request batch-size must be <= 2 for 'half'";
+
+  test.each(["", "dynamic_batching { }"])("of more rows, on every wire: %s", async (more) => {
+    const { server, infer } = await serve(`${batched} ${more}`);
+    expect(await infer([2], [2, 4])).toEqual([[2], [3, 4]]);
+    expect(await infer([3], [2, 4, 6])).toBe(tooMany);
+    const body = JSON.stringify({ instances: [2, 4, 6] });
+    const answer = await fetch(`${server.httpUrl}/v1/models/half:predict`, { method: "POST", body });
+    const error = "Task size 3 is larger than maximum input batch size 2";
+    expect([answer.status, await answer.json()]).toEqual([400, { error }]);
+  });
+
+  test("without a first dimension", async () => {
+    const { infer } = await serve(batched);
+    const error = "[request id: <id_unknown>] input 'x' has no shape but model requires batch dimension for 'half'";
+    expect(await infer([], [2])).toBe(error);
+  });
+
+  test("whose inputs have other first dimensions", async () => {
+    const files = { "add/config.pbtxt": "max_batch_size: 2", "add/1/model.onnx": readFileSync(ADD) };
+    const { server } = await serve("", files);
+    const inputs = [1, 2].map((rows) => tensorOf(rows === 1 ? "a" : "b", rows));
+    const init = { method: "POST", body: JSON.stringify({ id: "7", inputs }) };
+    const answer = await fetch(`${server.httpUrl}/v2/models/add/infer`, init);
+    const error = "[request id: 7] input 'b' batch size does not match other inputs for 'add'";
+    expect([answer.status, await answer.json()]).toEqual([400, { error }]);
+  });
+});
+
+test("dims count where the model's sizes are open", async () => {
+  const { get, infer } = await serve(x("dims: 3") + y("dims: 3"));
+  expect(await get()).toMatchObject({ inputs: [{ shape: [3] }], outputs: [{ shape: [3] }] });
+  expect(await infer([3], [2, 4, 6])).toEqual([[3], [3, 4, 5]]);
+  expect(await infer([2], [2, 4])).toContain("unexpected shape for input 'x' for model 'half'. Expected [3], got [2].");
 });
 
 test("a GPU for instances is named, since the driver's own options choose the device", async () => {
