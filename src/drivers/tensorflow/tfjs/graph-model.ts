@@ -10,6 +10,7 @@ import type { Model } from "../../driver.ts";
 import { isShapeFault } from "../../shape-fault.ts";
 import { exclusively, runScoped } from "./exclusive-run.ts";
 import type { GraphSignature, GraphTensor } from "./graph-signature.ts";
+import { refuseEmpty } from "./refuse-empty.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /** A graph model whose files were read before. */
@@ -44,6 +45,7 @@ export function createGraphModel(
     },
     predict: async (tensors, { outputs: wanted, signal, deadlineMs }) => {
       if (signal.aborted) throw ServingError.from(signal.reason);
+      refuseEmpty(tensors);
       const chosen = outputs.filter(({ name }) => wanted?.includes(name) ?? true);
       const feeds = toFeeds(tensors, inputs);
       const run = isAsynchronous ? runAsynchronously : runAtOnce;

@@ -7,6 +7,7 @@ import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor
 import { describeInputs } from "../../describe-inputs.ts";
 import type { Model } from "../../driver.ts";
 import { isShapeFault } from "../../shape-fault.ts";
+import { refuseEmpty } from "./refuse-empty.ts";
 import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /**
@@ -27,6 +28,7 @@ export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<s
     },
     predict: async (tensors, { outputs: wanted, signal }) => {
       if (signal.aborted) throw ServingError.from(signal.reason);
+      refuseEmpty(tensors);
       checkBatch(tensors, inputs);
       const results = run(model, tensors, inputs);
       try {

@@ -50,6 +50,15 @@ describe("the keras engine", () => {
     });
   });
 
+  it("refuses inputs without elements", async () => {
+    const model = await loadTensorflow(formatModel("two_inputs/model.keras"));
+    const rows = { first: zeros(0, 4), second: zeros(0, 6) };
+    await expect(predict(model, rows)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'Input "first" has shape [0,4], so no elements; TensorFlow.js needs one at least.',
+    });
+  });
+
   it("keeps nothing of its predicts, and nothing once it is closed", async () => {
     const before = memory().numTensors;
     for (let round = 0; round < 3; round++) {

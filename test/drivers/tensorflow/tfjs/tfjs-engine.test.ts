@@ -165,6 +165,19 @@ describe("what the tfjs engine refuses", () => {
     await expectRefusal(path, /^Input "x" of the model is DT_RESOURCE, which cannot be served from a model\.json\.$/);
   });
 
+  it("inputs without elements, on which WebAssembly traps", async () => {
+    const model = await loadTensorflow(formatModel("js_convolution_uint8/model.json"));
+    const { inputs } = formatCase("js_convolution_uint8/model.json");
+    const [name] = Object.keys(inputs) as [string];
+    const row = inputs[name]?.shape.slice(1) ?? [];
+    const empty = { [name]: createTensor("float32", [0, ...row], new Float32Array()) };
+    const error = {
+      code: "invalid_argument",
+      message: expect.stringContaining(`has shape [0,${row}], so no elements`),
+    };
+    await expect(predict(model, empty)).rejects.toMatchObject(error);
+  });
+
   it("numbers beyond 32 bits", async () => {
     const model = await loadTensorflow(formatModel("js_table/model.json"));
     const key = createTensor("int64", [1], BigInt64Array.of(2n ** 40n));
