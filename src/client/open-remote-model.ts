@@ -37,20 +37,20 @@ export async function openRemoteModel(address: ModelAddress, authorization?: str
       outputs: outputs.map(toSpec),
       predict: (values, options) =>
         model.predict(values, options).catch((reason) => {
-          throw new ServingError(ServingError.from(reason).code, textOf(address, reason), { cause: reason });
+          throw new ServingError(ServingError.from(reason).code, textOf(reason), { cause: reason });
         }),
       close: () => connection.$close(),
     };
   } catch (reason) {
     connection.$close();
-    throw failedPrecondition(textOf(address, reason), reason);
+    throw failedPrecondition(textOf(reason, `${address.text}: `), reason);
   }
 }
 
 /** A server's error without the advice after its text, which is for programs. */
-function textOf({ text }: ModelAddress, reason: unknown): string {
+function textOf(reason: unknown, before = ""): string {
   const answered = reason instanceof CallError ? reason.serverText : undefined;
-  return answered === undefined ? ServingError.from(reason).message : `${text}: ${answered}`;
+  return answered === undefined ? ServingError.from(reason).message : `${before}${answered}`;
 }
 
 function toSpec({ name, datatype, shape }: DescribedTensor): TensorSpec {

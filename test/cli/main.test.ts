@@ -22,6 +22,11 @@ describe("a usage error ends with 2 and one line", () => {
     [["--drvier", "null"], "unknown option '--drvier' (Did you mean --driver?); kserving --help lists the flags."],
     [["prxy"], 'There is no command "prxy". Did you mean "proxy"? Expected one of serve, proxy, inspect, infer,'],
     [["help", "prxy"], 'There is no command "prxy". Did you mean "proxy"?'],
+    [
+      ["run", "model.onnx"],
+      'There is no command "run". kserving MODEL serves a model, kserving infer MODEL runs it once.',
+    ],
+    [["toString"], 'There is no command "toString". Expected one of'],
     [["models"], "a model is the path of a file or folder."],
     [["proxy", "serve"], 'kserving proxy takes flags alone, not "serve"; kserving proxy --help lists them.'],
     [

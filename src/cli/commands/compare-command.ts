@@ -10,7 +10,9 @@ import type { Target } from "../../comparison/target.ts";
 import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
+import type { Signature } from "../../signature/signature.ts";
 import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
@@ -94,11 +96,12 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
       const answer = await answered.catch((reason) => void failures.push(`${target.name}: ${oneLine(reason)}`));
       if (answer) answers.push(answer);
     }
+    const hint = shapeHint(first.signature, examples);
     if (answers.length === 0 || (failures.length > 0 && answers.length === 1))
       throw failedPrecondition(
-        `There is nothing to compare with, since a target failed on the inputs; ${failures.join("; ")}`,
+        `There is nothing to compare with, since a target failed on the inputs; ${failures.join("; ")}${hint}`,
       );
-    give(answers as [Answer, ...Answer[]], { refusals, failures }, { tolerances, json: flags.json === true });
+    give(answers as [Answer, ...Answer[]], { refusals, failures }, { tolerances, hint, json: flags.json === true });
   } finally {
     await Promise.all(targets.map((target) => target.close()));
   }
@@ -129,6 +132,13 @@ async function openTargets(places: readonly string[], flags: CompareFlags, targe
   return refusals;
 }
 
+/** Advice after failures on random inputs whose sizes the model leaves open. */
+function shapeHint({ inputs = [] }: Signature, examples: readonly ExampleInput[]): string {
+  const isOpen = ({ name }: ExampleInput) => inputs.find((spec) => spec.name === name)?.shape?.includes(-1);
+  const shapes = examples.filter(isOpen).map(({ name, shape }) => `--shape ${name}=${shape.join(",")}`);
+  return shapes.length === 0 ? "" : `; the random inputs are ${shapes.join(" ")}: usual sizes may help, or --input`;
+}
+
 function oneLine(reason: unknown): string {
   return reasonText(reason).replace(/\s*\n\s*/g, " ");
 }
@@ -143,7 +153,7 @@ type Tolerances = ReturnType<typeof parseTolerances>;
 function give(
   answers: readonly [Answer, ...Answer[]],
   { refusals, failures }: { readonly refusals: readonly string[]; readonly failures: readonly string[] },
-  { tolerances, json }: { readonly tolerances: Tolerances; readonly json: boolean },
+  { tolerances, hint, json }: { readonly tolerances: Tolerances; readonly hint: string; readonly json: boolean },
 ): void {
   const compared = compareAnswers(answers, tolerances);
   const plain = {
@@ -159,7 +169,8 @@ function give(
   console.log(json ? text : printable(lines.join("\n")));
   const far = compared.filter(({ isNear }) => !isNear).length;
   if (far > 0) throw failedPrecondition(`${far} of ${compared.length} outputs differ by more than the tolerance.`);
-  if (failures.length > 0) throw failedPrecondition("A target failed on the inputs; the reason is listed above.");
+  if (failures.length > 0)
+    throw failedPrecondition(`A target failed on the inputs; the reason is listed above${hint}.`);
 }
 
 function readGolden(path: string): Answer {

@@ -93,7 +93,7 @@ test("infer runs a model of a server, over HTTP and gRPC", async () => {
     expect(Object.keys(await infer(address, "--random", "--output", "y"))).toEqual(["y"]);
     for (const [flags, code, message] of [
       [[], 2, "The model is x float32[?] → y float32[?]."],
-      [["--input", "z=[1]"], 2, `${address}: unexpected inference input 'z'`],
+      [["--input", "z=[1]"], 2, "kserving: unexpected inference input 'z'"],
       [["--random", "--driver", "onnx"], 2, "are for a model that is loaded here"],
     ] as const)
       expect(await runCommand(["infer", address, ...flags])).toMatchObject({
