@@ -45,10 +45,23 @@ const ownUrls: Plugin = {
     filter: { id: /\.ts$/, code: "import.meta.url" },
     handler(code, id) {
       const own = JSON.stringify(`${TO_BUILT}/${relative(SOURCE, id).replace(/ts$/, "js")}`);
-      return code.replace(/(?<!["'`])\bimport\.meta\.url\b/g, `new URL(${own}, import.meta.url).href`);
+      const ends = metaUrls(this.parse(code, { lang: "ts" })).toSorted((a, b) => b - a);
+      // From the last on, so that the places of the others stay.
+      return ends.reduce((text, end) => {
+        const start = end - "import.meta.url".length;
+        return `${text.slice(0, start)}new URL(${own}, import.meta.url).href${text.slice(end)}`;
+      }, code);
     },
   },
 };
+
+/** Ends of the expressions `import.meta.url`; a text that has these words is none. */
+function metaUrls(node: unknown): number[] {
+  if (typeof node !== "object" || node === null) return [];
+  const { type, object, property, end } = node as Record<string, { type?: string; name?: string }>;
+  const isUrl = String(type) === "MemberExpression" && object?.type === "MetaProperty" && property?.name === "url";
+  return isUrl ? [Number(end)] : Object.values(node).flatMap(metaUrls);
+}
 
 /** The modules that each part needs, by its name. */
 type Needs = ReadonlyMap<string, Set<string>>;

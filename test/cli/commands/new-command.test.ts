@@ -22,6 +22,24 @@ test.each(["hooks", "driver", "project"])(
   },
 );
 
+test.each(["hooks", "driver", "project"])("the built program writes the same %s", async (kind) => {
+  const [own, built] = [join(tempFolder({}), kind), join(tempFolder({}), kind)];
+  const { stdout } = await runCommand(["new", kind, own, "--json"]);
+  execFileSync(process.execPath, ["bin/kserving.cjs", "new", kind, built]);
+  for (const file of JSON.parse(stdout).files)
+    expect(readFileSync(join(built, file), "utf8")).toBe(readFileSync(join(own, file), "utf8"));
+});
+
+test("installing a folder that new has written builds nothing, since an installed package has no sources", () => {
+  const { scripts } = JSON.parse(readFileSync("package.json", "utf8"));
+  // npm runs it where the package is a folder, as it is for these.
+  const outcome = execFileSync("sh", ["-c", `${scripts.prepare} && ls`], {
+    cwd: tempFolder({ "dist/index.js": "" }),
+    encoding: "utf8",
+  });
+  expect(outcome).toBe("dist\n");
+});
+
 test("new prints commands that work for a folder with a space", async () => {
   const folder = join(tempFolder({}), "it's mine");
   const { stdout } = await runCommand(["new", "hooks", folder]);
