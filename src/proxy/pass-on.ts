@@ -28,8 +28,8 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
     inner.on("continue", () => response.writeContinue());
     inner.on("response", (answer) => answerWith(answer, response));
     inner.on("error", (cause) => {
-      // What refuses a body does not read the rest of it.
-      if (response.writableEnded) return;
+      // What refuses a body does not read the rest of it; the end of a client that has left is none of the server.
+      if (response.writableEnded || response.destroyed) return;
       if (response.headersSent) response.destroy();
       else sendError(new ServingError("unavailable", "The server ends.", { cause }), { request, response, log });
     });

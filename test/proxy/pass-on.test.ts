@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import { type AddressInfo, connect, createServer, type Server } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { passOn } from "../../src/proxy/pass-on.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** A server that passes requests on to one that reads and never answers. */
+async function start() {
+  const inner = createServer((socket) => void socket.on("error", () => {}).resume());
+  const innerPort = await listen(inner);
+  const { log, events } = createEventLog();
+  const port = await listen(createHttpServer(passOn(() => connect(innerPort, "127.0.0.1"), log)));
+  return { inner, port, events };
+}
+
+test("a client that leaves before the answer is no failure of the server", async () => {
+  const { inner, port, events } = await start();
+  const client = connect(port, "127.0.0.1");
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const [passed] = await once(inner, "connection");
+  client.destroy();
+  await once(passed, "close");
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(events).toEqual([]);
+});
+
+test("a request is refused, and logged, where the other thread ends", async () => {
+  const { inner, port, events } = await start();
+  const answer = fetch(`http://127.0.0.1:${port}/`);
+  const [passed] = await once(inner, "connection");
+  passed.destroy();
+  expect((await answer).status).toBe(503);
+  expect(events).toHaveLength(1);
+});
