@@ -34,7 +34,7 @@ export class HeartbeatWatch {
 
   /**
    * Calls back once for each period of `stallMs` without a beat, from the first beat on; 0 = never. The start of a
-   * thread does not count.
+   * thread does not count, nor does time in which this thread did not run either.
    */
   constructor(stallMs: number, onStall: () => void, memory = new SharedArrayBuffer(4)) {
     this.memory = memory;
@@ -42,14 +42,19 @@ export class HeartbeatWatch {
     const beats = new Int32Array(this.memory);
     let seen = 0;
     let since = performance.now();
+    let checkedAt = since;
+    const checkEachMs = Math.max(BEAT_MS / 2, stallMs / 4);
     const check = () => {
       const now = performance.now();
+      // A process that was stopped goes on with this check, before the watched thread can beat.
+      if (now - checkedAt > 2 * checkEachMs) since = now;
+      checkedAt = now;
       const count = atomicLoad(beats, 0);
       const stalled = count > 0 && count === seen && now - since > stallMs;
       if (count !== seen || stalled) [seen, since] = [count, now];
       if (stalled) onStall();
     };
-    this.#timer = setInterval(check, Math.max(BEAT_MS / 2, stallMs / 4));
+    this.#timer = setInterval(check, checkEachMs);
     this.#timer.unref();
   }
 

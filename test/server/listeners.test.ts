@@ -1,3 +1,4 @@
+import { Session } from "node:inspector";
 import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
@@ -57,6 +58,21 @@ async function start(models = ONE_PIPELINE, options: Partial<ServerOptions> = {}
 async function valuesOf(response: Response): Promise<readonly number[] | undefined> {
   const answer = (await response.json()) as { readonly outputs: readonly { readonly data: readonly number[] }[] };
   return answer.outputs[0]?.data;
+}
+
+/** Lets the first thread of that name loop without end. */
+async function hangWorker(name: string): Promise<void> {
+  const session = new Session();
+  session.connect();
+  onTestFinished(() => session.disconnect());
+  const attached = new Promise<string>((resolve) => {
+    session.on("NodeWorker.attachedToWorker", ({ params: { sessionId, workerInfo } }) => {
+      if (workerInfo.title.includes(name)) resolve(sessionId);
+    });
+  });
+  session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
+  const evaluation = { id: 1, method: "Runtime.evaluate", params: { expression: "for (;;);" } };
+  session.post("NodeWorker.sendMessageToWorker", { sessionId: await attached, message: JSON.stringify(evaluation) });
 }
 
 async function open(port: number): Promise<Socket> {
@@ -196,6 +212,18 @@ describe.skipIf(why !== undefined)("several listeners", () => {
   test("are replaced when one ends, and what it counted is not held for ever", async () => {
     const { server, workers, infer, find } = await start(ONE_PIPELINE, { maxConnections: 40 });
     await workers[0]?.terminate();
+    await find({ msg: "a thread that listens has ended; another one takes its place" });
+    await wait(1500);
+    const clients = Array.from({ length: CONNECTIONS }, () => connect(server.grpcAddress));
+    const values = await Promise.all(clients.map((client, value) => infer(client, value)));
+    expect(values).toEqual(clients.map((_, value) => value));
+  });
+
+  test("are ended and replaced when one hangs", { timeout: 60_000 }, async () => {
+    const { events, find, infer, server } = await start();
+    await hangWorker("listener");
+    const hasNoticed = () => events.some(({ msg }) => msg === "a thread that listens hangs, and is ended");
+    await expect.poll(hasNoticed, { timeout: 30_000 }).toBe(true);
     await find({ msg: "a thread that listens has ended; another one takes its place" });
     await wait(1500);
     const clients = Array.from({ length: CONNECTIONS }, () => connect(server.grpcAddress));

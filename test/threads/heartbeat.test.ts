@@ -39,6 +39,21 @@ test("a paused heartbeat is a stall, though the event loop turns, until every pa
   await expect.poll(() => beats[0]).toBeGreaterThan(paused ?? 0);
 });
 
+test("time in which the watching thread did not run is no stall of the other", async () => {
+  const { memory, stalls } = watch();
+  const beats = new Int32Array(memory);
+  beats[0] = 1;
+  await expect.poll(() => stalls(), { interval: 10 }).toBe(1);
+  for (let beat = 0; beat < 3; beat++) {
+    for (const end = performance.now() + 300; performance.now() < end; );
+    // Timers come first, and then what another thread would have done.
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    beats[0]!++;
+    await new Promise((resolve) => setTimeout(resolve, 60));
+  }
+  expect(stalls()).toBe(1);
+});
+
 test("a thread that has not begun to beat has not stalled, however long it takes", async () => {
   const { memory, stalled, stalls } = watch();
   // Four times the stall: long enough that it would have been told.

@@ -126,6 +126,7 @@ export interface ListenerData {
   /** False where the main thread's log has no levels that change. */
   readonly hasFilter: boolean;
   readonly requests: MessagePort;
+  readonly heartbeat: SharedArrayBuffer;
   /** Memory of the main thread's choice of traces; absent = none are recorded. */
   readonly sampling: SharedArrayBuffer | undefined;
   readonly inner: InnerAddress;

@@ -2,8 +2,8 @@ import { threadMemory } from "../../limits/memory/thread-memory.ts";
 import { ThreadCounts } from "../../limits/thread-counts.ts";
 import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
 import type { LocalService } from "../../serving/local-service.ts";
-import type { ListenerCommand, ListenerData, ServiceState } from "./listener-messages.ts";
-import { type ListenerHost, ListenerThread, type Opened } from "./listener-thread.ts";
+import type { ListenerCommand, ServiceState } from "./listener-messages.ts";
+import { type ListenerHost, ListenerThread, type Opened, type OwnData } from "./listener-thread.ts";
 
 /** Milliseconds until a thread that has ended is replaced: one that cannot live must not keep the machine busy. */
 const REPLACE_MS = 500;
@@ -12,7 +12,7 @@ const UPDATE_MS = 50;
 
 /** Data with which every listener begins, and the main thread's part. */
 export interface ListenerPoolOptions extends Omit<ListenerHost, "changes"> {
-  readonly data: Omit<ListenerData, "requests" | "state" | "number">;
+  readonly data: Omit<OwnData, "state" | "number">;
   readonly alias: string | undefined;
   readonly metrics: RequestMetrics | undefined;
 }

@@ -5,6 +5,7 @@ import { ServingError } from "../../errors.ts";
 import type { RecentRequest } from "../../observability/live/recent-request.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
+import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { logEvent } from "../../threads/thread-logger.ts";
@@ -18,10 +19,16 @@ export interface ListenerHost extends AnsweringParts {
   readonly onRecent: (request: RecentRequest) => void;
 }
 
+/** Start data of a thread, without what it has for itself. */
+export type OwnData = Omit<ListenerData, "requests" | "heartbeat">;
+
 export type Opened = Extract<ListenerEvent, { readonly opened: unknown }>["opened"];
 
 /** Milliseconds beyond the time of draining that a thread has to end, and that it has to send its counts. */
 const [END_MS, COUNT_MS] = [2000, 1000];
+
+/** Milliseconds without a turn of its event loop after which a thread is ended: its work takes milliseconds. */
+const STALL_MS = 10_000;
 
 /** One thread that listens. */
 export class ListenerThread {
@@ -35,19 +42,23 @@ export class ListenerThread {
   readonly #counts = new Map<number, (series: readonly PlainSeries[]) => void>();
   #lastCount = 0;
 
-  constructor(data: Omit<ListenerData, "requests">, host: ListenerHost) {
+  constructor(data: OwnData, host: ListenerHost) {
     this.#host = host;
+    const watch = new HeartbeatWatch(STALL_MS, () => this.#endHung());
     const { port1, port2: requests } = new MessageChannel();
     this.#desk = new ListenerDesk(toHostPort(port1), host);
     this.#worker = new Worker(threadEntry("server/listeners/listener-thread-entry"), {
-      workerData: { ...data, requests } satisfies ListenerData,
+      workerData: { ...data, requests, heartbeat: watch.memory } satisfies ListenerData,
       transferList: [requests],
       name: "listener",
     });
     this.ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
     this.#worker.on("message", (event: ListenerEvent) => this.#receive(event));
     this.#worker.on("error", (err) => host.log.error("a thread that listens has failed", { err }));
-    void this.ended.then(() => this.#end());
+    void this.ended.then(() => {
+      watch.stop();
+      this.#end();
+    });
   }
 
   /** Resolves once its ports are open; throws why they are not. */
@@ -78,6 +89,12 @@ export class ListenerThread {
 
   async terminate(): Promise<void> {
     await this.#worker.terminate();
+  }
+
+  /** The system would go on giving it a part of the connections. */
+  #endHung(): void {
+    this.#host.log.error("a thread that listens hangs, and is ended", { stallMs: STALL_MS });
+    void this.terminate();
   }
 
   #receive(event: ListenerEvent): void {

@@ -17,6 +17,7 @@ import type { Logger } from "../../observability/logger.ts";
 import { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
 import { LiveHistory } from "../../serving/live-history.ts";
+import { startHeartbeat } from "../../threads/heartbeat.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import { RpcClient } from "../../threads/rpc-client.ts";
 import { createThreadLogger } from "../../threads/thread-logger.ts";
@@ -38,6 +39,7 @@ export interface RunningListener {
 /** Opens the transports in this thread, in front of the main thread's service. */
 export async function runListener(data: ListenerData, tell: (event: ListenerEvent) => void): Promise<RunningListener> {
   const { settings, requests, state } = data;
+  startHeartbeat(data.heartbeat);
   sharePorts();
   codecs.share(settings.count);
   const log = openLog(data, tell);
