@@ -21,6 +21,7 @@ export interface TlsCredentials {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
+  readonly ecdhCurve: string;
 }
 
 /** The credentials of a server, read again when their files change. */
@@ -64,12 +65,32 @@ export class TlsFiles {
   }
 }
 
+/**
+ * Groups by which keys are exchanged: those whose handshake costs milliseconds. The client chooses, and ffdhe8192,
+ * which Node takes too, costs the thread a hundred.
+ */
+const GROUPS = "X25519:P-256:P-384";
+/** A group against quantum computers, which only OpenSSL from 3.5 on knows. */
+const HYBRID_GROUP = "X25519MLKEM768";
+let groups: string | undefined;
+
+function findGroups(): string {
+  const all = `${HYBRID_GROUP}:${GROUPS}`;
+  try {
+    createSecureContext({ ecdhCurve: all });
+    return all;
+  } catch {
+    return GROUPS;
+  }
+}
+
 const PEM_START = "-----BEGIN ";
 
 async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCredentials> {
   const [certText, keyText] = [await read(cert, "certificate"), await read(key, "private key")];
   const ca = clientCa === undefined ? {} : { ca: await read(clientCa, "certificate of the clients' authority") };
-  const credentials = { cert: certText, key: keyText, ...ca };
+  groups ??= findGroups();
+  const credentials = { cert: certText, key: keyText, ...ca, ecdhCurve: groups };
   try {
     createSecureContext(credentials);
   } catch (cause) {

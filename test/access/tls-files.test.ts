@@ -56,7 +56,13 @@ describe("TlsFiles.refresh", () => {
     expect(given).toEqual([]);
     copyFileSync(tlsPath("renewed.key"), paths.key);
     expect(await files.refresh([server])).toBe(true);
-    expect(given).toEqual([{ cert: tlsFile("renewed.pem"), key: tlsFile("renewed.key") }]);
+    expect(given).toEqual([
+      {
+        cert: tlsFile("renewed.pem"),
+        key: tlsFile("renewed.key"),
+        ecdhCurve: expect.stringMatching(/X25519:P-256:P-384$/),
+      },
+    ]);
     expect(await files.refresh([server])).toBe(false);
   });
 });

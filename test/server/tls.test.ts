@@ -107,6 +107,16 @@ describe("a server with a certificate", () => {
     await closed;
   });
 
+  test.each(["X25519", "P-256", "P-384"])("exchanges keys by %s", async (ecdhCurve) => {
+    const { server } = await start();
+    expect((await ask(`${server.httpUrl}/v2/health/ready`, "", { ecdhCurve }))[0]).toBe(405);
+  });
+
+  test.each(["ffdhe2048", "ffdhe8192"])("does not exchange keys by %s, which takes long", async (ecdhCurve) => {
+    const { server } = await start();
+    await expect(ask(`${server.httpUrl}/v2/health/ready`, "", { ecdhCurve })).rejects.toThrow(/handshake failure/);
+  });
+
   test("refuses TLS 1.1", async () => {
     const { port } = await start();
     const options = {
