@@ -1,5 +1,5 @@
 import { dirname, posix } from "node:path";
-import { PYTHON_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
+import { PYTHON_FRAMEWORKS, type PythonFramework } from "../runtimes/python-frameworks.ts";
 import { portsOf, USER_ID } from "./container.ts";
 import { type Deployment, WORK_FOLDER } from "./deployment.ts";
 
@@ -30,6 +30,7 @@ export function programLines({ version, drivers }: Deployment): readonly string[
     `ARG KSERVING=kserving@${version}`,
     "ENV NODE_ENV=production KSERVING_RUNTIMES_DIR=/opt/kserving/runtimes",
     ...pythonLines(drivers),
+    "# hadolint ignore=DL3016",
     `RUN npm install --global "$KSERVING" && npm cache clean --force`,
     ...runtimes.map((name) => `RUN kserving runtimes install ${name}`),
   ];
@@ -59,14 +60,18 @@ function isFolder(file: string): boolean {
 
 /** Python with the frameworks of the drivers that run in it. */
 function pythonLines(drivers: readonly string[]): readonly string[] {
-  const frameworks = drivers.filter((name) => Object.hasOwn(PYTHON_FRAMEWORKS, name));
-  if (frameworks.length === 0) return [];
-  const projects = frameworks
+  const names = drivers.filter((name) => Object.hasOwn(PYTHON_FRAMEWORKS, name));
+  if (names.length === 0) return [];
+  const frameworks = names
     .filter((name) => !RUNTIMES.includes(name))
-    .map((name) => PYTHON_FRAMEWORKS[name]?.project);
+    .map((name) => PYTHON_FRAMEWORKS[name] as PythonFramework);
+  const debian = new Set(["python3", "python3-venv", ...frameworks.flatMap((each) => each.debian ?? [])]);
+  const projects = new Set(["numpy", ...frameworks.flatMap(({ project, besides = [] }) => [project, ...besides])]);
   return [
-    "RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && rm -rf /var/lib/apt/lists/*",
-    `RUN python3 -m venv ${PYTHON_FOLDER} && ${PYTHON_FOLDER}/bin/pip install --no-cache-dir ${["numpy", ...projects].join(" ")}`,
+    "# hadolint ignore=DL3008",
+    `RUN apt-get update && apt-get install -y --no-install-recommends ${[...debian].join(" ")} && rm -rf /var/lib/apt/lists/*`,
+    "# hadolint ignore=DL3013",
+    `RUN python3 -m venv ${PYTHON_FOLDER} && ${PYTHON_FOLDER}/bin/pip install --no-cache-dir ${[...projects].join(" ")}`,
     `ENV VIRTUAL_ENV=${PYTHON_FOLDER}`,
   ];
 }

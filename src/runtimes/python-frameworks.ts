@@ -4,6 +4,10 @@ export interface PythonFramework {
   readonly title: string;
   /** Its project in the Python package index. */
   readonly project: string;
+  /** Projects that it needs without requiring them. */
+  readonly besides?: readonly string[];
+  /** Debian's packages of what these projects do not bring. */
+  readonly debian?: readonly string[];
   /** The module that it is imported as; its absence means that another interpreter may serve. */
   readonly module: string;
   /** Advice on installing it where it is missing. */
@@ -51,6 +55,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
   lightgbm: {
     title: "LightGBM",
     project: "lightgbm",
+    debian: ["libgomp1"],
     module: "lightgbm",
     install: "pip install lightgbm",
     files: "a model as text (.txt, .lgb) or a .pkl file",
@@ -77,6 +82,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
   pmml: {
     title: "PyPMML",
     project: "pypmml",
+    debian: ["default-jre-headless"],
     module: "pypmml",
     install: "pip install pypmml, and Java 8 or later",
     files: "a .pmml file",
@@ -85,6 +91,8 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
   h2o: {
     title: "H2O",
     project: "h2o",
+    besides: ["jpype1"],
+    debian: ["default-jre-headless"],
     module: "h2o",
     install: "pip install h2o jpype1, and Java 8 or later",
     files: "a MOJO, as model.download_mojo writes it (.zip)",
@@ -101,6 +109,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
   mxnet: {
     title: "MXNet",
     project: "mxnet",
+    debian: ["libgomp1"],
     module: "mxnet",
     install: "pip install mxnet",
     files: "a NAME-symbol.json with its NAME-0000.params, or their folder",
@@ -109,6 +118,7 @@ export const PYTHON_FRAMEWORKS: Readonly<Record<string, PythonFramework>> = {
   transformers: {
     title: "Transformers",
     project: "transformers",
+    besides: ["torch"],
     module: "transformers",
     install: "pip install transformers torch",
     files: "a folder with config.json, weights and a tokenizer, as save_pretrained writes them",

@@ -45,6 +45,17 @@ describe("the image", () => {
     expect(Dockerfile).toMatch(/pip install --no-cache-dir numpy scikit-learn xgboost\n/);
   });
 
+  it.each([
+    ["lightgbm", "libgomp1", "numpy lightgbm"],
+    ["pmml", "default-jre-headless", "numpy pypmml"],
+    ["h2o", "default-jre-headless", "numpy h2o jpype1"],
+    ["transformers", "python3-venv", "numpy transformers torch"],
+  ])("has what %s needs besides: %s of Debian, %s of pip", (driver, debian, projects) => {
+    const { Dockerfile } = files("docker", { drivers: [driver] });
+    expect(Dockerfile).toMatch(new RegExp(`apt-get install .* ${debian} &&`));
+    expect(Dockerfile).toContain(`pip install --no-cache-dir ${projects}\n`);
+  });
+
   it.each(EXPORT_TARGETS)("of %s has one source, one entry point and one command", (target) => {
     const { Dockerfile = "" } = files(target);
     for (const word of ["FROM", "ENTRYPOINT", "CMD"])
