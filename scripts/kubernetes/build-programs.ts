@@ -1,18 +1,14 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand } from "../run-command.ts";
-import { buildModule, buildTool, linesOf, type ModuleBuild } from "./build-module.ts";
+import { buildModule, linesOf, type ModuleBuild } from "./build-module.ts";
 import { goModule } from "./go-module.ts";
-import { KSERVE, KSERVE_MODULE, KUBERNETES } from "./versions.ts";
+import { KUBERNETES } from "./versions.ts";
 
 /** Programs of a cluster of one node. */
 export interface ClusterPrograms {
   /** Program with all parts of Kubernetes; the first argument names one. */
   readonly kube: string;
-  /** KServe's controller. */
-  readonly kserve: string;
-  /** Folder of KServe's Go module, with its definitions. */
-  readonly kserveSource: string;
   /** Folder with the files of Debian's packages of etcd, containerd and their kind. */
   readonly debian: string;
 }
@@ -20,16 +16,14 @@ export interface ClusterPrograms {
 const PACKAGES = ["etcd-server", "containerd", "runc", "nftables", "containernetworking-plugins"];
 
 /**
- * Builds what a cluster runs, from Go modules, and unpacks Debian's packages for the rest, all within `cache`; a
- * program that is there is not built again. The first time takes half an hour. Needs Go and apt.
+ * Builds what a cluster runs, from a Go module, and unpacks Debian's packages for the rest, all within `cache`; a
+ * program that is there is not built again. The first time takes a quarter of an hour. Needs Go and apt.
  */
 export function buildPrograms(cache: string): ClusterPrograms {
   mkdirSync(cache, { recursive: true });
   return {
     debian: unpackDebian(cache),
     kube: buildModule(join(cache, `kube-${KUBERNETES}`), describeKube),
-    kserve: buildTool(join(cache, `kserve-${KSERVE}`), KSERVE_MODULE, "cmd/manager"),
-    kserveSource: goModule(`${KSERVE_MODULE.path}@v${KSERVE}`, cache).Dir,
   };
 }
 

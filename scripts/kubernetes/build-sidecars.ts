@@ -1,14 +1,11 @@
-import { copyFileSync, mkdirSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
+import { buildKserveImages, type KserveImagePrograms } from "./build-kserve.ts";
 import { buildModule, buildTool, requireModule } from "./build-module.ts";
-import { KNATIVE, KNATIVE_MODULE, KSERVE, KSERVE_MODULE } from "./versions.ts";
+import { KNATIVE, KNATIVE_MODULE } from "./versions.ts";
 
 /** Programs that KServe and Knative run next to a server, by their files. */
-export interface Sidecars {
-  /** KServe's agent: logger and batcher. */
-  readonly agent: string;
-  /** KServe's router of an InferenceGraph. */
-  readonly router: string;
+export interface Sidecars extends KserveImagePrograms {
   /** Knative's queue-proxy. */
   readonly queue: string;
   /** Program of ours that checks a Service of Knative as Knative's webhook does. */
@@ -17,10 +14,8 @@ export interface Sidecars {
 
 /** Builds the programs from their Go modules within `cache`, unless they are there: some minutes. Needs Go. */
 export function buildSidecars(cache: string): Sidecars {
-  mkdirSync(cache, { recursive: true });
   return {
-    agent: buildTool(join(cache, `agent-${KSERVE}`), KSERVE_MODULE, "cmd/agent"),
-    router: buildTool(join(cache, `router-${KSERVE}`), KSERVE_MODULE, "cmd/router"),
+    ...buildKserveImages(cache),
     queue: buildTool(join(cache, `queue-${KNATIVE}`), KNATIVE_MODULE, "cmd/queue"),
     knative: buildChecker(join(cache, `knative-service-${KNATIVE}`)),
   };

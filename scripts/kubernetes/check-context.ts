@@ -9,6 +9,8 @@ export interface CheckContext {
   readonly report: Report;
   readonly helm: string;
   readonly images: ImageArchives;
+  /** Folder of what is built once. */
+  readonly cache: string;
   /** Folder of models on the node, which pods mount. */
   readonly models: string;
   /** A request to each of the models. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KserveImagePrograms } from "./build-kserve.ts";
 import type { CheckContext } from "./check-context.ts";
 import { NODE_ADDRESS } from "./cluster-place.ts";
 import {
@@ -17,15 +18,17 @@ import {
 import { NAMESPACE } from "./release.ts";
 import { HALF } from "./subjects.ts";
 import { waitUntil } from "./wait-until.ts";
+import { writeProgramImage } from "./write-images.ts";
 
 const MODEL = { model: { storageUri: STORED, resources: SMALL } };
 const EVENTS = { host: NODE_ADDRESS, port: 9900 };
 const REQUESTS = 100;
 
 /** Has KServe put its agent before a server (logger, batcher), and its router before two (InferenceGraph). */
-export async function checkKserveSidecars(context: CheckContext): Promise<void> {
-  await context.cluster.importImage(context.images.agent);
-  await context.cluster.importImage(context.images.router);
+export async function checkKserveSidecars(context: CheckContext, programs: KserveImagePrograms): Promise<void> {
+  const { cache, cluster } = context;
+  for (const name of ["agent", "router"] as const)
+    await cluster.importImage(await writeProgramImage(name, { cache, program: programs[name] }));
   await checkLogger(context);
   await checkBatcher(context);
   await checkCanary(context);

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KservePrograms } from "./build-kserve.ts";
 import { AFTER_MS, noteGrowth } from "./check-autoscaling.ts";
 import type { CheckContext } from "./check-context.ts";
 import { checkKserveSidecars } from "./check-kserve-sidecars.ts";
@@ -35,19 +36,19 @@ const SERVICES: Readonly<Record<string, ModelSpec>> = {
 const WIRES: readonly Wire[] = ["V2 REST", "V2 gRPC", "TensorFlow REST"];
 
 /** Has KServe's controller serve InferenceServices by the runtimes of deploy/, and asks each on every wire. */
-export async function checkKserve(context: CheckContext): Promise<void> {
+export async function checkKserve(context: CheckContext, programs: KservePrograms): Promise<void> {
   const { cluster, models, images } = context;
   await cluster.importImage(images.model);
   // The small image has all that these formats need.
   await cluster.tagImage(IMAGES.kserving, "kserving:full");
   await installMetrics(cluster);
-  await installKserve(cluster);
+  await installKserve(cluster, programs);
   const manifests = readFileSync(join(import.meta.dirname, "manifests/models.yaml"), "utf8");
   await cluster.apply(manifests.replace("MODELS", models));
   await cluster.apply(readFileSync("deploy/kserve/runtimes.yaml", "utf8"));
   for (const [name, spec] of Object.entries(SERVICES)) await checkService(context, name, spec);
   await checkFailedStart(context);
-  await checkKserveSidecars(context);
+  await checkKserveSidecars(context, programs.images);
   await checkScaling(context);
 }
 

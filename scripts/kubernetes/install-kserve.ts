@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments, stringify } from "yaml";
+import type { KservePrograms } from "./build-kserve.ts";
 import type { Cluster } from "./cluster.ts";
 import { waitUntil } from "./wait-until.ts";
 import { IMAGES } from "./write-images.ts";
@@ -28,9 +29,9 @@ const SETTINGS = {
 };
 
 /** Installs KServe from its module: definitions, settings, its controller beside the other parts, then its webhooks. */
-export async function installKserve(cluster: Cluster): Promise<void> {
-  const { place, programs } = cluster;
-  const source = join(programs.kserveSource, "config");
+export async function installKserve(cluster: Cluster, programs: KservePrograms): Promise<void> {
+  const { place } = cluster;
+  const source = join(programs.source, "config");
   await cluster.apply(stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }));
   await cluster.apply(definitions(join(source, "crd/full")), "--server-side");
   const isKnown = () => cluster.kubectl("get", "inferenceservices,clusterservingruntimes,clusterstoragecontainers");
@@ -42,7 +43,7 @@ export async function installKserve(cluster: Cluster): Promise<void> {
   copyFileSync(place.key, join(certificates, "tls.key"));
   const env = ["env", `TMPDIR=${join(place.folder, "tmp")}`, `POD_NAMESPACE=${NAMESPACE}`];
   const flags = ["--metrics-addr=127.0.0.1:8090", `--health-probe-addr=${HEALTH}`];
-  cluster.namespaces.keep([...env, programs.kserve, ...flags], join(place.logs, "kserve.log"));
+  cluster.namespaces.keep([...env, programs.controller, ...flags], join(place.logs, "kserve.log"));
   const isUp = () => cluster.namespaces.run(["curl", "-fs", `http://${HEALTH}/readyz`]);
   await waitUntil("KServe's controller is ready", async () => (await isUp()) === "ok");
   await cluster.apply(webhooks(join(source, "webhook/manifests.yaml"), place.authority));

@@ -27,8 +27,6 @@ export interface ImagePlace {
   readonly built: string;
   /** File of the model. */
   readonly model: string;
-  /** Programs of KServe that have images of their own. */
-  readonly programs: Readonly<Record<"agent" | "router", string>>;
 }
 
 const PLAIN: BuiltImage["config"] = {
@@ -37,12 +35,11 @@ const PLAIN: BuiltImage["config"] = {
 };
 
 /** Files of archives by the images that they hold. */
-export type ImageArchives = Readonly<Record<keyof typeof IMAGES, string>>;
+export type ImageArchives = Readonly<Record<"pause" | "kserving" | "next" | "model", string>>;
 
-/** Writes the archives of all images that are not there yet. */
+/** Writes the archives of the images that are not there yet, but for those of KServe's programs. */
 export async function writeImages(place: ImagePlace): Promise<ImageArchives> {
-  const folder = join(place.cache, "images");
-  mkdirSync(folder, { recursive: true });
+  const folder = openFolder(place);
   const base: BuiltImage = JSON.parse(readFileSync(join(place.built, "base.json"), "utf8"));
   const kserving = join(place.built, "kserving-base.tar");
   const archiveOf = (name: string) => join(folder, `${name}.tar`);
@@ -53,11 +50,24 @@ export async function writeImages(place: ImagePlace): Promise<ImageArchives> {
     const labels = { ...base.config.labels, "org.opencontainers.image.version": "next" };
     await writeOciArchive({ ...base, config: { ...base.config, labels } }, IMAGES.next, next);
   }
-  const own = { agent: archiveOf("agent"), router: archiveOf("router") };
-  for (const name of ["agent", "router"] as const)
-    if (!existsSync(own[name]))
-      await writeOciArchive(programImage(folder, name, place.programs[name]), IMAGES[name], own[name]);
-  return { pause, kserving, next, model, ...own };
+  return { pause, kserving, next, model };
+}
+
+/** Writes the archive of an image of one program, unless it is there; returns its file. */
+export async function writeProgramImage(
+  name: "agent" | "router",
+  { cache, program }: { readonly cache: string; readonly program: string },
+): Promise<string> {
+  const folder = openFolder({ cache });
+  const archive = join(folder, `${name}.tar`);
+  if (!existsSync(archive)) await writeOciArchive(programImage(folder, name, program), IMAGES[name], archive);
+  return archive;
+}
+
+function openFolder({ cache }: Pick<ImagePlace, "cache">): string {
+  const folder = join(cache, "images");
+  mkdirSync(folder, { recursive: true });
+  return folder;
 }
 
 function pauseImage(folder: string): BuiltImage {

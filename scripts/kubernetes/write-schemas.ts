@@ -38,7 +38,7 @@ export function writeKserveSchemas(version: string, cache: string): string {
   if (existsSync(folder)) return folder;
   const making = begin(folder);
   const definitions = join(goModule(`github.com/kserve/kserve@v${version}`, cache).Dir, "config/crd/full");
-  for (const plural of ["clusterservingruntimes", "inferenceservices"]) {
+  for (const plural of ["clusterservingruntimes", "servingruntimes", "inferenceservices"]) {
     const { spec } = parse(readFileSync(join(definitions, `serving.kserve.io_${plural}.yaml`), "utf8"));
     for (const { name, schema } of spec.versions) {
       const kind = { group: spec.group, version: name, kind: spec.names.kind };
