@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -23,14 +23,8 @@ const HTTP = `http://127.0.0.1:${PORT}`;
 const FLAGS = ["--name=half", "--http-enable", `--port=${PORT}`, `--http-port=${PORT}`, "--shutdown-delay=0"];
 const ROUNDS = 5;
 const SAVED_MODEL = join(root, "test/fixtures/tensorflow/half_plus_two");
-/** Programs of the image, with the words that each begins its version or help with. */
-const PROGRAMS = [
-  [["--version"], /^\d+\.\d+/],
-  [["kserving", "--version"], /^\d+\.\d+/],
-  [["tensorflow_model_server", "--version"], /ModelServer|\d+\.\d+/],
-  [["ovms", "--version"], /\d+\.\d+/],
-  [["simple_tensorflow_serving", "--help"], /usage|Usage/],
-] as const;
+/** Folder of the npm packages, and of links to their programs. */
+const HOME = "opt/kserving";
 const OF_PYTHON = ["pytorch", "sklearn", "xgboost", "lightgbm"];
 /** Runtimes that each target has besides ONNX Runtime. */
 const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
@@ -43,10 +37,8 @@ const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
 const targets = process.argv.slice(2);
 for (const target of targets.length === 0 ? ["base"] : targets) {
   const image: BuiltImage = JSON.parse(readFileSync(join(root, `.cache/image/${target}.json`), "utf8"));
-  for (const [args, expected] of PROGRAMS) {
-    const { code, output } = await runContainer(image, { ...PLACE, args }).ended();
-    assert.ok(code === 0 && expected.test(output), `${args.join(" ")} exited with ${code}: ${output}`);
-  }
+  await checkPrograms(image);
+  checkPackages(image);
   const { output: runtimes } = await runContainer(image, { ...PLACE, args: ["runtimes", "list"] }).ended();
   for (const name of ["onnx", ...(RUNTIMES[target] ?? [])]) assert.match(runtimes, new RegExp(`^\\* +${name} `, "m"));
   await serveForSagemaker(image);
@@ -60,6 +52,37 @@ for (const target of targets.length === 0 ? ["base"] : targets) {
   const outside = Math.min(...seconds);
   const times = `ready after ${inside.toFixed(2)} s, outside of a container after ${outside.toFixed(2)} s`;
   console.log(`${target}: ${times}; ${served[0]?.megabytes} MB while idle`);
+}
+
+/** Each program of the package is a command of the image, and arguments alone are those of kserving. */
+async function checkPrograms(image: BuiltImage): Promise<void> {
+  const names = readdirSync(join(image.root, HOME, "bin"));
+  assert.deepEqual(names.sort(), Object.keys(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).bin).sort());
+  for (const args of [["--version"], ...names.map((name) => [name, "--help"])]) {
+    const { code, output } = await runContainer(image, { ...PLACE, args }).ended();
+    const expected = args[0] === "--version" ? /^\d+\.\d+/ : /usage|OpenVINO Model Server/i;
+    assert.ok(code === 0 && expected.test(output), `${args.join(" ")} exited with ${code}: ${output}`);
+  }
+}
+
+/** Packages are those for this machine, and listed. */
+function checkPackages({ root: files }: BuiltImage): void {
+  const home = join(files, HOME);
+  const names = (folder: string) =>
+    readdirSync(join(home, "node_modules", folder), { recursive: true, encoding: "utf8" });
+  const libraries = [...names("onnxruntime-node/bin"), ...names("@img")].filter((name) =>
+    /\.(?:node|dll|dylib)$|\.so/.test(name),
+  );
+  const own = new RegExp(`(?:^|/)(?:\\w+-)*${process.platform}[-/]${process.arch}/`);
+  assert.deepEqual(
+    libraries.filter((name) => !own.test(name)),
+    [],
+  );
+  assert.ok(libraries.length >= 4, `too few libraries: ${libraries}`);
+  const { components } = JSON.parse(readFileSync(join(home, "sbom.cdx.json"), "utf8"));
+  const listed = new Set(components.map(({ name }: { name: string }) => name));
+  for (const name of ["kserving", "onnxruntime-node", "sharp"])
+    assert.ok(listed.has(name), `the list is without ${name}`);
 }
 
 /** Starts `serve` as SageMaker does. */
