@@ -3,7 +3,7 @@ import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import { PacedConnection } from "./paced-connection.ts";
 
-/** Size of the largest frame that a client may send, in bytes: after so many bytes, one frame has arrived completely. */
+/** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;
 
 /** Times of pings; absent = the defaults. */

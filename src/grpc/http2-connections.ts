@@ -20,7 +20,7 @@ const MAX_CONCURRENT_CALLS: number = TRANSPORT_LIMITS.concurrentCalls;
 /** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;
 
-/** An HTTP/2 server without TLS that gets its connections from the caller. It counts received data itself, instead of Node. */
+/** An HTTP/2 server that gets its connections from the caller. It counts received data itself, instead of Node. */
 export function createHttp2Server(maxConcurrentStreams = MAX_CONCURRENT_CALLS): Http2Server {
   const unbounded = Number.MAX_SAFE_INTEGER;
   const server = createServer({
@@ -67,8 +67,8 @@ export class Http2Connections {
   }
 
   /**
-   * Asks clients to open other connections for their next calls: at once where that can be told without refusing calls that are on their
-   * way, else with the next call. Connections that come later are not asked.
+   * Asks clients to open other connections for their next calls: at once where that can be told without refusing calls
+   * that are on their way, else with the next call. Connections that come later are not asked.
    */
   retire(): void {
     for (const session of this.#sessions.keys()) {

@@ -65,15 +65,18 @@ export class PacedConnection {
     if (!this.#isPaused && !this.#isStopped) this.#pause();
   }
 
-  /** Bytes that were received beyond those of the frames that Node reported: calls, and pieces of their messages. Falls where frames were smaller. */
+  /**
+   * Bytes that were received beyond those of the frames that Node reported: calls, and pieces of their messages. Falls
+   * where frames were smaller.
+   */
   get silentBytes(): number {
     if (this.#session.destroyed) return 0;
     return (this.#session.socket?.bytesRead ?? 0) - this.#events * MAX_FRAME_BYTES;
   }
 
   /**
-   * Reads on where only Node has stopped reading, to find out if the client is gone: over TLS, Node 20 and 22 do neither
-   * after a write that fails at once.
+   * Reads on where only Node has stopped reading, to find out if the client is gone: over TLS, Node 20 and 22 do
+   * neither after a write that fails at once.
    */
   lookForEnd(): void {
     if (this.#session.destroyed || this.#mayRead) this.#reading?.readStart();

@@ -28,7 +28,10 @@ export class TurnUse {
     return this.#expectedMs;
   }
 
-  /** Expected time of all pieces together that a turn brings, in milliseconds: what is read at once may be a thousand small calls. */
+  /**
+   * Expected time of all pieces that a turn brings, in milliseconds: what is read at once may be a thousand small
+   * calls.
+   */
   get expectedTurnMs(): number {
     return (this.#formerMs + this.#turnMs) / 2;
   }
