@@ -25,6 +25,10 @@ export interface Answering {
   readonly passer: CallPasser | undefined;
 }
 
+/** The answer to other requests of HTTP/2 than calls. */
+const NO_CALL =
+  "This port serves gRPC: its calls are POST with content-type application/grpc. HTTP is served on --http-port, as HTTP/1.1.\n";
+
 interface Arrived {
   readonly headers: IncomingHttpHeaders;
   readonly record: RequestRecord;
@@ -62,7 +66,8 @@ function begin(stream: ServerHttp2Stream, arrived: Arrived, answering: Answering
   const { headers, record } = arrived;
   const status = httpRefusal(headers);
   if (status !== undefined) {
-    stream.respond({ ":status": status }, { endStream: true });
+    stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
+    stream.end(NO_CALL);
     stream.resume();
     return;
   }

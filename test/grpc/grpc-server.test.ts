@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect as connectSocket } from "node:net";
+import { text } from "node:stream/consumers";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { toAbortSignal } from "../../src/async/cancel-source.ts";
@@ -143,8 +144,10 @@ describe("a request that is not one for a method", () => {
     const { address } = await serve(new ScriptedService());
     const session = connectHttp2(`http://${address}`);
     onTestFinished(() => session.destroy());
-    const [answer] = await once(session.request({ ...CALL_HEADERS, ...headers }).end(), "response");
+    const stream = session.request({ ...CALL_HEADERS, ...headers }).end();
+    const [answer] = await once(stream, "response");
     expect(answer[":status"]).toBe(httpStatus);
+    expect(await text(stream)).toContain("This port serves gRPC");
   });
 
   it("is a call of an unknown method: it is refused, naming the method", async () => {

@@ -29,12 +29,14 @@ export interface PredictBody {
 /**
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
  * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
- * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole.
+ * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole, and for data
+ * frames of MLflow.
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (form === "csv") return { json: ofInstances(csvToJsonRows(toText(bytes))) };
   if (isPredictBody(bytes)) return { json: body };
+  refuseDataFrame(bytes);
   if (form === "lines") return joinJsonLines(bytes);
   if (hasSeveralValues(bytes)) return joinJsonLines(bytes);
   const [before, after] = LIST_OF_LISTS.test(bytes.toString("latin1"))
@@ -45,6 +47,18 @@ export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
 
 /** {@link toPredictBody} for a codec thread. */
 export const toPredictBodyJob = defineJob(import.meta.url, "toPredictBodyJob", toPredictBody);
+
+/** MLflow's `/invocations` takes these as well. */
+const DATA_FRAME = /^\s*\{\s*"(dataframe_split|dataframe_records)"\s*:/;
+const DATA_FRAME_HEAD_BYTES = 64;
+
+function refuseDataFrame(bytes: Buffer): void {
+  const [, form] = DATA_FRAME.exec(bytes.toString("latin1", 0, DATA_FRAME_HEAD_BYTES)) ?? [];
+  if (form === undefined) return;
+  const instead =
+    '{"instances": [[…], …]} with the columns in the model\'s order, or {"inputs": {NAME: [[…], …]}} by the names of its inputs';
+  throw invalidArgument(`Data frames of MLflow ("${form}") are not taken; send ${instead}.`);
+}
 
 const LIST_OF_LISTS = /^\s*\[\s*\[/;
 const MEMBERS = ["instances", "inputs", "examples"].map((name) => Buffer.from(`"${name}"`));

@@ -30,6 +30,8 @@ it.each([
   ["\n", "csv", "The body has no rows"],
   [" \n\n", "lines", "The body has no rows"],
   ["1,2\n3", "csv", "Line 2 of the CSV"],
+  ['{"dataframe_split": {"data": [[1]]}}', "json", '"dataframe_split") are not taken; send {"instances": '],
+  ['\n{"dataframe_records":[{"x":1}]}', "json", '"dataframe_records") are not taken; send {"instances": '],
 ] as const)("%j as %s is refused", (text, form, message) => {
   expect(() => body(text, form)).toThrow(message);
 });
