@@ -1,7 +1,6 @@
 import type { ServerHttp2Session } from "node:http2";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
-import { PacedConnection } from "./paced-connection.ts";
 
 /** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;
@@ -11,7 +10,6 @@ type PingRules = Pick<ConnectionRules, "pingIntervalMs" | "pingTimeoutMs">;
 
 interface Watched {
   readonly session: ServerHttp2Session;
-  readonly connection: PacedConnection | undefined;
   /** Time since which an answer is awaited, on the clock of performance.now(); undefined = none is. */
   awaitedSince: number | undefined;
   /** Bytes received until then. */
@@ -43,13 +41,7 @@ export class ConnectionWatch {
 
   /** Watches a new connection until it closes. */
   add(session: ServerHttp2Session): void {
-    const watched: Watched = {
-      session,
-      connection: PacedConnection.of(session),
-      awaitedSince: performance.now(),
-      bytesRead: 0,
-      answeredAt: 0,
-    };
+    const watched: Watched = { session, awaitedSince: performance.now(), bytesRead: 0, answeredAt: 0 };
     this.#watched.add(watched);
     session.once("remoteSettings", () => this.#ping(watched));
     session.once("close", () => {
@@ -87,11 +79,7 @@ export class ConnectionWatch {
 
   #lookAt(watched: Watched): void {
     const now = performance.now();
-    const { session, connection, awaitedSince } = watched;
-    if (session.destroyed) {
-      connection?.lookForEnd();
-      return;
-    }
+    const { session, awaitedSince } = watched;
     if (awaitedSince === undefined) {
       if (now - watched.answeredAt < this.#pingIntervalMs) return;
       watched.awaitedSince = now;
@@ -99,7 +87,6 @@ export class ConnectionWatch {
       this.#ping(watched);
       return;
     }
-    connection?.lookForEnd();
     if (now - awaitedSince < (watched.answeredAt === 0 ? this.#timeoutMs : this.#pingTimeoutMs)) return;
     // The answer may be queued behind a large message on a slow connection.
     const bytesRead = bytesReadOf(session);

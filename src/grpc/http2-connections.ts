@@ -46,7 +46,7 @@ function mayHaveData(socket: Socket): boolean {
 /** The connections of an HTTP/2 server. */
 export class Http2Connections {
   readonly #sockets = new Set<Socket>();
-  readonly #sessions = new Map<ServerHttp2Session, PacedConnection | undefined>();
+  readonly #sessions = new Set<ServerHttp2Session>();
   readonly #lag = new LagWatch();
 
   /** `watch` closes the connections of clients that do not answer. */
@@ -71,7 +71,7 @@ export class Http2Connections {
    * that are on their way, else with the next call. Connections that come later are not asked.
    */
   retire(): void {
-    for (const session of this.#sessions.keys()) {
+    for (const session of this.#sessions) {
       if (session.destroyed || session.pendingSettingsAck || sendRetirement(session)) continue;
       session.once("stream", () => session.close());
     }
@@ -79,25 +79,21 @@ export class Http2Connections {
 
   /** Resolves once all connections have closed. Running calls continue. */
   async drain(): Promise<void> {
-    for (const session of this.#sessions.keys()) session.close();
-    setTimeout(() => this.#lookForEnds(), LINGER_MS).unref();
+    for (const session of this.#sessions) session.close();
     for (const socket of this.#sockets) cutOnceEnded(socket);
     await Promise.all(Array.from(this.#sockets, (socket) => new Promise((resolve) => socket.once("close", resolve))));
   }
 
   /** Destroys all connections. */
   cut(): void {
-    for (const session of this.#sessions.keys()) session.destroy();
+    for (const session of this.#sessions) session.destroy();
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #lookForEnds(): void {
-    for (const connection of this.#sessions.values()) connection?.lookForEnd();
-  }
-
   #open(session: ServerHttp2Session): void {
-    this.#sessions.set(session, PacedConnection.of(session));
+    this.#sessions.add(session);
     session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+    PacedConnection.of(session);
     this.#lag.add(session);
     session.once("close", () => this.#sessions.delete(session));
     let pings = 0;

@@ -74,14 +74,6 @@ export class PacedConnection {
     return (this.#session.socket?.bytesRead ?? 0) - this.#events * MAX_FRAME_BYTES;
   }
 
-  /**
-   * Reads on where only Node has stopped reading, to find out if the client is gone: over TLS, Node 20 and 22 do
-   * neither after a write that fails at once.
-   */
-  lookForEnd(): void {
-    if (this.#session.destroyed || this.#mayRead) this.#reading?.readStart();
-  }
-
   /** Starts a call in this turn, or in a later one unless the client resets it before. */
   begin(stream: WaitingCall["stream"], start: () => void): void {
     if (this.#isStopped) return;
@@ -124,11 +116,8 @@ export class PacedConnection {
   }
 
   #read(): void {
-    if (!this.#session.destroyed && this.#mayRead) this.#reading?.readStart();
-  }
-
-  get #mayRead(): boolean {
-    return !this.#isPaused && !this.#isStopped && !this.#isHeld;
+    const mayRead = !this.#session.destroyed && !this.#isPaused && !this.#isStopped && !this.#isHeld;
+    if (mayRead) this.#reading?.readStart();
   }
 
   #release(): void {
