@@ -68,7 +68,7 @@ function checkProcessor(): Finding {
 }
 
 async function checkMemory(): Promise<Finding> {
-  const free = await freeMemory();
+  const free = freeMemory();
   const text =
     free === undefined ? `${sizeText(totalmem())} of memory` : `${sizeText(free.bytes)} of ${free.of} are free`;
   if (free === undefined || free.bytes >= LITTLE_MEMORY) return { check: "Memory", state: "ok", text };

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type ControlGroup, controlGroups } from "../../machine/control-groups.ts";
+import { type ControlGroup, controlGroups, readText } from "../../machine/control-groups.ts";
 
 /** Free memory. */
 export interface FreeMemory {
@@ -27,26 +26,22 @@ const FILES = {
  * Undefined where the system does not report it, which is everywhere but on Linux. `root` is the folder of proc and
  * sys.
  */
-export async function freeMemory(root = "/"): Promise<FreeMemory | undefined> {
-  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(await read(join(root, "proc/meminfo")))?.[1];
+export function freeMemory(root = "/"): FreeMemory | undefined {
+  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(readText(join(root, "proc/meminfo")))?.[1];
   if (available === undefined) return undefined;
   const machine = Number(available) * 1024;
-  const left = await Promise.all(controlGroups("memory", root).map(leftIn));
+  const left = controlGroups("memory", root).map(leftIn);
   const bytes = Math.max(0, Math.min(machine, ...left));
   return { bytes, of: bytes < machine ? "this container" : "this machine" };
 }
 
 /** Infinite where there is no limit, or the group is not visible, as in some containers. */
-async function leftIn({ version, folder }: ControlGroup): Promise<number> {
+function leftIn({ version, folder }: ControlGroup): number {
   const { limit, used, cache } = FILES[version];
-  const most = Number.parseInt(await read(join(folder, limit)), 10);
+  const most = Number.parseInt(readText(join(folder, limit)), 10);
   if (!Number.isFinite(most)) return Number.POSITIVE_INFINITY;
-  const taken = Number.parseInt(await read(join(folder, used)), 10);
-  const stat = await read(join(folder, "memory.stat"));
+  const taken = Number.parseInt(readText(join(folder, used)), 10);
+  const stat = readText(join(folder, "memory.stat"));
   const cached = Array.from(stat.matchAll(cache), ([, bytes]) => Number(bytes)).reduce((sum, each) => sum + each, 0);
   return Number.isFinite(taken) ? most - taken + cached : Number.POSITIVE_INFINITY;
-}
-
-async function read(path: string): Promise<string> {
-  return readFile(path, "utf8").catch(() => "");
 }

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { containerRoom, watchContainerRoom } from "../../../src/limits/memory/container-room.ts";
 import { MemoryBudget, type MemoryShare } from "../../../src/limits/memory/memory-budget.ts";
 
@@ -64,9 +64,25 @@ test("the memory of a machine without limits refuses no request", () => {
   ).not.toThrow();
 });
 
-test("the free memory is read at once, and counts until it is not watched any more", async () => {
-  const stop = watchContainerRoom(async () => ({ bytes: MIB, of: "this container" }));
-  await expect.poll(() => containerRoom.freeBytes).toBe(MIB);
+test("the free memory is read at once, and counts until it is not watched any more", () => {
+  const stop = watchContainerRoom(() => ({ bytes: MIB, of: "this container" }));
+  expect(containerRoom.freeBytes).toBe(MIB);
   stop();
   expect(containerRoom.freeBytes).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("what was read a while ago is read again for a large request", () => {
+  let bytes = 100 * MIB;
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const stop = watchContainerRoom(() => ({ bytes, of: "this container" }));
+  onTestFinished(() => {
+    stop();
+    vi.useRealTimers();
+  });
+  const budget = openBudget();
+  hold(budget, 10).release();
+  bytes = MIB;
+  hold(budget, 10).release();
+  vi.setSystemTime(Date.now() + 200);
+  expect(() => hold(budget, 10)).toThrow(refused);
 });

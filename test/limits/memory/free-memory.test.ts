@@ -9,7 +9,7 @@ const V1 = "sys/fs/cgroup/memory";
 describe("free memory", () => {
   it("is what the machine has where no group has a limit", async () => {
     const folder = tempFolder({ ...MEMINFO, "proc/self/cgroup": "0::/user.slice\n" });
-    expect(await freeMemory(folder)).toEqual({ bytes: 8000 * KIB, of: "this machine" });
+    expect(freeMemory(folder)).toEqual({ bytes: 8000 * KIB, of: "this machine" });
   });
 
   it("is what a control group leaves, its cache of files counted as free", async () => {
@@ -20,7 +20,7 @@ describe("free memory", () => {
       "sys/fs/cgroup/memory.current": `${900 * KIB}\n`,
       "sys/fs/cgroup/memory.stat": `anon ${500 * KIB}\nactive_file ${100 * KIB}\ninactive_file ${300 * KIB}\nfile ${400 * KIB}\n`,
     });
-    expect(await freeMemory(folder)).toEqual({ bytes: 500 * KIB, of: "this container" });
+    expect(freeMemory(folder)).toEqual({ bytes: 500 * KIB, of: "this container" });
   });
 
   it("counts the limits of groups around, and none that says max", async () => {
@@ -32,7 +32,7 @@ describe("free memory", () => {
       "sys/fs/cgroup/kube/pod/memory.max": `${2000 * KIB}\n`,
       "sys/fs/cgroup/kube/pod/memory.current": `${500 * KIB}\n`,
     });
-    expect(await freeMemory(folder)).toEqual({ bytes: 1500 * KIB, of: "this container" });
+    expect(freeMemory(folder)).toEqual({ bytes: 1500 * KIB, of: "this container" });
   });
 
   it("is read from the first generation of groups too, whose paths may be those of the machine", async () => {
@@ -43,10 +43,10 @@ describe("free memory", () => {
       [`${V1}/memory.usage_in_bytes`]: `${150 * KIB}\n`,
       [`${V1}/memory.stat`]: `total_active_file 0\ntotal_inactive_file ${20 * KIB}\n`,
     });
-    expect(await freeMemory(folder)).toEqual({ bytes: 0, of: "this container" });
+    expect(freeMemory(folder)).toEqual({ bytes: 0, of: "this container" });
   });
 
   it("is not known where the system does not tell", async () => {
-    expect(await freeMemory(tempFolder())).toBeUndefined();
+    expect(freeMemory(tempFolder())).toBeUndefined();
   });
 });
