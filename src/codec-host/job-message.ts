@@ -1,5 +1,6 @@
 import { packBytes, packedOf } from "../tensor/packed-bytes.ts";
 import { createPackedTensor } from "../tensor/packed-tensor.ts";
+import { createRecord, isRecord } from "../tensor/record.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { packElements } from "../threads/pack-elements.ts";
 import { type MayTransfer, moveViews } from "./move-views.ts";
@@ -43,7 +44,7 @@ function encode(value: unknown, views: ArrayBufferView[]): unknown {
   if (value instanceof Map) return ["map", ...[...value].flat().map((each) => encode(each, views))] satisfies Node;
   if (packedOf(value) !== undefined || isTensor(value)) return encodeTensor(value as Tensor, views);
   const members = Object.entries(value).flatMap(([name, member]) => [name, encode(member, views)]);
-  return [Object.getPrototypeOf(value) === null ? "record" : "object", ...members] satisfies Node;
+  return [isRecord(value) ? "record" : "object", ...members] satisfies Node;
 }
 
 function encodeTensor(tensor: Tensor, views: ArrayBufferView[]): Node {
@@ -68,7 +69,7 @@ function decode(tree: unknown, views: readonly ArrayBufferView[]): unknown {
     case "map":
       return new Map(pairs(parts, views) as [unknown, unknown][]);
     case "record":
-      return Object.assign(Object.create(null), Object.fromEntries(pairs(parts, views)));
+      return Object.assign(createRecord(), Object.fromEntries(pairs(parts, views)));
     case "object":
       return Object.fromEntries(pairs(parts, views));
   }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
+import { createRecord } from "../tensor/record.ts";
 import { splitBinary } from "./metadata-headers.ts";
 
 /** Headers of the call itself, which do not belong to its metadata. */
@@ -28,7 +29,7 @@ export function httpRefusal({ ":method": method, "content-type": type = "" }: In
 
 /** Reads the headers of a call; throws `internal`, as grpc-js does, for a malformed timeout. */
 export function readCallHeaders(headers: IncomingHttpHeaders): CallHead {
-  const metadata: Record<string, string> = Object.create(null);
+  const metadata = createRecord<string>();
   for (const name in headers) {
     if (name.startsWith(":") || CALL_HEADERS.has(name)) continue;
     const value = headers[name] as string | string[];

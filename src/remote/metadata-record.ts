@@ -1,12 +1,13 @@
 import { Metadata } from "@grpc/grpc-js";
 import { isSendable, splitBinary } from "../grpc/metadata-headers.ts";
+import { createRecord } from "../tensor/record.ts";
 
 /**
  * Metadata as text by lower-case name: several values of one name joined with a comma,
  * values of `-bin` names in base64.
  */
 export function fromMetadata(metadata: Metadata): Record<string, string> {
-  const record: Record<string, string> = Object.create(null);
+  const record = createRecord<string>();
   for (const key of Object.keys(metadata.getMap())) {
     record[key] = metadata.get(key).map(toText).join(", ");
   }

@@ -1,5 +1,6 @@
 import type { HookContext, Hooks } from "../hooks/hooks.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import { createRecord } from "../tensor/record.ts";
 import type { Ensemble, EnsembleStep } from "./ensemble.ts";
 
 /** Hooks that run an ensemble whose stages are the models of its steps, in that order. */
@@ -53,7 +54,7 @@ async function valuesOf(
   names: readonly (readonly [own: string, tensor: string])[],
   tensors: ReadonlyMap<string, Promise<Values[string]>>,
 ): Promise<Values> {
-  const values: Record<string, Values[string]> = Object.create(null);
+  const values = createRecord<Values[string]>();
   for (const [own, name] of names) values[own] = (await tensors.get(name)) as Values[string];
   return values;
 }

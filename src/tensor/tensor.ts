@@ -2,6 +2,7 @@ import { invalidArgument } from "../errors.ts";
 import { type DType, isDType, type NumericData, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
 import { packedOf } from "./packed-bytes.ts";
 import { isPlainList } from "./plain-list.ts";
+import { createRecord } from "./record.ts";
 
 /**
  * A typed n-dimensional array in row-major order; immutable by convention.
@@ -31,7 +32,7 @@ export function createTensor<D extends DType>(dtype: D, shape: readonly number[]
 
 /** An empty {@link Tensors} record, or one with the given entries. */
 export function createTensors(entries: Iterable<readonly [string, Tensor]> = []): Tensors {
-  const tensors: Tensors = Object.create(null);
+  const tensors: Tensors = createRecord();
   for (const [name, tensor] of entries) tensors[name] = tensor;
   return tensors;
 }

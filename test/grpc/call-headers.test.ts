@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { httpRefusal, readCallHeaders } from "../../src/grpc/call-headers.ts";
+import { isRecord } from "../../src/tensor/record.ts";
 
 const plain = { ":method": "POST", ":path": "/a/B", "content-type": "application/grpc", te: "trailers" };
 
@@ -27,7 +28,7 @@ describe("a call", () => {
     });
     expect(metadata).toEqual({ "user-agent": "test", "x-tag": "a, b", "x-list": "c, d", "x-raw-bin": "AP8=, AA==" });
     expect(deadline).toBeUndefined();
-    expect(Object.getPrototypeOf(metadata)).toBeNull();
+    expect(isRecord(metadata)).toBe(true);
   });
 });
 

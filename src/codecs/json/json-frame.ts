@@ -1,4 +1,5 @@
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { createRecord } from "../../tensor/record.ts";
 import {
   CONTAINER_BYTES,
   JsonNumbers,
@@ -126,7 +127,7 @@ const oneMoreMember = () => "one more member";
 
 /** An object that is being read. */
 export class ObjectFrame {
-  readonly #members: Record<string, JsonValue> = Object.create(null);
+  readonly #members = createRecord<JsonValue>();
   readonly #budget: DecodeBudget;
   #key = "";
   #count = 0;

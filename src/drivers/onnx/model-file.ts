@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
@@ -117,7 +118,7 @@ function modelsIn(folder: string): string {
 
 function readModel(file: ProtobufFile, size: number): ModelFile {
   let graph: ReturnType<typeof readGraph> | undefined;
-  const metadata: Record<string, string> = Object.create(null);
+  const metadata = createRecord<string>();
   for (const field of file.fields(0, size)) {
     if (field.wireType !== 2) continue;
     if (field.number === MODEL.graph) graph ??= readGraph(file, field);

@@ -1,3 +1,4 @@
+import { createRecord } from "../../tensor/record.ts";
 import { byteSize, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
 /**
@@ -14,7 +15,7 @@ export type OnnxValues = Record<string, OnnxValue>;
 
 /** A record of the entries. */
 export function createOnnxValues(entries: Iterable<readonly [string, OnnxValue]>): OnnxValues {
-  const values: OnnxValues = Object.create(null);
+  const values: OnnxValues = createRecord();
   for (const [name, value] of entries) values[name] = value;
   return values;
 }

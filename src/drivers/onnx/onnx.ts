@@ -1,6 +1,7 @@
 import { failedPrecondition } from "../../errors.ts";
 import { labelClasses } from "../../signature/label-classes.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
 import { createPredict } from "./create-predict.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
@@ -90,7 +91,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
 
 /** Shapes by input name, -1 for any size; empty where the rank is not known either. */
 function toShapes(inputs: readonly TensorSpec[]): Record<string, readonly unknown[]> {
-  const shapes: Record<string, readonly unknown[]> = Object.create(null);
+  const shapes = createRecord<readonly unknown[]>();
   for (const { name, shape = [] } of inputs) shapes[name] = shape;
   return shapes;
 }

@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
+import { createRecord } from "../../tensor/record.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
@@ -70,7 +71,7 @@ function readProperty(network: ServedNetwork, key: string): string {
 
 /** Shapes by input name, -1 for any size; empty where the rank is not known either. */
 function toShapes(inputs: readonly TensorSpec[]): Record<string, readonly Dimension[]> {
-  const shapes: Record<string, readonly Dimension[]> = Object.create(null);
+  const shapes = createRecord<readonly Dimension[]>();
   for (const { name, shape = [] } of inputs) shapes[name] = shape;
   return shapes;
 }

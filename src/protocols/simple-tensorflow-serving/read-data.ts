@@ -6,6 +6,7 @@ import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { createKibernetikaRules } from "../kibernetika/json-tensor-rules.ts";
 import { isBase64Object } from "../tensorflow-serving/json-tensor-rules.ts";
@@ -60,7 +61,7 @@ function namedValues(data: JsonValue, specs: readonly Spec[]): JsonObject {
 
 /** Without a prototype, since the name may be any. */
 function recordOf(name: string, value: JsonValue): JsonObject {
-  const record: Record<string, JsonValue> = Object.create(null);
+  const record = createRecord<JsonValue>();
   record[name] = value;
   return record;
 }

@@ -9,6 +9,7 @@ import {
   VALUE_BYTES,
 } from "../../codecs/json/json-value.ts";
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { isNamedInstance } from "./http-rows.ts";
 
 /**
@@ -55,7 +56,7 @@ function toRows(table: Table, budget: DecodeBudget): readonly JsonObject[] {
 }
 
 function rowAt(rows: Map<string, Record<string, JsonValue>>, key: string): Record<string, JsonValue> {
-  const row = rows.get(key) ?? Object.create(null);
+  const row = rows.get(key) ?? createRecord<JsonValue>();
   rows.set(key, row);
   return row;
 }
@@ -70,7 +71,7 @@ function completeRows(rows: JsonList, budget: DecodeBudget): JsonList {
 }
 
 function complete(row: JsonObject, names: readonly string[], missing: JsonValue): JsonObject {
-  const all: Record<string, JsonValue> = Object.create(null);
+  const all = createRecord<JsonValue>();
   for (const name of names) all[name] = row[name] ?? missing;
   return all;
 }

@@ -1,5 +1,6 @@
 import type { ConfigEntry, ConfigMap, ConfigNode } from "../../codecs/config/config-node.ts";
 import { type OptionTable, takesOption } from "../../drivers/option-table.ts";
+import { createRecord } from "../../tensor/record.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { describeNode } from "./describe-node.ts";
 import type { FieldKind, FieldSpec, FieldTable, FieldValues } from "./field-table.ts";
@@ -142,7 +143,7 @@ function readPairs(key: string, nodes: readonly ConfigNode[], values: FieldKind,
 function readOptions(key: string, node: ConfigNode, table: OptionTable | undefined, options: ReadOptions) {
   if (node.kind !== "map") return refuseValue({ key, node, ...options }, "options with values");
   // Without a prototype, so that `__proto__` is an ordinary key.
-  const raw: Record<string, string> = Object.create(null);
+  const raw = createRecord<string>();
   for (const { key: name, place, value } of node.entries) {
     const text = value.kind === "scalar" ? value.text : jsonOf(value);
     if (table !== undefined && !takesOption(table, name)) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { JsonNumbers, type JsonValue } from "../../../src/codecs/json/json-value.ts";
 import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
+import { isRecord } from "../../../src/tensor/record.ts";
 import { Random } from "../../grpc/random.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";
 import { randomJson } from "../../proxy/random-json.ts";
@@ -73,7 +74,7 @@ describe("parseJson", () => {
 
   test("takes keys such as __proto__ as data", () => {
     const value = parse('{"__proto__": {"polluted": true}, "constructor": 1}') as Record<string, JsonValue>;
-    expect(Object.getPrototypeOf(value)).toBeNull();
+    expect(isRecord(value)).toBe(true);
     expect(Object.keys(value)).toEqual(["__proto__", "constructor"]);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });

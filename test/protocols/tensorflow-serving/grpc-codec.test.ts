@@ -16,6 +16,7 @@ import {
 } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import type { VersionEncoding } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
+import { isRecord } from "../../../src/tensor/record.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 import { oracle } from "../../grpc/oracle.ts";
 import { comparable, contentProto, typedProto } from "../../grpc/plain-tensor.ts";
@@ -90,7 +91,7 @@ describe("a PredictRequest", () => {
       ["__proto__", scalar],
       ["", scalar],
     ]);
-    expect(Object.getPrototypeOf(inputs)).toBeNull();
+    expect(isRecord(inputs)).toBe(true);
   });
 
   it("takes the last of two inputs with one name, even if the first cannot be read", () => {

@@ -1,4 +1,5 @@
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
+import { createRecord } from "../../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { toDType } from "../element-types.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
@@ -26,7 +27,7 @@ export class NodeSession implements EngineSession {
 
   async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<Tensors> {
     if (signal?.aborted) throw signal.reason;
-    const feeds: Record<string, OrtTensor> = Object.create(null);
+    const feeds = createRecord<OrtTensor>();
     for (const [name, tensor] of Object.entries(inputs))
       feeds[name] = toOnnxTensor(this.#runtime, name, tensor as Tensor);
     const results = await this.#run(feeds, outputs);

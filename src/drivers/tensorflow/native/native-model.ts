@@ -1,5 +1,6 @@
 import { invalidArgument, ServingError } from "../../../errors.ts";
 import type { Dimension } from "../../../signature/signature.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../../driver.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
@@ -98,7 +99,7 @@ function toFeed({ spec, target }: Bound, tensor: Tensor | undefined): Feed {
 
 /** Shapes by input name, -1 for any size; empty where the rank is not known either. */
 function toShapes(inputs: readonly BoundTensor[]): Record<string, readonly Dimension[]> {
-  const shapes: Record<string, readonly Dimension[]> = Object.create(null);
+  const shapes = createRecord<readonly Dimension[]>();
   for (const { name, shape = [] } of inputs) shapes[name] = shape;
   return shapes;
 }

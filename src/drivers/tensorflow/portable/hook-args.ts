@@ -2,6 +2,7 @@ import { invalidArgument } from "../../../errors.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
@@ -22,7 +23,7 @@ export function createHookArgs(
   signature: ModelSignature | undefined,
   run: RunGraph,
 ): Readonly<Record<string, unknown>> {
-  const shapes: Record<string, readonly Dimension[]> = Object.create(null);
+  const shapes = createRecord<readonly Dimension[]>();
   for (const { name, shape = [] } of signature?.inputs ?? []) shapes[name] = shape;
   return {
     driver: "tensorflow",

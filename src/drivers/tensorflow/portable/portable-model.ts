@@ -2,6 +2,7 @@ import * as tf from "@tensorflow/tfjs-core";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../../driver.ts";
 import type { GraphDef } from "../saved-model/graph-def.ts";
@@ -47,7 +48,7 @@ export class PortableModel implements Model {
   constructor({ graph, signatures, unserved = {}, resources }: PortableSource) {
     this.unserved = unserved;
     this.#programs = new GraphPrograms(graph, resources, () => this.#check());
-    const served: Record<string, ModelSignature> = Object.create(null);
+    const served = createRecord<ModelSignature>();
     const refused = new Map<string, ReadonlySet<string>>();
     for (const [name, signature] of Object.entries(signatures)) {
       const reasons = this.#prepare(signature);

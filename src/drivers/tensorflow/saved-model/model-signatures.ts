@@ -6,6 +6,7 @@ import {
   type UnservedSignature,
   type UnservedTensor,
 } from "../../../signature/signature.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import { dataTypeName, toDType } from "./data-type.ts";
 import type { TensorProto } from "./graph-def.ts";
@@ -56,8 +57,8 @@ const INTERNAL = /^__saved_model_(init|train)_op$/;
  * get. Throws `failed_precondition` when that one does not exist (listing what does) or cannot be served (saying why).
  */
 export function toModelSignatures(meta: MetaGraphDef, defaultName: string): ModelSignatures {
-  const served: Record<string, ModelSignature> = Object.create(null);
-  const unserved: Record<string, UnservedSignature> = Object.create(null);
+  const served = createRecord<ModelSignature>();
+  const unserved = createRecord<UnservedSignature>();
   const refusals = new Map<string, string>();
   for (const [name, definition] of Object.entries(meta.signatureDef)) {
     const isInternal = INTERNAL.test(name);

@@ -4,6 +4,7 @@ import * as tf from "@tensorflow/tfjs-core";
 import { invalidArgument, publicText, ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { describeInputs } from "../../describe-inputs.ts";
 import type { Model } from "../../driver.ts";
@@ -110,7 +111,7 @@ function withoutKey({ key: _, ...spec }: GraphTensor) {
 }
 
 function toFeeds(tensors: Tensors, inputs: readonly GraphTensor[]): tf.NamedTensorMap {
-  const feeds: tf.NamedTensorMap = Object.create(null);
+  const feeds: tf.NamedTensorMap = createRecord();
   for (const { key, name } of inputs) feeds[key] = toFeed(tensors[name]!, name);
   return feeds;
 }
