@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { ID_HEADER, sendableId } from "../observability/request-id.ts";
+import { ID_HEADER } from "../observability/request-id.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
 import type { GrpcStatus } from "./grpc-errors.ts";
@@ -24,7 +24,7 @@ export function callTrailers(failure: GrpcStatus | undefined, record: RequestRec
 
 function failureTrailers(failure: GrpcStatus, record: RequestRecord | undefined): OutgoingHttpHeaders {
   const { code, details, statusDetails, retryDelayMs, challenge } = failure;
-  const id = record && sendableId(record.id);
+  const id = record?.sendableId;
   return {
     "grpc-status": code,
     "grpc-message": encodeURI(details),

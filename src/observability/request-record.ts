@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../errors.ts";
 import { type PartTimes, partTimes } from "./part-times.ts";
-import { loggedId, requestIdOf } from "./request-id.ts";
+import { loggedId, requestIdOf, sendableId } from "./request-id.ts";
 import type { RouteName } from "./route-name.ts";
 import { steadyMs, toSteadyMs } from "./steady-clock.ts";
 import type { Timeline } from "./timeline.ts";
@@ -67,6 +67,8 @@ export class RequestRecord {
   /** Headers or metadata, names in lower case. */
   readonly metadata: Readonly<Record<string, unknown>>;
   #id: string | undefined;
+  /** True where the id came with a message; others can be sent in a header. */
+  #isIdGiven = false;
   #isServedHere = false;
   #isTimed = false;
   #startedAt = 0;
@@ -88,6 +90,12 @@ export class RequestRecord {
 
   set id(id: string) {
     this.#id = id;
+    this.#isIdGiven = true;
+  }
+
+  /** The id as a header may carry it; undefined for one that it cannot. */
+  get sendableId(): string | undefined {
+    return this.#isIdGiven ? sendableId(this.id) : this.id;
   }
 
   /** True where times are taken. */

@@ -58,7 +58,7 @@ export async function answerRequest(
         : await compressAnswer(plain, compression, exchange);
     exchange.beginSending([made.body, ...(made.rest ?? [])]);
     setServerTiming(response, exchange.record);
-    const sent = sendAnswer(response, made, { id: exchange.record.id, log });
+    const sent = sendAnswer(response, made, { id: exchange.record.sendableId, log });
     const bytes = typeof sent === "number" ? sent : await sent;
     exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
   } catch (reason) {

@@ -4,7 +4,7 @@ import { AccessError, type AnswerHeaders } from "../access/access-error.ts";
 import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
-import { ID_HEADER, sendableId } from "../observability/request-id.ts";
+import { ID_HEADER } from "../observability/request-id.ts";
 import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
@@ -63,7 +63,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
     return;
   }
   const body = errorBody(message);
-  const id = sendableId(record.id);
+  const id = record.sendableId;
   record.wrote(body.length);
   setServerTiming(response, record);
   response.writeHead(status, {

@@ -138,6 +138,8 @@ export interface HttpAnswer {
   readonly stream?: AnswerStream | undefined;
   /** Compression of the body, chosen by the transport; absent = none. */
   readonly contentEncoding?: string;
+  /** Headers of the protocol, of plain ASCII; they replace those that hooks set. */
+  readonly ownHeaders?: readonly (readonly [name: string, value: string])[];
   /** Headers set by hooks. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -3,9 +3,14 @@ import { returnMemory } from "../limits/memory/borrowed-memory.ts";
 import { TurnUse, turns } from "../limits/turns.ts";
 import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
-import { ID_HEADER, sendableId } from "../observability/request-id.ts";
+import { ID_HEADER } from "../observability/request-id.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
+/**
+ * Size up to which an answer is written as text, one byte a character, in bytes: Node then gives it and its head to the
+ * system as one piece, which takes a small request 8 µs less.
+ */
+const TEXT_BYTES = 16 * 1024;
 /** Size up to which an answer is written at once, in bytes: a photo of 602 KB took a sixth longer in slices. */
 const WHOLE_BYTES = 1024 * 1024;
 /** Size of the slices of a larger one, in bytes. */
@@ -16,8 +21,8 @@ const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
 
 /** An answer's surroundings. */
 interface SendChoices {
-  /** Id of the request. */
-  readonly id: string;
+  /** Id of the request, as a header may carry it. */
+  readonly id: string | undefined;
   readonly log: Logger;
 }
 
@@ -31,7 +36,7 @@ export function sendAnswer(
   answer: HttpAnswer,
   { id, log }: SendChoices,
 ): number | Promise<number> {
-  const { status = 200, headers = {}, contentType, contentEncoding, body, rest = [], stream } = answer;
+  const { status = 200, headers = {}, ownHeaders = [], contentType, contentEncoding, body, rest = [], stream } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
     if (!isSendable(name, value)) log.warn("a hook's response header was left out", { header: name });
@@ -42,8 +47,8 @@ export function sendAnswer(
   const head = [...NO_SNIFFING, "content-type", contentType];
   // RFC 9110 §15.4.5: the length would be that of the answer which the client has.
   if (stream === undefined && status !== 304) head.push("content-length", String(bytes));
-  const sent = sendableId(id);
-  if (sent !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, sent);
+  for (const [name, value] of ownHeaders) head.push(name, value);
+  if (id !== undefined && !response.hasHeader(ID_HEADER)) head.push(ID_HEADER, id);
   if (contentEncoding !== undefined) {
     head.push("content-encoding", contentEncoding);
     response.appendHeader("Vary", "Accept-Encoding");
@@ -51,9 +56,17 @@ export function sendAnswer(
   response.writeHead(status, head);
   if (stream !== undefined) return writeStream(response, [body, ...rest], stream.parts);
   if (bytes > WHOLE_BYTES) void writeSlices(response, [body, ...rest]);
-  else if (rest.length === 0) response.end(body);
+  else if (bytes <= TEXT_BYTES) response.end(toText([body, ...rest]), "latin1");
   else sendParts(response, [body, ...rest]);
   return bytes;
+}
+
+function toText([first, ...others]: readonly [Uint8Array, ...Uint8Array[]]): string {
+  return others.reduce((text, part) => text + latin1(part), latin1(first));
+}
+
+function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 }
 
 function sendParts(response: ServerResponse, parts: Uint8Array[]): void {

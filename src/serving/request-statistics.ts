@@ -16,7 +16,6 @@ interface CountedTime {
 export class RequestCounter {
   readonly #succeeded = { count: 0, ms: 0 };
   readonly #failed = { count: 0, ms: 0 };
-  #lastRequest = 0;
   #lastEnd = 0;
 
   /** End of the last request, on the clock of performance.now(); 0 = none has ended. */
@@ -30,10 +29,10 @@ export class RequestCounter {
     this.#lastEnd = performance.now();
     counted.count++;
     counted.ms += this.#lastEnd - started;
-    this.#lastRequest = Date.now();
   }
 
   statistics(): RequestStatistics {
-    return { succeeded: { ...this.#succeeded }, failed: { ...this.#failed }, lastRequest: this.#lastRequest };
+    const lastRequest = this.#lastEnd === 0 ? 0 : Date.now() - Math.round(performance.now() - this.#lastEnd);
+    return { succeeded: { ...this.#succeeded }, failed: { ...this.#failed }, lastRequest };
   }
 }

@@ -86,7 +86,7 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferReque
     id,
     parameters,
     inputs: isTyped ? typedInputs(tensors, model) : rawInputs(tensors, raw, { model, id, budget }),
-    ...(isShared && { shared: sharedInputs(inputs, model) }),
+    shared: isShared ? sharedInputs(inputs, model) : undefined,
     outputs,
     encoding: isTyped && readBoolean(parameters, "typed_outputs") === true ? "typed" : "raw",
     tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,

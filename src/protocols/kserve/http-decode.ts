@@ -21,18 +21,21 @@ export interface DecodeInferOptions {
   readonly headerLength: number;
   /** Limits the memory of the decoded values. */
   readonly maxBytes: number;
-  /** True in the main thread, which leaves long work to codec threads. */
-  readonly isInline?: boolean;
 }
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * Decodes the body of an infer request: JSON, with or without a binary part; undefined
- * where a codec thread should do it.
+ * Decodes the body of an infer request: JSON, with or without a binary part. `isInline`: true in the main thread, which
+ * leaves long work to codec threads, by undefined.
  */
-export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer | undefined {
-  const { model, version, headerLength, maxBytes, isInline = false } = options;
+export function decodeInfer(body: Uint8Array, options: DecodeInferOptions, isInline: true): DecodedInfer | undefined;
+export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer;
+export function decodeInfer(
+  body: Uint8Array,
+  { model, version, headerLength, maxBytes }: DecodeInferOptions,
+  isInline = false,
+): DecodedInfer | undefined {
   const budget = new DecodeBudget(maxBytes);
   const { id, parameters, inputs: stated, outputs } = parseKserveBody(body.subarray(0, headerLength), budget);
   const { sent, shared } = splitInputs(stated);
@@ -44,11 +47,11 @@ export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): Deco
 }
 
 /** {@link decodeInfer} for a codec thread, without a limit on time. */
-export const decodeInferJob = defineJob(import.meta.url, "decodeInferJob", decodeLargeInfer);
-
-function decodeLargeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer {
-  return decodeInfer(body, { ...options, isInline: false }) as DecodedInfer;
-}
+export const decodeInferJob = defineJob(
+  import.meta.url,
+  "decodeInferJob",
+  (body: Uint8Array, options: DecodeInferOptions) => decodeInfer(body, options),
+);
 
 /** Copying this many bytes takes a few milliseconds. */
 const LARGE_COPY_BYTES = 16 * 1024 * 1024;

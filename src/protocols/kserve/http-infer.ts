@@ -36,12 +36,14 @@ interface ModelPath {
 const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
-export async function answerInfer({ service, sharedMemory, exchange, ...path }: KserveCall): Promise<HttpAnswer> {
-  exchange.record.model = path.model;
+export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
+  const { service, sharedMemory, exchange, model, version } = infer;
+  const path = { model, version };
+  exchange.record.model = model;
   const header = exchange.request.headers[HEADER_LENGTH];
   const body = await exchange.readBody(alignmentOf(header));
   const call = exchange.callInfo();
-  const lease = await acquireModel(service, toModelRef(path.model, path.version), call);
+  const lease = await acquireModel(service, toModelRef(model, version), call);
   const { request, form } = await read({ body, header, path }, lease, exchange);
   if (request.id !== "") exchange.record.id = request.id;
   const answer = await inferLeased(lease, request, { call, maxBytes: exchange.maxMessageBytes, sharedMemory });
@@ -96,7 +98,7 @@ function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange):
   const { model, version } = path;
   const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes };
   const isSmall = headerLength <= LARGE_MESSAGE_BYTES;
-  const decoded = isSmall ? decodeInfer(body, { ...options, isInline: true }) : undefined;
+  const decoded = isSmall ? decodeInfer(body, options, true) : undefined;
   return decoded ?? exchange.decode(decodeInferJob, [body, options], body);
 }
 
@@ -143,6 +145,7 @@ function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["he
     contentType: "application/octet-stream",
     body: json,
     rest: binary,
-    headers: { ...headers, "Inference-Header-Content-Length": String(json.length) },
+    headers,
+    ownHeaders: [["Inference-Header-Content-Length", String(json.length)]],
   };
 }

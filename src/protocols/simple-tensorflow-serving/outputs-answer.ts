@@ -14,5 +14,5 @@ export async function toOutputsAnswer(response: InferResponse, exchange: HttpExc
   const outputs = answeredTensors(response);
   const isLarge = isLargeText(Object.values(outputs));
   const body = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
-  return { contentType: "application/json", body, headers: versionHeaders(response) };
+  return { contentType: "application/json", body, ...versionHeaders(response) };
 }

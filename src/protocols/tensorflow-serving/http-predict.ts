@@ -77,7 +77,7 @@ export async function toPredictions(
     args: [outputs, format] as const,
     write: hasFewLists(outputs, format) && ((writer: JsonWriter) => writePredictionsTo(writer, outputs, format)),
   };
-  return { contentType: "application/json", ...(await textAnswer(text, exchange)), headers: versionHeaders(answer) };
+  return { contentType: "application/json", ...(await textAnswer(text, exchange)), ...versionHeaders(answer) };
 }
 
 interface ReceivedPredict {

@@ -24,7 +24,7 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
 }) => ({
   inference: [
     inferenceRoute("predict", (request, exchange) =>
-      answerPredict(service, { ...request, checkMethodNames }, exchange),
+      answerPredict(service, { ref: request.ref, body: request.body, checkMethodNames }, exchange),
     ),
     inferenceRoute("classify", (request, exchange) =>
       answerExamples(service, { ...request, checkMethodNames, method: "classify" }, exchange),

@@ -35,7 +35,7 @@ export async function answerExamples(
     const { result, ...answer } = await runExamples(lease, run);
     recording?.finish(recordedBytes(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result })));
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
-    return { contentType: "application/json", body: text, headers: versionHeaders(answer) };
+    return { contentType: "application/json", body: text, ...versionHeaders(answer) };
   } finally {
     lease.release();
   }
