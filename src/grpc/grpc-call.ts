@@ -130,7 +130,7 @@ export abstract class GrpcCall extends ListMember {
     const connection = this.stream.session?.socket;
     const { remoteAddress: address = "" } = connection ?? {};
     const caller = { address, host: headers[":authority"] ?? headers.host, headers, connection };
-    return this.#scope === undefined ? caller : { ...caller, user: this.#scope.user };
+    return this.#scope === undefined ? caller : { user: this.#scope.user, ...caller };
   }
 
   /** True once no more messages can be sent. */

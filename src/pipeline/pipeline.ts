@@ -130,17 +130,18 @@ export class Pipeline {
     const { models, globalCtx, remote, findOther, log } = this.#parts;
     const { info, call } = request;
     const { metadata, signal } = call;
-    const scope = { limits: call, requestId: this.#stages.tracedId(request) };
+    const limits = call;
+    const requestId = this.#stages.tracedId(request);
     return createContext({
       drivers: models.map(
-        (model, index) => new BoundStage(model, { ...scope, stage: index + 1 }, this.#stages.placeOf(index)),
+        (model, index) => new BoundStage(model, { limits, requestId, stage: index + 1 }, this.#stages.placeOf(index)),
       ),
       globalCtx,
       metadata,
       request: info,
       signal,
       log: new RequestLog(log, info.id, call.timeline),
-      models: new BoundModels(findOther, scope),
+      models: new BoundModels(findOther, { limits, requestId }),
       remote: (address) => remoteHandle(remote, address, call),
     });
   }

@@ -126,8 +126,9 @@ export class Stages {
     const hook = slots?.[index];
     if (!hook) return step;
     const place = slots.length === 1 ? kind : `${kind}[${index}]`;
-    const { args } = hooked.ctx.drivers[index]!;
-    const run = { ...hooked, kind, stage: index + 1 };
+    const { request, ctx } = hooked;
+    const { args } = ctx.drivers[index]!;
+    const run = { request, ctx, kind, stage: index + 1 };
     return { values: await this.#runHook({ hook, place, args }, step.values, run), giver: `The hook ${place}` };
   }
 

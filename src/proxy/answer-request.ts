@@ -45,7 +45,7 @@ export async function answerRequest(
     const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller, access);
     if (clients !== undefined && kind !== "health") {
-      const begun = clients.enter(scope === undefined ? caller : { ...caller, user: scope.user });
+      const begun = clients.enter(scope === undefined ? caller : { user: scope.user, ...caller });
       countUntilAnswered(response, begun instanceof Promise ? await begun : begun);
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);

@@ -69,10 +69,10 @@ export class ModelServer {
 
   /** `meta` is undefined for a plain call of the default signature. */
   async #predict(inputs: Tensors, meta: PredictMeta | undefined, signal: CancelSignal): Promise<Reply> {
-    const plain = { signature: this.#model.defaultSignature, signal };
-    if (meta === undefined) return { meta, tensors: await this.#model.predict(inputs, plain) };
+    const signature = this.#model.defaultSignature;
+    if (meta === undefined) return { meta, tensors: await this.#model.predict(inputs, { signature, signal }) };
     const { timeline, ...asked } = meta;
-    const call = { ...plain, ...asked };
+    const call = { signature, signal, ...asked };
     if (timeline !== undefined) return this.#answerTimed(inputs, call, new Timeline(timeline));
     return { meta: undefined, tensors: await this.#model.predict(inputs, call) };
   }

@@ -1,6 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { readWideVarints } from "../../codecs/protobuf/packed-varints.ts";
 import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
 import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
@@ -128,10 +127,8 @@ export function readInput(request: WireReader, budget: DecodeBudget): InputField
 
 /** Dimensions, packed. */
 function readSizes(reader: WireReader, shape: number[]): void {
-  const block = reader.bytes();
-  const sizes = new BigInt64Array(Math.min(block.length, MAX_RANK + 1));
-  const count = readWideVarints(block, sizes);
-  for (const size of sizes.subarray(0, count)) addSize(reader, shape, Number(size));
+  const sizes = reader.nested("InferInputTensor");
+  while (sizes.hasMore()) addSize(sizes, shape, sizes.integer());
 }
 
 function addSize(reader: WireReader, shape: number[], size: number): void {

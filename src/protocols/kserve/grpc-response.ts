@@ -97,8 +97,7 @@ function typedParts({ tensor, datatype }: AnsweredOutput): WirePart[] | undefine
 
 function shapeParts(shape: readonly number[]): WirePart[] {
   if (shape.length === 0) return [];
-  const sizes = BigInt64Array.from(shape, BigInt);
-  return [varintsField(OUTPUT.shape, sizes)];
+  return [varintsField(OUTPUT.shape, Int32Array.from(shape))];
 }
 
 /** Clients count the entries, so that an output in shared memory has an empty one. */

@@ -25,8 +25,8 @@ export interface KserveBody {
 /** One input as the JSON describes it. */
 export interface JsonInput extends InputHead {
   readonly parameters: Parameters;
-  /** Absent = its values are in the binary part. */
-  readonly data?: JsonValue;
+  /** Undefined = its values are in the binary part. */
+  readonly data: JsonValue | undefined;
 }
 
 /** Parses the JSON part; throws `invalid_argument` with the texts of Triton, whose clients assert on them. */
@@ -85,8 +85,7 @@ function toInput(value: JsonValue): JsonInput {
   if (typeof datatype !== "string") {
     throw unable("datatype", `input '${name}' has ${shown(datatype)}; expected a string such as "FP32"`);
   }
-  const head = { name, datatype, shape: toShape(shape, name), parameters: toParameters(parameters) };
-  return data === undefined ? head : { ...head, data };
+  return { name, datatype, shape: toShape(shape, name), parameters: toParameters(parameters), data };
 }
 
 function toShape(shape: JsonValue | undefined, name: string): readonly number[] {

@@ -89,7 +89,7 @@ async function infer(lease: Lease, request: KserveRequest, { call }: InferOption
 /** The call with the request's own parameters; the same object where there are none. */
 function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
   if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
-  return { ...call, id: id || call.id, priority, queueTimeoutMs };
+  return { priority, queueTimeoutMs, ...call, id: id || call.id };
 }
 
 /** In the signature's order, else that of the model's answer. */

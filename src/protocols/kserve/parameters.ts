@@ -14,8 +14,8 @@ const MICROSECONDS = 1000;
 
 /** The fields of the schedule_policy extension and of ours, as an InferRequest has them. */
 export interface Scheduling {
-  readonly priority?: number;
-  readonly queueTimeoutMs?: number;
+  readonly priority?: number | undefined;
+  readonly queueTimeoutMs?: number | undefined;
   readonly signature: string;
 }
 
@@ -30,11 +30,8 @@ export function readScheduling(parameters: Parameters): Scheduling {
   if (typeof signature !== "string") throw wrongType("signature_name", "a string", signature);
   const priority = readUnsigned(parameters, "priority");
   const timeout = readUnsigned(parameters, "timeout");
-  return {
-    signature,
-    ...(priority !== undefined && { priority }),
-    ...(timeout !== undefined && { queueTimeoutMs: Math.min(timeout / MICROSECONDS, MAX_TIMER_MS) }),
-  };
+  const queueTimeoutMs = timeout === undefined ? undefined : Math.min(timeout / MICROSECONDS, MAX_TIMER_MS);
+  return { signature, priority, queueTimeoutMs };
 }
 
 /** A parameter that is an integer of 0 or more, undefined if absent; throws `invalid_argument` for any other value. */
