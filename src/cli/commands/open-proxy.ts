@@ -4,6 +4,7 @@ import { openAuthentication } from "../../access/authentication/open-authenticat
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
+import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
@@ -36,11 +37,13 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
   const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
+  const memory = new MemoryBudget(settings.maxQueueBytes);
   const options = {
     host,
     port: httpPort,
     protocols: PROTOCOLS,
     maxMessageBytes,
+    memory,
     sendTimeoutMs: settings.sendTimeout * 1000,
     policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication }),
     connections: openConnectionLimit(settings.maxConnections, log),
@@ -65,6 +68,7 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
     close: async () => {
       for (const stop of stops) stop();
       await server.close(settings.drainTimeout * 1000);
+      memory.close();
       await targets.close();
       await tracer?.close();
     },

@@ -19,7 +19,7 @@ export const LIMIT_SETTINGS = {
     help: "maximum memory of all requests together",
     details:
       "Bodies count as they arrive and as they are inflated, then inputs, outputs, and answers until they are sent. Further requests are refused at once, but a single request is always accepted.",
-    commands: SERVE,
+    commands: BOTH,
   },
   maxMessageBytes: {
     type: "bytes",
