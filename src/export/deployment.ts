@@ -21,11 +21,20 @@ export interface Deployment {
   readonly hasConfig: boolean;
   /** Drivers of the models, each once. */
   readonly drivers: readonly string[];
+  readonly needs: ImageNeeds;
   readonly grpcPort: number;
   /** Absent where HTTP is off. */
   readonly httpPort?: number;
   /** Seconds from SIGTERM until it has stopped at the latest. */
   readonly stopSeconds: number;
+}
+
+/** Parts of an image that some models need, and others of the same driver do not. */
+export interface ImageNeeds {
+  /** Names for `kserving runtimes install`. */
+  readonly runtimes: readonly string[];
+  /** npm packages. */
+  readonly packages: readonly string[];
 }
 
 /** A model of the command line. */

@@ -3,7 +3,7 @@ import { PYTHON_FRAMEWORKS, type PythonFramework } from "../runtimes/python-fram
 import { portsOf, USER_ID } from "./container.ts";
 import { type Deployment, WORK_FOLDER } from "./deployment.ts";
 
-/** Drivers whose runtime `kserving runtimes install` gets. */
+/** Drivers of which every model needs the runtime that `kserving runtimes install` gets. */
 const RUNTIMES = ["openvino", "pytorch"];
 const PYTHON_FOLDER = "/opt/python";
 
@@ -20,8 +20,9 @@ export function dockerfile(deployment: Deployment): string {
 }
 
 /** The lines that make an image with the program and the runtimes that the models need, without the models. */
-export function programLines({ version, drivers }: Deployment): readonly string[] {
-  const runtimes = RUNTIMES.filter((name) => drivers.includes(name));
+export function programLines({ version, drivers, needs }: Deployment): readonly string[] {
+  const runtimes = [...RUNTIMES.filter((name) => drivers.includes(name)), ...needs.runtimes];
+  const packages = ['"$KSERVING"', ...needs.packages].join(" ");
   return [
     "# Give a digest to build the same image again: --build-arg NODE_IMAGE=node@sha256:...",
     "ARG NODE_IMAGE=node:24-bookworm-slim",
@@ -31,7 +32,7 @@ export function programLines({ version, drivers }: Deployment): readonly string[
     "ENV NODE_ENV=production KSERVING_RUNTIMES_DIR=/opt/kserving/runtimes",
     ...pythonLines(drivers),
     "# hadolint ignore=DL3016",
-    `RUN npm install --global "$KSERVING" && npm cache clean --force`,
+    `RUN npm install --global ${packages} && npm cache clean --force`,
     ...runtimes.map((name) => `RUN kserving runtimes install ${name}`),
   ];
 }

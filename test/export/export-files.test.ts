@@ -14,6 +14,7 @@ const DEPLOYMENT: Deployment = {
   models: [{ name: "face", path: "models/face.onnx" }],
   hooks: ["my hooks/faces.ts", "my hooks/lib/draw.ts"],
   ...{ secrets: [], variables: { KSERVING_MAX_QUEUE: "100" }, drivers: ["onnx"] },
+  needs: { runtimes: [], packages: [] },
   ...{ grpcPort: 9000, httpPort: 9001, stopSeconds: 25 },
 };
 const CONTEXT = { folder: { up: "..", down: "deploy" }, isRemote: (path: string) => path.includes("://") };
@@ -43,6 +44,14 @@ describe("the image", () => {
     expect(files("docker", { drivers: ["openvino"] }).Dockerfile).toContain("RUN kserving runtimes install openvino");
     const { Dockerfile } = files("docker", { drivers: ["sklearn", "xgboost"] });
     expect(Dockerfile).toMatch(/pip install --no-cache-dir numpy scikit-learn xgboost\n/);
+  });
+
+  it("has what its models need besides", () => {
+    const needs = { runtimes: ["tensorflow"], packages: ["h5wasm", "@litertjs/core"] };
+    const { Dockerfile } = files("docker", { drivers: ["tensorflow"], needs });
+    expect(Dockerfile).toContain('RUN npm install --global "$KSERVING" h5wasm @litertjs/core &&');
+    expect(Dockerfile).toContain("RUN kserving runtimes install tensorflow\n");
+    expect(files("kserve", { drivers: ["tensorflow"], needs }).Dockerfile).toContain("install tensorflow\n");
   });
 
   it.each([

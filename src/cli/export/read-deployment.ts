@@ -1,4 +1,5 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
+import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { DeployedModel, Deployment } from "../../export/deployment.ts";
 import { pairModels } from "../../repository/command-line.ts";
@@ -12,11 +13,12 @@ import { toModelSources } from "../commands/model-sources.ts";
 import { isModelFlag } from "../commands/server-options.ts";
 import { AUTH_SETTINGS } from "../settings/auth-settings.ts";
 import { ENCRYPTION_SETTINGS } from "../settings/encryption-settings.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Setting } from "../settings/setting.ts";
 import { envOf, flagOf, type SettingName } from "../settings/settings.ts";
-import { driversOf } from "./drivers-of.ts";
 import { filesOfModel, filesOfModule } from "./files-of.ts";
+import { needsOf } from "./needs-of.ts";
 
 /** Names of the deployment and of its image, where the user gives them. */
 export interface DeploymentNames {
@@ -50,14 +52,14 @@ export async function readDeployment(
     version: readVersion(),
     args: args.map((word) => word.replaceAll(`${folder}${sep}`, "")),
     files: [...new Set(files.filter((path) => !isRemoteAddress(path)).map(toOwn))],
-    models: models.flatMap(({ path, ...rest }) =>
+    models: models.flatMap(({ path, options: _, ...rest }) =>
       path === undefined ? [] : [{ ...rest, path: ownPath(path, toOwn) }],
     ),
     ...(mainHook !== undefined && { hooks: [mainHook, ...imported] as const }),
     secrets: secretsOf(commandLine),
     variables: variablesOf(commandLine),
     hasConfig: settings.config.length > 0,
-    drivers: await driversOf(models, hooks),
+    ...(await needsOf(models, hooks)),
     grpcPort: settings.port,
     ...(settings.httpEnable && { httpPort: settings.httpPort }),
     stopSeconds: settings.shutdownDelay + settings.drainTimeout,
@@ -65,36 +67,40 @@ export async function readDeployment(
 }
 
 /** A model, or a stage of one, as the command line has it. */
-type GivenModel = Omit<DeployedModel, "path"> & { readonly path?: string };
+type GivenModel = Omit<DeployedModel, "path"> & { readonly path?: string; readonly options: RawOptions };
 
 async function modelsOf(commandLine: ServeCommandLine): Promise<readonly GivenModel[]> {
   const sources = toModelSources(commandLine);
   if (sources === undefined) {
     const stages = pairModels(commandLine.listed.filter(isModelFlag));
-    return stages.map(({ driver, path }) => ({
+    const options = parseOptionFlags(commandLine.settings.option, stages.length);
+    return stages.map(({ driver, path }, index) => ({
       name: commandLine.settings.name,
       driver: driver as string,
       path: path as string,
+      options: { ...options.shared, ...options.stages[index] },
     }));
   }
-  const { models = [], named = [], folders = [] } = sources;
+  const { models = [], named = [], folders = [], options = {} } = sources;
   const described = await Promise.all(named.map(describeNamed));
   const listed = await Promise.all(folders.filter((path) => !isRemoteAddress(path)).map(listModels));
   const configs = [...models, ...described, ...commandLine.configs.flatMap((config) => config.models)];
-  return [...configs, ...listed.flatMap((list) => list.models)].flatMap(withStages);
+  const all = [...configs, ...listed.flatMap((list) => list.models)].flatMap(withStages);
+  return all.map((model) => ({ ...model, options: { ...options, ...model.options } }));
 }
 
 async function describeNamed({ name, path }: Required<ListedPath>): Promise<ModelConfig> {
   return isRemoteAddress(path) ? modelConfig({ name, path }) : (await describeFolder(path, { name })).config;
 }
 
-function withStages({ name, path = "", driver, stages }: ModelConfig): readonly GivenModel[] {
+function withStages({ name, path = "", driver, stages, options }: ModelConfig): readonly GivenModel[] {
   const own = driver === undefined ? {} : { driver };
-  if (stages === undefined) return [{ name, path, ...own }];
+  if (stages === undefined) return [{ name, path, ...own, options }];
   return stages.map((stage) => ({
     name,
     path: resolve(path, stage.path ?? ""),
     ...(typeof stage.driver === "string" && { driver: stage.driver }),
+    options: { ...options, ...stage.options },
   }));
 }
 

@@ -21,6 +21,7 @@ test("a command line is read as it would be served", async () => {
   expect(await readDeployment(args, {})).toEqual({
     ...{ name: "half-plus-two", image: "half-plus-two:latest", version: expect.any(String), args, files: [MODEL] },
     models: [{ name: "half-plus-two", path: MODEL }],
+    needs: { runtimes: [], packages: [] },
     ...{ drivers: ["onnx"], grpcPort: 9100, httpPort: 9001, stopSeconds: 21, hasConfig: false },
     secrets: ["--tls-cert", "--tls-key"],
     variables: expect.objectContaining({ KSERVING_MAX_QUEUE: "7", KSERVING_SHUTDOWN_DELAY: "1" }),
