@@ -26,14 +26,17 @@ export interface ModelSpec {
   readonly version?: bigint;
   readonly label?: string;
   readonly versionEncoding: VersionEncoding;
+  /** True where the message has none. */
+  readonly isAbsent?: true;
 }
 
 /** Meaning of a message without a model_spec. */
-export const NO_MODEL_SPEC: ModelSpec = { model: "", signature: "", versionEncoding: "int64" };
+export const NO_MODEL_SPEC: ModelSpec = { model: "", signature: "", versionEncoding: "int64", isAbsent: true };
 
 /** Reads a ModelSpec over an earlier one of the same message, as protobuf merges them. */
 export function readModelSpec(reader: WireReader, earlier: ModelSpec): ModelSpec {
-  let spec = earlier;
+  const { isAbsent: _, ...known } = earlier;
+  let spec: ModelSpec = known;
   while (reader.hasMore()) spec = readField(reader, spec);
   return spec;
 }
@@ -81,7 +84,7 @@ function readValue(reader: WireReader): bigint {
 
 /** Throws `invalid_argument`, with TensorFlow Serving's text, for a message that names no model. */
 export function assertNamesModel(spec: ModelSpec): void {
-  if (spec === NO_MODEL_SPEC) throw invalidArgument("Missing ModelSpec");
+  if (spec.isAbsent) throw invalidArgument("Missing ModelSpec");
   if (spec.model === "") throw invalidArgument("ModelSpec has no name specified.");
 }
 

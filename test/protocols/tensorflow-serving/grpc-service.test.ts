@@ -42,6 +42,8 @@ describe("Predict", () => {
     await expect(predict(client, { inputs: { x } })).rejects.toMatchObject(refused("Missing ModelSpec"));
     const nameless = predict(client, { model_spec: { signature_name: "serving_default" }, inputs: { x } });
     await expect(nameless).rejects.toMatchObject(refused("ModelSpec has no name specified."));
+    const empty = predict(client, { model_spec: {}, inputs: { x } });
+    await expect(empty).rejects.toMatchObject(refused("ModelSpec has no name specified."));
     expect(await predict(client, { model_spec: { name: "default" }, inputs: { x } })).toHaveProperty("outputs");
   });
 

@@ -137,7 +137,6 @@ class InputReader {
 
   /** Protobuf merges messages whose bytes follow one another: the features of an example count, then the context's. */
   examples(): Tensor<"bytes"> {
-    if (this.#examples.length === 0) throw invalidArgument("Input is empty.");
     const context = Buffer.concat(this.#context);
     const examples = context.length === 0 ? this.#examples : this.#examples.map((one) => this.#inContext(context, one));
     return createTensor("bytes", [examples.length], examples);

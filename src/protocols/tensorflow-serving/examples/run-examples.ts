@@ -64,9 +64,10 @@ export function findSignature({ signatures }: Pick<ServableDescription, "signatu
   throw invalidArgument(`No signature was found with the name: ${name}. The model has ${known}.`);
 }
 
-/** The inputs of a signature for examples, as {@link runExamples} describes. */
+/** The inputs of a signature for examples, as {@link runExamples} describes; refuses none with the original's text. */
 export async function toInputs({ spec = {} }: ChosenSignature, from: ExampleInputs): Promise<Tensors> {
   const { examples, call, maxBytes } = from;
+  if (examples.data.length === 0) throw invalidArgument("Input is empty.");
   const serialized = serializedInput(spec);
   if (serialized !== undefined) return createTensors([[serialized, examples]]);
   if (byteSize(examples) <= LARGE_MESSAGE_BYTES) return featureInputs(examples, spec, maxBytes);

@@ -125,6 +125,27 @@ describe("MultiInference", () => {
 
 describe("over gRPC what does not fit is refused", () => {
   it.each([
+    ["small", 1],
+    ["large, which a codec thread reads,", 20_000],
+  ])(
+    "a %s request without a model_spec where the server was told to, before its examples are looked at",
+    async (_, count) => {
+      const models = { half: { path: "test/fixtures/models/half-plus-two.onnx" } };
+      const call = connectService(
+        await startServer({ models, workers: 0, requireModelSpec: true }),
+        "PredictionService",
+      );
+      for (const input of [{}, listed(...Array.from({ length: count }, () => x(2)))])
+        await expect(call("Regress", { input })).rejects.toThrow("Missing ModelSpec");
+    },
+  );
+
+  it.each(["Regress", "Classify"])("%s of no examples by a model or signature that is not there", async (method) => {
+    await expect(ask(method, request("none", {}))).rejects.toThrow("Servable not found for request: Latest(none)");
+    await expect(ask(method, request("half", {}, "nix"))).rejects.toThrow("No signature was found with the name: nix");
+  });
+
+  it.each([
     ["Regress", request("half", {}), "Input is empty."],
     ["Regress", request("half", listed()), "Input is empty."],
     ["Regress", request("half", listed(x(2)), "nix"), "No signature was found with the name: nix"],
