@@ -225,9 +225,20 @@ ELSEWHERE = {
     "frozen_graph": ("tensorflow/frozen_graph/frozen.pb", {"x:0": floats(2, 3)}),
     "tflite_two_inputs": (
         "tensorflow-formats/lite_two_inputs/model.tflite",
-        {"serving_default_a:0": floats(2, 3), "serving_default_b:0": floats(2, 3) + 1},
+        {"a": floats(2, 3), "b": floats(2, 3) + 1},
     ),
 }
+# The names of a .tflite file's signature, by those that OpenVINO has.
+SIGNATURE_NAMES = {
+    "serving_default_a:0": "a",
+    "serving_default_b:0": "b",
+    "PartitionedCall:1": "sum",
+    "PartitionedCall:0": "product",
+}
+
+
+def name_of(port):
+    return SIGNATURE_NAMES.get(port.any_name, port.any_name)
 
 
 def elements(array):
@@ -258,11 +269,11 @@ def from_native(native):
 
 
 def run(request, given):
-    ports = {port.any_name: port for port in request.model_inputs}
+    ports = {name_of(port): port for port in request.model_inputs}
     for name, array in given.items():
         request.set_tensor(ports[name], to_native(array, ports[name].element_type))
     request.infer()
-    outputs = {port.any_name: tensor(from_native(request.get_tensor(port)), port.element_type) for port in request.model_outputs}
+    outputs = {name_of(port): tensor(from_native(request.get_tensor(port)), port.element_type) for port in request.model_outputs}
     inputs = {name: tensor(array, ports[name].element_type) for name, array in given.items()}
     return {"inputs": inputs, "outputs": outputs}
 

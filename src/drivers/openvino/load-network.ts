@@ -6,11 +6,13 @@ import { toLoadError } from "./load-error.ts";
 import { readMappingConfig } from "./mapping-config.ts";
 import { findModelSource, type ModelSource } from "./model-source.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
+import { RenamedNetwork } from "./renamed-network.ts";
 import { RequestPool } from "./request-pool.ts";
 import { ReshapingRunner } from "./reshaping-runner.ts";
 import { ServedNetwork } from "./served-network.ts";
 import { bindPorts } from "./served-ports.ts";
 import { applyShapes } from "./shape-option.ts";
+import { readTfliteNames } from "./tflite-names.ts";
 
 const NARROWED =
   "OpenVINO's CPU plugin computes on 64-bit integers in 32 bits, whatever the operator; greater values are cut";
@@ -46,7 +48,7 @@ async function load(
   options: OpenvinoOptions,
   { core, device, log, reportStuck }: LoadPlace,
 ): Promise<ServedNetwork> {
-  const network = await core.readNetwork({ path: source.path, weights: source.weights?.path }, device);
+  const network = await readNetwork(source, core, device);
   const undo: (() => unknown)[] = [() => network.release()];
   try {
     const layouts = applyLayouts(network, options);
@@ -68,6 +70,13 @@ async function load(
     for (const each of undo.reverse()) await each();
     throw reason;
   }
+}
+
+/** Clients of a .tflite model know the names of its signature, while OpenVINO has those of the graph. */
+async function readNetwork({ path, weights }: ModelSource, core: OpenvinoCore, device: string): Promise<Network> {
+  if (!/\.tflite$/i.test(path)) return core.readNetwork({ path, weights: weights?.path }, device);
+  const names = await readTfliteNames(path);
+  return new RenamedNetwork(await core.readNetwork({ path }, device), names);
 }
 
 interface PoolFacts extends Pick<LoadPlace, "log" | "reportStuck"> {

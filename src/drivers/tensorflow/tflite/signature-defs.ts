@@ -5,47 +5,61 @@ import { readFlexbufferMap } from "../../tflite-format/read-flexbuffer-map.ts";
 import type { SignatureDef, TensorInfo } from "../saved-model/meta-graph.ts";
 import { methodOf } from "../saved-model/model-signatures.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
-import type { FullSignature } from "./litert-model.ts";
-
-/** Name of the metadata in which TensorFlow Serving's tools keep a SavedModel's signatures, by name. */
-export const SIGNATURE_DEFS = "signature_defs_metadata";
 
 /** A signature that has other names for some of a model's tensors. */
-export interface AliasSignature extends FullSignature, Pick<Signature, "method" | "methodName"> {
-  readonly inputs: readonly Alias[];
-  readonly outputs: readonly Alias[];
+export interface AliasSignature<End extends NamedEnd = TensorSpec> extends Pick<Signature, "method" | "methodName"> {
+  readonly inputs: readonly Alias<End>[];
+  readonly outputs: readonly Alias<End>[];
+}
+
+/** An input or output of a model. */
+interface NamedEnd {
+  readonly name: string;
 }
 
 /** An input or output with the name that the model has for it. */
-interface Alias extends TensorSpec {
-  readonly modelName: string;
+type Alias<End extends NamedEnd> = End & { readonly modelName: string; readonly nativeName: string };
+
+/** Inputs and outputs of a model. */
+interface ModelEnds<End> {
+  readonly inputs: readonly End[];
+  readonly outputs: readonly End[];
 }
 
 /**
  * The signatures that a file's metadata describes, on a model with these inputs and outputs. Throws
  * `failed_precondition` for metadata that is damaged, or that names tensors which the model does not have.
  */
-export function readSignatureDefs(metadata: Uint8Array, model: FullSignature): ReadonlyMap<string, AliasSignature> {
+export function readSignatureDefs<End extends NamedEnd>(
+  metadata: Uint8Array,
+  model: ModelEnds<End>,
+): ReadonlyMap<string, AliasSignature<End>> {
   try {
     const entries = [...readFlexbufferMap(metadata)];
     return new Map(entries.map(([name, bytes]) => [name, toAliases(parseMessage("SignatureDef", bytes), model)]));
   } catch (cause) {
     const reason = cause instanceof RangeError ? cause.message : String((cause as Error).message);
     throw failedPrecondition(
-      `The signatures in the metadata of the .tflite model (${SIGNATURE_DEFS}) cannot be read: ${reason}. Convert it again.`,
+      `The signatures in the metadata of the .tflite model (signature_defs_metadata) cannot be read: ${reason}. Convert it again.`,
       cause,
     );
   }
 }
 
-function toAliases({ inputs, outputs, methodName }: SignatureDef, model: FullSignature): AliasSignature {
+function toAliases<End extends NamedEnd>(
+  { inputs, outputs, methodName }: SignatureDef,
+  model: ModelEnds<End>,
+): AliasSignature<End> {
   const given = toAlias(inputs, model.inputs);
   const absent = model.inputs.find(({ name }) => !given.some(({ modelName }) => modelName === name));
   if (absent !== undefined) throw new RangeError(`they leave out the input "${absent.name}"`);
   return { inputs: given, outputs: toAlias(outputs, model.outputs), ...methodOf(methodName) };
 }
 
-function toAlias(infos: Readonly<Record<string, TensorInfo>>, specs: readonly TensorSpec[]): Alias[] {
+function toAlias<End extends NamedEnd>(
+  infos: Readonly<Record<string, TensorInfo>>,
+  specs: readonly End[],
+): Alias<End>[] {
   const names = Object.keys(infos).sort();
   return names.map((name) => {
     const nativeName = String(infos[name]!.encoding.value);

@@ -1,6 +1,6 @@
 import { FlatbufferTable } from "../../tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../../tflite-format/read-tflite.ts";
-import { SIGNATURE_DEFS } from "./signature-defs.ts";
+import { findSignatureDefs, readTfliteSignatures } from "../../tflite-format/tflite-signatures.ts";
 
 /** A .tflite file in memory. */
 export interface TfliteFile {
@@ -23,14 +23,10 @@ export interface TfliteFile {
 
 // Field numbers and codes:
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
-const MODEL = { operatorCodes: 1, subgraphs: 2, buffers: 4, metadata: 6, signatures: 7 };
-const METADATA = { name: 0, buffer: 1 };
-const BUFFER = { data: 0 };
+const MODEL = { operatorCodes: 1, subgraphs: 2 };
 const OPERATOR_CODE = { deprecatedCode: 0, customName: 1, code: 3 };
 const SUBGRAPH = { tensors: 0, inputs: 1, outputs: 2 };
-const TENSOR = { shape: 0, name: 3, isVariable: 5, shapeSignature: 7 };
-const SIGNATURE = { inputs: 0, outputs: 1, subgraph: 4 };
-const NAMED_TENSOR = { name: 0, tensor: 1 };
+const TENSOR = { shape: 0, isVariable: 5, shapeSignature: 7 };
 const CUSTOM = 32;
 /** UNIQUE and WHERE: their results have as many elements as values say. */
 const DATA_DEPENDENT = [103, 109];
@@ -49,7 +45,7 @@ function describeModel(bytes: Buffer): TfliteFile {
   const builtins = codes.map((code) => Math.max(code.byte(OPERATOR_CODE.deprecatedCode), code.int(OPERATOR_CODE.code)));
   const has = (operators: readonly number[]) => builtins.some((code) => operators.includes(code));
   const tensors = model.tables(MODEL.subgraphs).flatMap((subgraph) => subgraph.tables(SUBGRAPH.tensors));
-  const ends = endsOf(model);
+  const signatures = readTfliteSignatures(model);
   return {
     bytes,
     customOperators: codes
@@ -58,61 +54,14 @@ function describeModel(bytes: Buffer): TfliteFile {
     hasDataDependentSizes: has(DATA_DEPENDENT),
     hasLoops: has([WHILE]),
     hasState: has(STATEFUL) || tensors.some((tensor) => tensor.byte(TENSOR.isVariable) !== 0),
-    passedOn: ends.flatMap(({ inputs, outputs }) =>
+    passedOn: signatures.flatMap(({ inputs, outputs }) =>
       outputs.filter(({ index }) => inputs.some((input) => input.index === index)).map(({ name }) => name),
     ),
-    signatureDefs: model.count(MODEL.signatures) === 0 ? metadataOf(model, SIGNATURE_DEFS) : undefined,
-    shapes: ends.map(
+    signatureDefs: findSignatureDefs(model),
+    shapes: signatures.map(
       ({ inputs, outputs }) => new Map([...inputs, ...outputs].map(({ name, tensor }) => [name, meantShape(tensor)])),
     ),
   };
-}
-
-/** Undefined where there is none, or it lies behind the file's end. */
-function metadataOf(model: FlatbufferTable, name: string): Uint8Array | undefined {
-  const metadata = model.tables(MODEL.metadata).find((each) => each.text(METADATA.name) === name);
-  if (metadata === undefined) return undefined;
-  const bytes = model.tables(MODEL.buffers)[metadata.int(METADATA.buffer)]?.bytes(BUFFER.data);
-  return bytes?.length ? bytes : undefined;
-}
-
-/** A tensor that a signature takes or gives. */
-interface End {
-  readonly name: string;
-  readonly index: number;
-  readonly tensor: FlatbufferTable;
-}
-
-/**
- * Inputs and outputs of each signature; the first graph, by the names of its tensors, where an older converter wrote no
- * signatures.
- */
-function endsOf(model: FlatbufferTable): { readonly inputs: readonly End[]; readonly outputs: readonly End[] }[] {
-  const graphs = model.tables(MODEL.subgraphs);
-  const [first] = graphs;
-  const signatures = model.tables(MODEL.signatures);
-  if (signatures.length === 0 && first !== undefined) {
-    const tensors = first.tables(SUBGRAPH.tensors);
-    const read = (field: number) =>
-      first
-        .ints(field)
-        .map((index) => ({ ...tensorAt(tensors, index), name: tensorAt(tensors, index).tensor.text(TENSOR.name) }));
-    return [{ inputs: read(SUBGRAPH.inputs), outputs: read(SUBGRAPH.outputs) }];
-  }
-  return signatures.map((signature) => {
-    const tensors = graphs[signature.int(SIGNATURE.subgraph)]?.tables(SUBGRAPH.tensors) ?? [];
-    const read = (field: number) =>
-      signature
-        .tables(field)
-        .map((end) => ({ ...tensorAt(tensors, end.int(NAMED_TENSOR.tensor)), name: end.text(NAMED_TENSOR.name) }));
-    return { inputs: read(SIGNATURE.inputs), outputs: read(SIGNATURE.outputs) };
-  });
-}
-
-function tensorAt(tensors: readonly FlatbufferTable[], index: number) {
-  const tensor = tensors[index];
-  if (tensor === undefined) throw new RangeError(`no tensor ${index}`);
-  return { index, tensor };
 }
 
 /**
