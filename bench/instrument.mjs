@@ -1,6 +1,7 @@
 /**
  * Loaded into a server under test by `node --import FILE?out=PATH`. At SIGUSR2 it collects garbage in every thread, then writes
- * the main thread's event-loop delay since the last time to PATH as JSON, in milliseconds.
+ * the main thread's event-loop delay since the last time to PATH as JSON, in milliseconds. With `FILE?out=PATH&shrink`
+ * threads return the space for new objects too, which V8 otherwise keeps while they have work, and forget compiled code.
  */
 import { renameSync, writeFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -9,11 +10,14 @@ import { runInNewContext } from "node:vm";
 import { BroadcastChannel, isMainThread } from "node:worker_threads";
 
 setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc");
+const gc = runInNewContext("gc");
+const { searchParams } = new URL(import.meta.url);
+const options = searchParams.has("shrink") ? [{ type: "major", execution: "sync", flavor: "last-resort" }] : [];
+const collect = () => gc(...options);
 const threads = new BroadcastChannel("bench-collect-garbage");
 threads.unref();
 
-if (isMainThread) watchMainThread(new URL(import.meta.url).searchParams.get("out"));
+if (isMainThread) watchMainThread(searchParams.get("out"));
 else threads.onmessage = () => collect();
 
 function watchMainThread(path) {

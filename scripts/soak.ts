@@ -3,24 +3,30 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { endChildrenOnSignal, watchChild } from "../bench/children.ts";
 import { pssMb } from "../bench/engine/process-usage.ts";
 import { Asking, HOOKED_MODEL, LANE_MODEL } from "../bench/soak/asking.ts";
+import { hasGrown, restingMb } from "../bench/soak/resting-memory.ts";
 import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun } from "../bench/soak/soak-run.ts";
 import { StartedNumbers } from "../bench/soak/started-numbers.ts";
 import { type StartedCommand, startCommand } from "./start-command.ts";
 
 const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
 carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
-are loaded again each 20 s. Ends with 0 only when no answer was wrong and none failed but in a killed thread. With --lane in place of
+are loaded again each 20 s. Ends with 0 only when no answer was wrong, none failed but in a killed thread, and (from 6 minutes on) the
+server's memory has not grown: it has three rests of 25 s, of which the last must not take over 5 % and 20 MB more. With --lane in place of
 PredictJSON a model without hooks, which has to be run in the server's main thread. With --listeners several threads accept the connections.
 
   npm run soak -- --minutes 10 --lane --listeners 2`;
 
 const KILL_EACH_MS = 5_000;
 const RELOAD_EACH_MS = 20_000;
+/** At the end of each part the server rests, and its memory then must not grow from part to part. */
+const PARTS = 3;
+/** In less time code and pools still come. */
+const JUDGED_MINUTES = 6;
 /** Above the server's own limit for requests under way. */
 const END_WITHIN_MS = 30_000;
 
@@ -41,7 +47,9 @@ async function soak(minutes: number, hasLane: boolean): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
   const config = join(folder, "models.json");
   writeFileSync(config, JSON.stringify({ models: modelsOf(started, hasLane) }));
-  const server = await startCommand([process.execPath, ...serverCommand(config, flags.listeners)]);
+  const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${join(folder, "delay.json")}&shrink`;
+  const command = [process.execPath, "--import", instrument, ...serverCommand(config, flags.listeners)];
+  const server = await startCommand(command);
   watchChild(server.child);
   const crashed = once(server.child, "exit").then(([code, signal]) => {
     throw new Error(`the server ended by itself: code ${code}, signal ${signal}`);
@@ -101,28 +109,41 @@ async function run(
   const asking = new Asking(grpc, http);
   const soaking = new SoakRun(asking, started, hasLane ? LANE_MIX : HOOK_MIX);
   const reloads = countReloads(child);
-  let laneRuns = 0;
+  let [laneRuns, isClean] = [0, true];
   const report = (when: string) => {
     const runs = asking.laneRuns();
     laneRuns += runs;
     const lane = hasLane ? `${runs} REST runs in the main thread, ` : "";
-    return print(when, soaking.report(), `${lane}${reloads()}, ${memory(pid)}`);
+    isClean = print(when, soaking.report(), `${lane}${reloads()}, ${memory(pssMb(pid))}`) && isClean;
   };
-  const began = performance.now();
-  const elapsed = () => performance.now() - began;
-  let [kills, minute, isClean] = [0, 0, true];
-  for (let step = 1; elapsed() < minutes * 60_000; step++) {
-    await wait(step * KILL_EACH_MS - elapsed());
-    if ((step * KILL_EACH_MS) % RELOAD_EACH_MS === 0) process.kill(pid, "SIGHUP");
-    soaking.kill(kills++ % 2 === 0 ? 1 : 2);
-    if (elapsed() >= (minute + 1) * 60_000) isClean = report(`minute ${++minute}`) && isClean;
+  const rests: number[] = [];
+  while (rests.length < PARTS) {
+    if (rests.length > 0) soaking.goOn();
+    const part = `part ${rests.length + 1}`;
+    await disturb(pid, soaking, (minutes * 60_000) / PARTS, (minute) => report(`${part}, minute ${minute}`));
+    await soaking.finish();
+    report(`${part}, what was left`);
+    rests.push(await restingMb(pid));
+    console.log(`${part}, at rest: ${memory(rests.at(-1) as number)}`);
   }
-  await soaking.finish();
-  isClean = report("what was left") && isClean;
   asking.close();
-  if (!hasLane || laneRuns > 0) return isClean;
-  console.log("The small model never ran in the main thread.");
-  return false;
+  const isLaneUsed = !hasLane || laneRuns > 0;
+  if (!isLaneUsed) console.log("The small model never ran in the main thread.");
+  const isGrowing = minutes >= JUDGED_MINUTES && hasGrown(rests);
+  if (isGrowing) console.log("The memory at rest has grown.");
+  return isClean && isLaneUsed && !isGrowing;
+}
+
+/** Kills threads and loads hooks again for so long. */
+async function disturb(pid: number, soaking: SoakRun, ms: number, report: (minute: number) => void): Promise<void> {
+  const began = performance.now();
+  for (let step = 1; step * KILL_EACH_MS <= ms; step++) {
+    await wait(began + step * KILL_EACH_MS - performance.now());
+    if ((step * KILL_EACH_MS) % RELOAD_EACH_MS === 0) process.kill(pid, "SIGHUP");
+    soaking.kill(step % 2 === 1 ? 1 : 2);
+    const minute = (step * KILL_EACH_MS) / 60_000;
+    if (Number.isInteger(minute)) report(minute);
+  }
 }
 
 function print(when: string, counts: SoakCounts, rest: string): boolean {
@@ -145,6 +166,6 @@ function countReloads(child: StartedCommand["child"]): () => string {
   };
 }
 
-function memory(pid: number): string {
-  return `PSS ${pssMb(pid).toFixed(0)} MB`;
+function memory(mb: number): string {
+  return `PSS ${mb.toFixed(0)} MB`;
 }

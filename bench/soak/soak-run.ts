@@ -54,13 +54,19 @@ export class SoakRun {
   #kills = 0;
   /** Told of each right answer. */
   readonly #onRight = new Set<() => void>();
-  #goesOn = true;
+  #goesOn = false;
   #loops: Promise<void>[] = [];
 
   constructor(asking: Asking, started: StartedNumbers, mix = HOOK_MIX) {
     this.#wheel = mix.flatMap(({ weight, ...kind }) => Array.from({ length: weight }, () => kind));
     this.#asking = asking;
     this.#started = started;
+    this.goOn();
+  }
+
+  /** Asks again after {@link finish}. */
+  goOn(): void {
+    this.#goesOn = true;
     this.#loops = Array.from({ length: LOOPS }, (_, index) => this.#loop(index * 7));
   }
 
@@ -85,7 +91,7 @@ export class SoakRun {
     });
   }
 
-  /** Lets what is under way end. */
+  /** Asks no more, and lets what is under way end. */
   async finish(): Promise<void> {
     this.#goesOn = false;
     await Promise.all(this.#loops);
