@@ -9,7 +9,12 @@ const SIZES =
  * it asks for, so that the fault is its own.
  */
 export function isShapeFault(message: string, inputs: readonly TensorSpec[]): boolean {
-  return SIZES.test(message) && inputs.some(isOpen);
+  return tellsOfSizes(message) && inputs.some(isOpen);
+}
+
+/** Checks if a message is about sizes that do not match. */
+export function tellsOfSizes(message: string): boolean {
+  return SIZES.test(message);
 }
 
 function isOpen({ shape }: TensorSpec): boolean {

@@ -31,6 +31,10 @@ CALLERS_FAULT = re.compile(
             r"index out of range in self|is invalid for input of size|Given (groups|normalized_shape|input size)|Dimension out of range",
             r"dimension specified as|Kernel size can't be greater|doesn't match the broadcast shape|For (unbatched|batched) \d-D",
             r"same reduction dim|Guard failed|violates? .*constraint|Unexpected (number of inputs|input)|must be equal to input_size",
+            r"must be a (3D tensor|matrix)|[Ee]xpected (size for first|number of channels|reduction dim)|should contain \d+ elements not",
+            r"expecting embedding dimension|to be equal size|does not (broadcast|match weight size)|must match the existing size",
+            r"is out of bounds|split_sizes to sum|maximum size for tensor at|divisible by|input Tensors supported",
+            r"Padding size should be less|number of dimensions in the tensor input does not match|Mismatch of parameter numbers",
         )
     )
 )

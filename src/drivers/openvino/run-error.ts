@@ -1,17 +1,15 @@
 import { ServingError } from "../../errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tellsOfMemory } from "../out-of-memory.ts";
+import { tellsOfSizes } from "../shape-fault.ts";
 import { failureText, OpenvinoFailure } from "./openvino-failure.ts";
-
-/** Texts in OpenVINO's messages about wrong sizes. */
-const SIZES = /shape|dimension|\brank\b|incompatible|not equal to the model input/i;
 
 /** The error for a failed run: the client's fault where sizes do not match, else `internal`; it names the inputs. */
 export function toRunError(reason: unknown, inputs: Iterable<readonly [name: string, tensor: Tensor]>): ServingError {
   if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
   if (reason.kind === "cancelled") return new ServingError("cancelled", "The run was cancelled.", { cause: reason });
   const { message } = reason;
-  const code = tellsOfMemory(message) ? "resource_exhausted" : SIZES.test(message) ? "invalid_argument" : "internal";
+  const code = tellsOfMemory(message) ? "resource_exhausted" : tellsOfSizes(message) ? "invalid_argument" : "internal";
   const given = Array.from(inputs, ([name, { dtype, shape }]) => `${name} ${dtype}[${shape}]`).join(", ");
   return new ServingError(code, `The model failed: ${failureText(reason)}. The inputs were ${given}.`, {
     cause: reason,
