@@ -1,15 +1,15 @@
-import { basename, parse, resolve } from "node:path";
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
 import { startServerProcess } from "../../benchmark/server/server-process.ts";
 import { type RequestForm, toLoadTarget } from "../../benchmark/to-load-target.ts";
-import { isAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
+import { isModelAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
 import { openRemoteModel } from "../../client/open-remote-model.ts";
 import type { NamedModelOptions } from "../../server/named-model.ts";
 import { guessExamples } from "../../signature/guess-examples.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
 import { toTensors } from "../../tensor/plain-value.ts";
 import { readInputs } from "../commands/input-flags.ts";
+import { modelName } from "../settings/model-name.ts";
 import { applyShapes } from "./apply-shapes.ts";
 
 /** The place to send a load to, and its requests. */
@@ -27,8 +27,8 @@ export interface BenchRequest extends RequestForm {
 
 /** Opens the target of a load, and sends the request once; rejects with the reason for which it fails. */
 export async function openBenchTarget(request: BenchRequest): Promise<BenchTarget> {
-  if (isAddress(request.place)) return connect(request, parseModelAddress(request.place));
-  const name = parse(basename(resolve(request.place))).name;
+  if (isModelAddress(request.place)) return connect(request, parseModelAddress(request.place));
+  const name = modelName(request.place);
   const served = await startServerProcess({ name, model: request.model }, request.signal);
   const base = request.protocol === "grpc" ? `grpc://${served.grpcAddress}` : `${served.httpUrl}/v2/models`;
   try {

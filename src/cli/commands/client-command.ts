@@ -2,6 +2,8 @@ import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { isDetected } from "../../repository/folders/find-model.ts";
+import { shownAddress } from "../../storage/remote-address.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { CLIENT_WRITERS, type ClientLanguage, languageOfFile } from "../client-types/client-writers.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
@@ -44,7 +46,10 @@ export function createClientCommand(): Command {
       "Writes what programs call a server's models with, or one model: types for TypeScript, a client for Python or Go.",
     epilogue: EPILOGUE,
   })
-    .argument("<place>", "http://HOST:PORT or grpc://HOST:PORT of a server, or a model's file or folder")
+    .argument(
+      "<place>",
+      "http://HOST:PORT or grpc://HOST:PORT of a server, or a model's file or folder, or the file's address",
+    )
     .option("--out <file>", "write a file: models.d.ts, models.py, models.go")
     .addOption(languageOption())
     .option("--model <name>", "model of the server; repeatable (default: all that are ready)", collect, [])
@@ -77,7 +82,7 @@ async function run(place: string, flags: ClientFlags): Promise<void> {
 }
 
 async function describe(place: string, { model, remoteAuthFile, ...flags }: ClientFlags) {
-  if (!isAddress(place)) {
+  if (!isAddress(place) || (await isDetected(shownAddress(place)))) {
     refuseBareAddress(place, "server");
     if (model.length > 0) throw invalidArgument(`--model is for servers; "${place}" is one model's file or folder.`);
     return describeFile(place, flags);

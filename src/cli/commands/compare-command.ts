@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
-import { isAddress } from "../../client/model-address.ts";
+import { isModelAddress } from "../../client/model-address.ts";
 import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-json.ts";
 import { type Answer, answerOf, compareAnswers } from "../../comparison/comparison.ts";
 import { toComparisonLines } from "../../comparison/comparison-lines.ts";
@@ -19,6 +19,7 @@ import { readProblem } from "../../text/read-problem.ts";
 import { applyShapes } from "../benchmark/apply-shapes.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
+import { groupRefusals, type Refusal } from "./group-refusals.ts";
 import { readInputs } from "./input-flags.ts";
 import { openModel } from "./open-model.ts";
 import { withProgress } from "./progress.ts";
@@ -83,7 +84,7 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
   const [runs, seed] = [readCount("--runs", flags.runs, 0), readCount("--seed", flags.seed, 0)];
   const targets: Target[] = [];
   try {
-    const refusals = await openTargets(places, flags, targets);
+    const refusals = groupRefusals(await openTargets(places, flags, targets));
     const [first, second] = targets;
     if (first === undefined || (second === undefined && golden.length === 0)) throw tooFew(targets, refusals);
     const given = await readInputs(flags.input, first.signature);
@@ -108,11 +109,11 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
 }
 
 /** Drivers that were not named may refuse; resolves with their reasons. */
-async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<string[]> {
-  const refusals: string[] = [];
+async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<Refusal[]> {
+  const refusals: Refusal[] = [];
   for (const place of places) {
     refuseBareAddress(place, "model");
-    if (isAddress(place)) {
+    if (isModelAddress(place)) {
       targets.push(await openRemoteTarget(place));
       continue;
     }
@@ -123,9 +124,8 @@ async function openTargets(places: readonly string[], flags: CompareFlags, targe
         const { server, name: model } = await openModel(place, { option: flags.option, driver });
         return openModelTarget(server, model, name);
       });
-      const target = await (isOpen
-        ? opened.catch((reason) => void refusals.push(`${name}: ${oneLine(reason)}`))
-        : opened);
+      const refuse = (reason: unknown) => void refusals.push({ driver: name, problem: oneLine(reason) });
+      const target = await (isOpen ? opened.catch(refuse) : opened);
       if (typeof target === "object") targets.push(target);
     }
   }

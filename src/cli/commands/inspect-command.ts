@@ -12,6 +12,7 @@ import { createParser, runParser } from "./create-parser.ts";
 import { tryDrivers } from "./inspection/driver-trials.ts";
 import { toPlainInspection } from "./inspection/inspection.ts";
 import { toInspectionLines } from "./inspection/inspection-lines.ts";
+import { type LocalFiles, withLocalFiles } from "./local-files.ts";
 import { refuseServer } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
@@ -19,6 +20,7 @@ Examples:
   kserving inspect emotion.onnx
   kserving inspect models/resnet/1 --json
   kserving inspect face.xml --driver openvino -o device=GPU
+  kserving inspect https://models.example/face.onnx
   kserving inspect untrusted.onnx --no-load
 
 Signatures come from the first driver that loads the model; --no-load reads its files alone, and runs no code of it.
@@ -43,7 +45,7 @@ export function createInspectCommand(): Command {
     description: "Shows what a model is: its format, signatures, operators, weights, and which drivers can run it.",
     epilogue: EPILOGUE,
   })
-    .argument("<model>", "a model's file or folder")
+    .argument("<model>", "a model's file or folder, or its address")
     .option("--driver <name>", "driver to try; repeatable (default: those that may take the format)", collect, [])
     .option("-o, --option <key=value>", "option of the drivers; repeatable", collect, [])
     .option("--no-load", "read the files alone, without a driver")
@@ -51,8 +53,12 @@ export function createInspectCommand(): Command {
     .action(run);
 }
 
-async function run(given: string, flags: InspectFlags): Promise<void> {
-  refuseServer(given, (server) => `kserving client ${server} --json shows the inputs and outputs of its models`);
+async function run(place: string, flags: InspectFlags): Promise<void> {
+  refuseServer(place, (server) => `kserving client ${server} --json shows the inputs and outputs of its models`);
+  await withLocalFiles(place, (files) => show(files, flags));
+}
+
+async function show({ path: given, shown }: LocalFiles, flags: InspectFlags): Promise<void> {
   const path = await findModel(given, flags.driver.length === 1 ? flags.driver[0] : undefined);
   const facts = await inspectFile(path);
   const { bytes } = await fingerprintOf(path);
@@ -63,7 +69,7 @@ async function run(given: string, flags: InspectFlags): Promise<void> {
   const text = flags.json
     ? JSON.stringify(toPlainInspection(inspection), null, 2)
     : toInspectionLines(inspection).join("\n");
-  console.log(printable(text.replaceAll(FIRM_SPACE, " ")));
+  console.log(printable(shown(text).replaceAll(FIRM_SPACE, " ")));
   if (flags.load && running === undefined)
     throw failedPrecondition("No driver can run the model; the reasons are listed above.");
 }

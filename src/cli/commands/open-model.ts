@@ -1,7 +1,7 @@
-import { basename, parse, resolve } from "node:path";
 import { createSilentLogger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
 import { LiveLine } from "../live-line.ts";
+import { modelName } from "../settings/model-name.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { drawDownloads } from "../status-reporter/draw-downloads.ts";
 import type { ModelFlags } from "./model-flags.ts";
@@ -18,7 +18,7 @@ export interface OpenModel {
  */
 export async function openModel(path: string, { driver, hooks, option }: ModelFlags): Promise<OpenModel> {
   const { createServer } = await import("../../server/server.ts");
-  const name = parse(basename(resolve(path))).name;
+  const name = modelName(path);
   const { shared: options } = parseOptionFlags(option, 1);
   const model = { path, options, ...(driver !== undefined && { driver }), ...(hooks !== undefined && { hooks }) };
   const server = await createServer({

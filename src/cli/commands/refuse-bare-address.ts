@@ -21,13 +21,13 @@ export function refuseBareAddress(place: string, form: "server" | "model"): void
 }
 
 /**
- * Throws `invalid_argument` for a server's address where a model's files are needed; `whatNext` has the command to
- * give, for the server's address.
+ * Throws `invalid_argument` for a server's address where files are needed, a model's or others; `whatNext` has the
+ * command to give, for the server's address.
  */
-export function refuseServer(place: string, whatNext: (server: string) => string): void {
+export function refuseServer(place: string, whatNext: (server: string) => string, what = "a model's files"): void {
   const server = serverOf(place);
   if (server === undefined) return;
-  throw invalidArgument(`"${place}" is the address of a server, not of a model's files; ${whatNext(server)}.`);
+  throw invalidArgument(`"${place}" is the address of a server, not of ${what}; ${whatNext(server)}.`);
 }
 
 /** The address of a model of a server, with NAME for the model's. */

@@ -13,6 +13,7 @@ import { toUsageError } from "../settings/parse-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
 import { authorizationAt } from "./authorization-at.ts";
+import { refuseServer } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
 Examples:
@@ -87,7 +88,14 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
     timeoutMs: read("timeout", "seconds") * 1000,
   };
   readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
-  for (const file of files) await assertRequestLog(file);
+  for (const file of files) {
+    refuseServer(
+      file,
+      (server) => `kserving replay FILE --against ${server.replace(/^.*:\/\//, "")} sends the requests of a file to it`,
+      "recorded requests",
+    );
+    await assertRequestLog(file);
+  }
   const client = createMessageClient(against, await authorizationAt(against, flags.remoteAuthFile));
   // After Ctrl-C the results so far are printed too; a second Ctrl-C ends the program.
   const interrupted = new AbortController();

@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { basename, parse, resolve } from "node:path";
 import type { Command } from "commander";
 import { type Goal, parseGoal } from "../../benchmark/goal.ts";
 import { driversFor } from "../../drivers/drivers-for.ts";
@@ -13,9 +12,11 @@ import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 import { LiveLine } from "../live-line.ts";
+import { modelName } from "../settings/model-name.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
+import { groupRefusals } from "./group-refusals.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
 import { readCount, readSeconds } from "./read-number.ts";
 import { modelAddressAt, refuseServer } from "./refuse-bare-address.ts";
@@ -66,7 +67,7 @@ async function run(path: string, flags: TuneFlags): Promise<void> {
   const goal = flags.goal === undefined ? undefined : parseGoal(flags.goal);
   const seconds = readSeconds("--time", flags.time);
   const model: TunedModel = {
-    ...{ name: parse(basename(resolve(path))).name, path, options: parseOptionFlags(flags.option, 1).shared },
+    ...{ name: modelName(path), path, options: parseOptionFlags(flags.option, 1).shared },
     ...(flags.hooks !== undefined && { hooks: flags.hooks }),
   };
   const drivers = flags.driver.length > 0 ? flags.driver : await driversFor(path);
@@ -78,7 +79,8 @@ async function run(path: string, flags: TuneFlags): Promise<void> {
       onProgress: (candidate, ...state) => line.show(() => `${candidateText(candidate)}: ${progressText(...state)}`),
     });
     line.clear();
-    console.log(flags.json ? toJson(outcome, goal) : printable(toTuningLines(outcome, model, goal).join("\n")));
+    if (flags.json) console.log(toJson(outcome, goal));
+    else if (outcome.trials.some(isServed)) console.log(printable(toTuningLines(outcome, model, goal).join("\n")));
     signal.throwIfAborted();
     if (outcome.best === undefined) throw failedPrecondition(failure(outcome, goal));
   }, "the figures are those measured until then");
@@ -108,9 +110,12 @@ function toJson({ trials, best, confirmation, untried }: TuningOutcome, goal: Go
 }
 
 function failure({ trials }: TuningOutcome, goal: Goal | undefined): string {
-  const isServed = trials.some(({ levels }) => levels.length > 0);
-  if (isServed) return `Nothing meets ${goal?.text}.`;
+  if (trials.some(isServed)) return `Nothing meets ${goal?.text}.`;
   if (trials.length === 0) return "There was no time for a trial; give more by --time.";
-  const problems = trials.map(({ candidate, problem }) => `${candidate.driver}: ${problem}`);
-  return `No driver runs the model; ${problems.join("; ")}`;
+  const refusals = trials.map(({ candidate, problem = "" }) => ({ driver: candidate.driver, problem }));
+  return `No driver runs the model; ${groupRefusals(refusals).join("; ")}`;
+}
+
+function isServed({ levels }: TuningOutcome["trials"][number]): boolean {
+  return levels.length > 0;
 }

@@ -1,10 +1,9 @@
 import { stat } from "node:fs/promises";
-import { basename, dirname, parse, resolve } from "node:path";
+import { basename, parse } from "node:path";
 import { invalidArgument } from "../../errors.ts";
-import { parseVersion } from "../../repository/folders/parse-version.ts";
-import { addressName } from "../../storage/address-name.ts";
 import { claimPath } from "../../storage/claim-path.ts";
-import { isRemoteAddress, schemeOf } from "../../storage/remote-address.ts";
+import { schemeOf } from "../../storage/remote-address.ts";
+import { modelName } from "./model-name.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";
 import { flagOf, type SettingName } from "./settings.ts";
 
@@ -41,7 +40,7 @@ async function withModels(parsed: Parsed, words: readonly string[]): Promise<Par
   const models: string[] = [];
   for (const word of words) {
     if (await holdsSeveral(word)) folders.push(word);
-    else models.push(`${nameOf(word)}=${word}`);
+    else models.push(`${modelName(word)}=${word}`);
   }
   const whole = folders.length === 0 ? onByDefault(parsed, "failFast") : parsed;
   return withList(withList(whole, "model", models), "modelRepository", folders);
@@ -50,7 +49,7 @@ async function withModels(parsed: Parsed, words: readonly string[]): Promise<Par
 function withPipeline(parsed: Parsed, word: string): Parsed {
   const pipeline = given(parsed, "modelPath", [word], quoted(word));
   const listed = [...parsed.listed, { flag: "model-path", value: word }];
-  return { ...given(pipeline, "name", nameIn(parsed) ?? nameOf(word), quoted(word)), listed };
+  return { ...given(pipeline, "name", nameIn(parsed) ?? modelName(word), quoted(word)), listed };
 }
 
 function withHooks(parsed: Parsed, scripts: readonly string[], models: readonly string[]): Parsed {
@@ -60,7 +59,7 @@ function withHooks(parsed: Parsed, scripts: readonly string[], models: readonly 
   assertNoFlag(parsed, "hooks", scripts);
   const hooked = given(parsed, "hooks", script, quoted(script));
   if (models.length > 0 || parsed.origins.has("driver")) return hooked;
-  const named = given(hooked, "name", nameIn(parsed) ?? nameOf(script), quoted(script));
+  const named = given(hooked, "name", nameIn(parsed) ?? modelName(script), quoted(script));
   const driver = given(named, "driver", ["null"], quoted(script));
   return { ...driver, listed: [...parsed.listed, { flag: "driver", value: "null" }] };
 }
@@ -141,14 +140,6 @@ function isFolder(path: string): Promise<boolean> {
     (found) => found.isDirectory(),
     () => false,
   );
-}
-
-/** The name of a file without its ending, or of a folder; a version's folder has its model's name. */
-function nameOf(word: string): string {
-  if (isRemoteAddress(word)) return addressName(word);
-  const path = resolve(word);
-  const name = parse(path).name;
-  return parseVersion(name) === undefined ? name : basename(dirname(path));
 }
 
 function isScript(word: string): boolean {

@@ -28,8 +28,12 @@ export async function failedAnswer(address: string, response: Response): Promise
 }
 
 const START = "Start a server there with --http-enable, or correct the address.";
-const LOOK =
-  "See whether the address is right and the server runs, and encrypted (https://) or not; it must allow the origin of a web page (--cors-origin).";
+/** Web pages and their workers learn no reason. */
+const ORIGIN =
+  "document" in globalThis || "importScripts" in globalThis
+    ? "; it must allow the origin of this page (--cors-origin)"
+    : "";
+const LOOK = `See whether the address is right and the server runs, and encrypted (https://) or not${ORIGIN}.`;
 
 /** The error of a request without an answer, by what `fetch` rejected with. */
 export function unansweredError(address: string, reason: unknown): CallError {

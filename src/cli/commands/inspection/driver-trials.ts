@@ -1,4 +1,4 @@
-import { driversFor } from "../../../drivers/drivers-for.ts";
+import { driversToAsk } from "../../../drivers/drivers-for.ts";
 import type { RawOptions } from "../../../drivers/option-table.ts";
 import { reasonText } from "../../../errors.ts";
 import { createSilentLogger } from "../../../observability/logger.ts";
@@ -26,7 +26,7 @@ interface Trials {
 
 /** Lets drivers load a model, one after the other. */
 export async function tryDrivers(path: string, { driver, option }: Trials): Promise<readonly DriverTrial[]> {
-  const names = driver.length > 0 ? driver : await driversFor(path);
+  const names = driver.length > 0 ? driver : await driversToAsk(path);
   const { shared } = parseOptionFlags(option, 1);
   const trials: DriverTrial[] = [];
   for (const name of names)
