@@ -2,20 +2,30 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
-import { invalidArgument } from "../../errors.ts";
+import { isAddress } from "../../client/model-address.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import type { ClientSource } from "../scaffold/client-files.ts";
 import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
+import { authorizationAt } from "./authorization-at.ts";
 import { createParser, runParser } from "./create-parser.ts";
+import { withProgress } from "./progress.ts";
+import { refuseBareAddress } from "./refuse-bare-address.ts";
+
+/** The address of `kserving serve` by default. */
+const ADDRESS = "http://localhost:9001";
 
 const EPILOGUE = `
 Examples:
   kserving new hooks faces && cd faces && npm test
   kserving new driver my-driver
   kserving new project serving
+  kserving new client && cd client && npm start
 
-The folder has a test that passes, types, and a README. It finds this kserving in its node_modules.
+The folder has a README, types, and a test that passes; that of a client has a program that calls a running server. It
+finds this kserving in its node_modules.
 `;
 
 /** `kserving new`: writes a folder to begin with. */
@@ -26,25 +36,32 @@ export async function create(argv: readonly string[]): Promise<void> {
 /** The parser of `kserving new`. */
 export function createNewCommand(): Command {
   return createParser("new", {
-    description: "Writes a folder with hooks, a driver or a project, and its test.",
+    description: "Writes a folder with hooks, a driver or a project, and its test, or with a client.",
     epilogue: EPILOGUE,
   })
     .addArgument(new Argument("<kind>", "what to begin with").choices(SCAFFOLD_KINDS))
     .argument("[folder]", "a folder that is empty or not there (default: the kind's name)")
+    .option("--server <address>", `for a client: http://HOST:PORT or grpc://HOST:PORT (default: ${ADDRESS})`)
+    .option("--remote-auth-file <file>", "for a client: credentials at the server, as for kserving replay")
     .option("--json", "print JSON")
     .action(run);
 }
 
-async function run(
-  kind: ScaffoldKind,
-  given: string | undefined,
-  { json = false }: { readonly json?: boolean },
-): Promise<void> {
+interface NewFlags {
+  readonly server?: string;
+  readonly remoteAuthFile?: string;
+  readonly json?: boolean;
+}
+
+async function run(kind: ScaffoldKind, given: string | undefined, { json = false, ...flags }: NewFlags): Promise<void> {
   const name = given ?? kind;
   const folder = resolve(name);
   assertEmptyFolder(folder, name);
+  if (kind !== "client" && Object.keys(flags).length > 0)
+    throw invalidArgument(`--server and --remote-auth-file are for kserving new client, not for new ${kind}.`);
+  const source = kind === "client" ? await describeServer(flags) : undefined;
   const packageRoot = fileURLToPath(new URL("../../../", import.meta.url)).replace(/[\\/]$/, "");
-  const files = scaffoldFiles(kind, folder, packageRoot);
+  const files = scaffoldFiles({ source, kind, folder, packageRoot });
   try {
     mkdirSync(join(folder, "node_modules"), { recursive: true });
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
@@ -53,9 +70,20 @@ async function run(
     throw invalidArgument(`The folder "${name}" ${readProblem(cause)}; expected one that can be written.`, cause);
   }
   if (json) return console.log(JSON.stringify({ folder, files: Object.keys(files) }, null, 2));
+  const commands = [`cd ${shellWord(name)}`, ...(kind === "client" ? [] : ["npm test"]), "npm start"];
   console.log(
-    [`${name} has ${Object.keys(files).join(", ")}.`, "", `  cd ${shellWord(name)}`, "  npm test", "  npm start"].join(
-      "\n",
-    ),
+    [`${name} has ${Object.keys(files).join(", ")}.`, "", ...commands.map((command) => `  ${command}`)].join("\n"),
   );
+}
+
+/** The models that a server has now. */
+async function describeServer({ server: address = ADDRESS, remoteAuthFile }: NewFlags): Promise<ClientSource> {
+  refuseBareAddress(address, "server");
+  if (!isAddress(address))
+    throw invalidArgument(`--server is "${address}"; expected http://HOST:PORT or grpc://HOST:PORT.`);
+  const { describeServed } = await import("../client-types/describe-models.ts");
+  const authorization = await authorizationAt(address, remoteAuthFile);
+  const models = await withProgress(`asking ${address}`, () => describeServed({ address, authorization, names: [] }));
+  if (models.size === 0) throw failedPrecondition(`${address} has no model that is ready; wait for one.`);
+  return { address, models };
 }

@@ -1,14 +1,15 @@
 import { basename } from "node:path";
+import { type ClientSource, clientFiles } from "./client-files.ts";
 import { DRIVER_FILES } from "./driver-files.ts";
 import { HOOK_FILES, PROJECT_FILES } from "./hook-files.ts";
 import type { Scaffold, ScaffoldFiles } from "./scaffold.ts";
 
 /** Kinds of folders that `kserving new` makes. */
-export const SCAFFOLD_KINDS = ["hooks", "driver", "project"] as const;
+export const SCAFFOLD_KINDS = ["hooks", "driver", "project", "client"] as const;
 /** One of {@link SCAFFOLD_KINDS}. */
 export type ScaffoldKind = (typeof SCAFFOLD_KINDS)[number];
 
-const SCAFFOLDS: Readonly<Record<ScaffoldKind, Scaffold>> = {
+const SCAFFOLDS: Readonly<Record<Exclude<ScaffoldKind, "client">, Scaffold>> = {
   hooks: HOOK_FILES,
   driver: DRIVER_FILES,
   project: PROJECT_FILES,
@@ -17,9 +18,20 @@ const SCAFFOLDS: Readonly<Record<ScaffoldKind, Scaffold>> = {
 /** Versions of the packages that an editor and the compiler need. */
 const TYPES = { "@types/node": "^20.19.0", typescript: ">=5.7" };
 
-/** All files of a new folder; `packageRoot` is where this program is installed. */
-export function scaffoldFiles(kind: ScaffoldKind, folder: string, packageRoot: string): ScaffoldFiles {
-  const { start, files } = SCAFFOLDS[kind];
+/** A folder to write. */
+interface NewFolder {
+  /** The models that a client's folder calls; absent = another kind. */
+  readonly source?: ClientSource | undefined;
+  readonly kind: ScaffoldKind;
+  readonly folder: string;
+  /** The folder of this program. */
+  readonly packageRoot: string;
+}
+
+/** All files of a new folder. */
+export function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): ScaffoldFiles {
+  const { start, files } = kind === "client" ? clientFiles(source as ClientSource) : SCAFFOLDS[kind];
+  const test = kind === "client" ? {} : { test: "node --test" };
   const manifest = {
     name:
       basename(folder)
@@ -28,7 +40,7 @@ export function scaffoldFiles(kind: ScaffoldKind, folder: string, packageRoot: s
         .replace(/^[._]+/, "") || "serving",
     private: true,
     type: "module",
-    scripts: { start, test: "node --test", typecheck: "tsc" },
+    scripts: { start, ...test, typecheck: "tsc" },
     dependencies: { kserving: `file:${packageRoot}` },
     devDependencies: TYPES,
   };

@@ -1,8 +1,11 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect, test } from "vitest";
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
+import { startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 
 test.each(["hooks", "driver", "project"])(
@@ -54,4 +57,42 @@ test("new leaves a folder alone in which there is something, and refuses other k
   expect(readdirSync(folder)).toEqual(["mine.txt"]);
   expect((await runCommand(["new", "hooks", join(folder, "mine.txt")])).code).toBe(2);
   expect((await runCommand(["new", "model"])).stderr).toContain("Expected one of hooks, driver, project");
+});
+
+describe("new client", () => {
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await startKserving(["new", "client", ...args]).ended();
+    return { code, text: `${stdout}${stderr}` };
+  };
+
+  test("the built program writes a program that runs, and its types", { timeout: 60_000 }, async () => {
+    const half = { path: resolve("test/fixtures/models/half-plus-two.onnx") };
+    const { httpUrl, grpcAddress } = await startServer({ models: { "half-2": half } });
+    for (const address of [httpUrl, `grpc://${grpcAddress}`]) {
+      const folder = join(tempFolder({}), "calls");
+      expect(await run(folder, "--server", address)).toEqual({ code: 0, text: expect.stringContaining("npm start") });
+      const node = promisify(execFile).bind(undefined, process.execPath);
+      const { stdout } = await node(["--import", import.meta.resolve("tsx"), "call.ts"], { cwd: folder });
+      expect(stdout).toBe("y [ 1 ] Float32Array(1) [ 2.5 ]\n");
+      symlinkSync(resolve("node_modules/@types"), join(folder, "node_modules/@types"));
+      await node([resolve("node_modules/typescript/bin/tsc")], { cwd: folder });
+    }
+  });
+
+  test("a server that is not there leaves no folder", async () => {
+    const folder = join(tempFolder({}), "calls");
+    const outcome = await run(folder, "--server", "http://127.0.0.1:4");
+    expect(outcome).toEqual({ code: 1, text: expect.stringContaining("http://127.0.0.1:4 cannot be reached") });
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test.each([
+    [["client", "--server", "localhost:9001"], "the address of a server is http://localhost:9001 where"],
+    [["client", "--server", "model.onnx"], "expected http://HOST:PORT or grpc://HOST:PORT"],
+    [["hooks", "--server", "http://localhost:9001"], "not for new hooks"],
+  ])("new %j is refused", async (args, message) => {
+    const [kind = "", ...flags] = args;
+    const { code, stderr } = await runCommand(["new", kind, join(tempFolder({}), "calls"), ...flags]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  });
 });
