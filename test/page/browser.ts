@@ -22,8 +22,15 @@ const CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-s
 let browser: Promise<Browser> | undefined;
 afterAll(async () => (await browser)?.close());
 
-/** A page in a browser of its own user; the test fails where it logs an error, or asks another server for anything. */
-export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<Page> {
+/**
+ * A page in a browser of its own user; the test fails where it logs an error, or asks a server for anything but its own
+ * and `others`.
+ */
+export async function openPage(
+  url: string,
+  options: BrowserContextOptions = {},
+  others: readonly string[] = [],
+): Promise<Page> {
   // Chromium's sandbox does not work for root.
   browser ??= chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", ...CAMERA] });
   const context = await (await browser).newContext(options);
@@ -31,10 +38,12 @@ export async function openPage(url: string, options: BrowserContextOptions = {})
   const wrong: string[] = [];
   page.on("pageerror", ({ message }) => wrong.push(message));
   page.on("console", (message) => {
-    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) wrong.push(message.text());
+    if (message.type() === "error" && !/Failed to load resource|blocked by CORS policy/.test(message.text()))
+      wrong.push(message.text());
   });
   page.on("request", (request) => {
-    if (!/^(?:blob|data):/.test(request.url()) && new URL(request.url()).origin !== new URL(url).origin)
+    const { origin } = new URL(request.url());
+    if (!/^(?:blob|data):/.test(request.url()) && origin !== new URL(url).origin && !others.includes(origin))
       wrong.push(`asked ${request.url()}`);
   });
   onTestFinished(async () => {

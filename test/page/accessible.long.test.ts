@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import { LogFilter } from "../../src/observability/log-filter.ts";
+import { createOutputLogger } from "../../src/observability/logger.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { lacksChromium, openPage, seriousFindings } from "./browser.ts";
+
+const models = {
+  half: { path: "test/fixtures/models/half-plus-two.onnx" },
+  gone: { path: "/no/such.onnx" },
+};
+
+describe.skipIf(lacksChromium())("every part of the page, by axe-core", () => {
+  test.each([
+    ["light", 1200],
+    ["light", 390],
+    ["dark", 1200],
+    ["dark", 390],
+  ] as const)("has no serious finding: %s, %i pixels wide", async (colorScheme, width) => {
+    const log = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
+    const { httpUrl } = await startServer({ models, log, allowControl: "local", accessLog: true });
+    const page = await openPage(httpUrl, { colorScheme, viewport: { width, height: 800 } });
+    const findings: Record<string, readonly string[]> = {};
+    const look = async (part: string) => {
+      const fits = await page.evaluate("document.documentElement.scrollWidth <= innerWidth");
+      findings[part] = [...(await seriousFindings(page)), ...(fits ? [] : ["wider than the window"])];
+    };
+    const part = (name: string | RegExp) => page.getByRole("link", { name }).click();
+
+    await part(/^gone/);
+    await page.getByText("does not exist").waitFor();
+    await look("a model that cannot be served");
+    await part(/^half/);
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("region", { name: "Answer" }).waitFor();
+    await look("a form with its answer");
+    await page.getByLabel("Values").fill("[[1], [2, 3]]");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText("The rows differ").waitFor();
+    await look("a form with an error");
+    await part("Activity");
+    // Only requests from now on are kept.
+    await page.getByText("There was none since").waitFor();
+    await fetch(`${httpUrl}/v1/models/half:predict`, { method: "POST", body: '{"instances": [1]}' });
+    await page.getByText("200 half version 1").click();
+    await page.getByRole("row", { name: /^model 1/ }).waitFor();
+    await look("the parts of a request");
+    await part("Log");
+    await page.getByText(/half/).first().waitFor();
+    await look("the log");
+    await page.goto(`${httpUrl}/docs`);
+    await page.getByText("Run the model half", { exact: true }).click();
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/^200 /).waitFor();
+    await look("the API with an answer");
+    expect(findings).toEqual(Object.fromEntries(Object.keys(findings).map((name) => [name, []])));
+  });
+});
