@@ -2,13 +2,13 @@ import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { builtModule } from "../helpers/built-module.ts";
 
-/** True if V8 was asked to collect in a thread like ours, whose heap is large, of a process of its own. */
-function isAskedToCollect(before: string): boolean {
+/** True if V8 was asked to collect in a thread like ours, which has so many bytes, of a process of its own. */
+function isAskedToCollect(before: string, bytes = 1e8): boolean {
   const [heap, garbage] = ["codec-host/collect-large-heap", "limits/memory/young-garbage"].map((module) =>
     builtModule(`src/${module}.ts`),
   );
-  const inThread = `const large = new ArrayBuffer(1e8); import("${heap}").then((m) => m.collectLargeHeap()).then(() => large);`;
-  const script = `import("${garbage}").then(({ permitCollections }) => {
+  const inThread = `const large = new ArrayBuffer(${bytes}); import("${heap}").then((m) => m.collectLargeHeap()).then(() => large);`;
+  const script = `import("${garbage}").then(async ({ permitCollections }) => {
     ${before}
     new (require("worker_threads").Worker)(${JSON.stringify(inThread)}, { eval: true });
   })`;
@@ -18,4 +18,13 @@ function isAskedToCollect(before: string): boolean {
 
 test("a thread of an embedder's process changes no flag of V8, and one of our own program may", () => {
   expect([isAskedToCollect(""), isAskedToCollect("permitCollections();")]).toEqual([false, true]);
+});
+
+test("a thread keeps less garbage where the container has little memory left", () => {
+  const room = builtModule("src/limits/memory/container-room.ts");
+  const leaves = (bytes: number) =>
+    `permitCollections();
+    const { containerRoom } = await import("${room}");
+    containerRoom.update({ bytes: ${bytes}, of: "this container" });`;
+  expect([isAskedToCollect(leaves(1e9), 3e7), isAskedToCollect(leaves(2e8), 3e7)]).toEqual([false, true]);
 });

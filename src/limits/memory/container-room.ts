@@ -5,8 +5,11 @@ import { threadMemory } from "./thread-memory.ts";
 const EVERY_MS = 1000;
 /** Age at which a large request has the free memory read again: a busy machine may be late with the timer. */
 const FRESH_MS = 100;
-/** Memory that a request takes at its peak, in parts of what it holds: it is copied on its way to a model. */
-const PEAK = 2;
+/**
+ * Memory that a request takes at its peak, in parts of what it holds: it is copied on its way to a model, and each
+ * thread keeps garbage of it until V8 collects that.
+ */
+const PEAK = 3;
 
 /**
  * Layout of the cells: free memory in KiB and one more (0 = unlimited), what requests held when it was read, and that

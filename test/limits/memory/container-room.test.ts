@@ -28,26 +28,26 @@ function hold(budget: MemoryBudget, mebibytes: number): MemoryShare {
 test("a request that would take the container's last memory is refused, though it is alone", () => {
   hasFree(100);
   const budget = openBudget();
-  expect(() => hold(budget, 51)).toThrow(refused);
-  hold(budget, 50);
+  expect(() => hold(budget, 34)).toThrow(refused);
+  hold(budget, 33);
 });
 
 test("requests that came since the memory was read count, and no longer once they are over", () => {
   hasFree(100);
   const budget = openBudget();
-  const first = hold(budget, 40);
-  expect(() => hold(budget, 20)).toThrow(refused);
+  const first = hold(budget, 20);
+  expect(() => hold(budget, 14)).toThrow(refused);
   first.release();
-  hold(budget, 50);
+  hold(budget, 33);
 });
 
 test("requests that were there when the memory was read may still be copied", () => {
   const budget = openBudget();
-  const first = hold(budget, 60);
+  const first = hold(budget, 30);
   hasFree(100);
-  expect(() => hold(budget, 25)).toThrow(refused);
+  expect(() => hold(budget, 14)).toThrow(refused);
   first.release();
-  hold(budget, 50);
+  hold(budget, 33);
 });
 
 test("small requests are answered to the last", () => {
