@@ -29,16 +29,18 @@ const EXPRESS_METHODS = { GET: "get", POST: "post", DELETE: "delete" } as const;
 
 function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDependencies): void {
   const { inference, routes = [], prefix } = protocol;
+  const router = protocol.anyCase === true ? express.Router({ caseSensitive: false }) : app;
   const inferring = inference.map(({ path }) => ({ method: "POST", path, kind: "inference" }) as const);
   for (const path of new Set([...inferring, ...routes].map((route) => route.path))) {
     const isHere = (route: { readonly path: string }) => route.path === path;
     const own = routes.filter(isHere);
-    const place = app.route(path);
+    const place = router.route(path);
     for (const route of own) place[EXPRESS_METHODS[route.method]](routed(route, protocol.name, dependencies));
     // Where all of them leave requests to other protocols, those are not refused here.
     if (inferring.some(isHere) || own.some(({ takes }) => takes === undefined))
       place.all(unrouted({ protocol, routes: [...own, ...inferring.filter(isHere)] }, dependencies));
   }
+  if (router !== app) app.use(router);
   if (prefix !== undefined) app.all(prefix, unrouted({ protocol, routes: [] }, dependencies));
 }
 

@@ -59,6 +59,8 @@ export interface HttpProtocol {
   readonly inference: readonly InferenceRoute[];
   /** All other routes. */
   readonly routes?: readonly HttpRoute[];
+  /** True where the case of a path's fixed parts does not count. Default false. */
+  readonly anyCase?: boolean;
   /** Matches the URLs, without their query, that belong to the protocol, including those without a route. */
   readonly prefix?: RegExp;
   /**

@@ -38,6 +38,7 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
     ...configRoutes(service),
   ],
   prefix: PREFIX,
+  anyCase: true,
   refuse: malformedRequest,
   answerOptions: preflight,
 });

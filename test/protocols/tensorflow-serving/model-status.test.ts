@@ -66,6 +66,13 @@ describe("the status of a model", () => {
     expect(await call({ name: "zero", version: { value: "0" } })).toEqual(one);
   });
 
+  it("is found whatever the case of the path, but for the names in it, as its metadata is", async () => {
+    const { server } = await start();
+    const statusOf = async (path: string) => (await fetch(server.httpUrl + path)).status;
+    const paths = ["/V1/Models/m", "/v1/MODELS/m/Versions/2", "/V1/models/m/METADATA", "/V1/MODELS", "/v1/models/M"];
+    expect(await Promise.all(paths.map(statusOf))).toEqual([200, 200, 200, 200, 404]);
+  });
+
   it("follows what becomes of the model", async () => {
     const { server, get } = await start();
     const states = async () =>
