@@ -6,9 +6,9 @@ type Open = (socket: Socket) => void;
 
 /**
  * Lets a server create sockets for new connections, and start its protocol on them, in turns with all other work: a
- * thousand at once would block the thread for a tenth of a second. To be called before other listeners for connections
- * are added, which are called once there is a socket. Connections for which `isLater` says so start only after the data
- * that arrived from others.
+ * thousand at once would block the thread for a tenth of a second. Listeners for connections that were added before
+ * wait for that turn too; those that are added later are called once there is a socket. Connections for which `isLater`
+ * says so start only after the data that arrived from others.
  */
 export function openInTurns(server: Server, isLater: (socket: Socket) => boolean = () => false): void {
   const turn = new WorkTurns();

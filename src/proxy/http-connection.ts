@@ -21,14 +21,18 @@ export class HttpConnection {
   readonly #responses: ServerResponse[] = [];
   /** Requests that arrived in one piece with others, and wait for them. */
   readonly #waiting: WaitingRequest[] = [];
-  readonly #reader: PacedReader | undefined;
+  #reader: PacedReader | undefined;
   #isRetired = false;
   #isDraining = false;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    this.#reader = PacedReader.of(socket, () => this.#responses.length >= MAX_REQUESTS);
     socket.once("close", () => this.#endUnsent());
+  }
+
+  /** Paces its requests; to be called once Node's HTTP has started on the socket. */
+  pace(): void {
+    this.#reader = PacedReader.of(this.#socket, () => this.#responses.length >= MAX_REQUESTS);
   }
 
   /** True while a request is under way. */

@@ -120,7 +120,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
   const exchanges = new OpenExchanges();
-  const server = newServer(options);
+  const server = newServer(options, exchanges);
   const observer = new RequestObserver(
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
     { ...options, ...dependencies, recent: options.page?.recent },
@@ -164,10 +164,10 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 
-function newServer({
-  handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS,
-  arrivalTimeoutMs = TRANSPORT_LIMITS.messageMs,
-}: HttpServerOptions): Server {
+function newServer(
+  { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, arrivalTimeoutMs = TRANSPORT_LIMITS.messageMs }: HttpServerOptions,
+  exchanges: OpenExchanges,
+): Server {
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
     requireHostHeader: false,
@@ -179,6 +179,8 @@ function newServer({
   });
   // The size of the headers is limited; above a number of headers Node would drop the rest, including a second Host.
   server.maxHeadersCount = 0;
+  // After Node's own listener, and in the same turn.
+  server.on("connection", (socket: Socket) => exchanges.pace(socket));
   openInTurns(server);
   return server;
 }

@@ -9,8 +9,18 @@ export class OpenExchanges {
   /** Each connection closes after its next answer. */
   isRetired = false;
 
-  /** Counts a new connection. */
+  /** Counts a new connection, on which HTTP may start in a later turn. */
   connect(socket: Socket): void {
+    if (!this.#connections.has(socket)) this.#count(socket);
+  }
+
+  /** Paces a connection on which HTTP has started, which may be before it is counted. */
+  pace(socket: Socket): void {
+    const connection = this.#connections.get(socket) ?? this.#count(socket);
+    connection.pace();
+  }
+
+  #count(socket: Socket): HttpConnection {
     const connection = new HttpConnection(socket);
     if (this.isRetired) connection.retire();
     this.#connections.set(socket, connection);
@@ -18,6 +28,7 @@ export class OpenExchanges {
       this.#connections.delete(socket);
       if (this.#connections.size === 0) for (const listener of this.#goneListeners.splice(0)) listener();
     });
+    return connection;
   }
 
   /** Resolves once all connections have closed. */

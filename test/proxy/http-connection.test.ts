@@ -1,9 +1,12 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import type { RequestTracer } from "../../src/observability/request-tracer.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";
+import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
 
@@ -43,6 +46,26 @@ describe("requests that a client sends ahead of their answers", () => {
     other.write(ask('{"instances":[2]}'));
     await expect.poll(() => begun).toBe(5);
     gate.resolve();
+  });
+
+  it("are read a few at a time on a connection that was accepted in a full turn", async () => {
+    let read = 0;
+    const tracer = { begin: () => void read++ } as unknown as RequestTracer;
+    const service = new ScriptedService(() => new Promise(() => {}));
+    const server = await serveHttp(service, { port: "shared", tracer });
+    const front = createServer(async (socket) => {
+      await nextTurn();
+      useUpTheTurn();
+      server.accept(socket);
+    });
+    front.listen(0, "127.0.0.1");
+    await once(front, "listening");
+    onTestFinished(() => void front.close());
+    const client = new RawClient((front.address() as AddressInfo).port);
+    client.write(ask('{"instances":[1]}').repeat(600));
+    await expect.poll(() => read).toBeGreaterThan(0);
+    await sleep(50);
+    expect(read).toBeLessThan(300);
   });
 
   it("give back what they held when the client leaves", async () => {
