@@ -4,11 +4,14 @@ import { PacedConnection } from "./paced-connection.ts";
 
 /** Milliseconds between two looks at the clock, and how late one is when the thread was kept busy for too long. */
 const LOOK_MS = 50;
-const LATE_MS = 25;
+const LATE_MS = 10;
 /** Looks for which a connection is watched after one that was late. */
 const WATCHED_LOOKS = 20;
-/** Bytes of a connection that may have caused no event while the thread was busy. */
-const MAX_SILENT_BYTES = 256 * 1024;
+/**
+ * Bytes of a connection that may have caused no event while the thread was busy: less than one read, of which the
+ * headers may take a tenth of a second.
+ */
+const MAX_SILENT_BYTES = 48 * 1024;
 
 /** A connection as it was at the last look. */
 interface Seen {

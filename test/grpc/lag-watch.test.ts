@@ -51,6 +51,15 @@ it("ends a connection whose bytes keep the thread busy without any event, and no
   expect([quiet, calls, refused].flatMap(({ ends }) => ends)).toEqual([]);
 });
 
+it("ends a connection of which each read keeps the thread busy", async () => {
+  const flood = watched(new LagWatch());
+  for (let turn = 0; turn < 3; turn++) {
+    flood.socket.bytesRead += 64 * 1024;
+    await beBusy();
+  }
+  expect(flood.ends).toEqual(["too_many_silent_frames"]);
+});
+
 it("ends a connection that lets the thread rest between the times that it keeps it busy", async () => {
   const watch = new LagWatch();
   const [flood, calls] = [watched(watch), watched(watch)];
