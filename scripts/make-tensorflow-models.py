@@ -1045,6 +1045,29 @@ def frozen_graph(folder, random):
 
 
 @model
+def windows(folder, random):
+    """Windows of three elements a side over inputs of any size, where smaller ones end TensorFlow 2.21's process."""
+    module, raw = tf.Module(), tf.raw_ops
+    module.flat, module.deep, module.solid = (
+        tf.Variable(tf.ones(shape)) for shape in [(3, 3, 2, 2), (3, 3, 2, 1), (3, 3, 3, 2, 2)]
+    )
+
+    def signature(axes, compute):
+        rest = {"strides": [1] * (axes + 2), "padding": "VALID"}
+        return function(("x", tf.float32, [None] * (axes + 1) + [2]))(lambda x: {"y": compute(tf.nn.relu(x), rest)})
+
+    signatures = {
+        "max_pool": signature(2, lambda x, rest: raw.MaxPool(input=x, ksize=[1, 3, 3, 1], **rest)),
+        "max_pool_3d": signature(3, lambda x, rest: raw.MaxPool3D(input=x, ksize=[1, 3, 3, 3, 1], **rest)),
+        "conv": signature(2, lambda x, rest: raw.Conv2D(input=x, filter=module.flat, **rest)),
+        "depthwise": signature(2, lambda x, rest: raw.DepthwiseConv2dNative(input=x, filter=module.deep, **rest)),
+        "conv_3d": signature(3, lambda x, rest: raw.Conv3D(input=x, filter=module.solid, **rest)),
+    }
+    save(folder, signatures, module)
+    return []
+
+
+@model
 def unknown_operation(folder, random):
     graph = v1.GraphDef()
     source = graph.node.add(name="x", op="Placeholder")

@@ -132,6 +132,26 @@ describe.skipIf(missing !== undefined)("SessionRun of a graph in libtensorflow",
     await expect(call("SessionRun", request)).rejects.toMatchObject({ code: 4 });
   });
 
+  it.each([
+    ["max_pool_x", "PartitionedCall", "MaxPool"],
+    ["max_pool_3d_x", "PartitionedCall_1", "MaxPool3D"],
+    ["conv_x", "StatefulPartitionedCall", "Conv2D"],
+    ["conv_3d_x", "StatefulPartitionedCall_1", "Conv3D"],
+    ["depthwise_x", "StatefulPartitionedCall_2", "DepthwiseConv2dNative"],
+  ])("refuses sizes that would end the process: %s", async (input, output, operation) => {
+    const call = await graph("windows");
+    const run = (size: number) => {
+      const dim = [1, ...Array<number>(operation.endsWith("3D") ? 3 : 2).fill(size), 2].map((each) => ({ size: each }));
+      const tensor = { dtype: "DT_FLOAT", tensor_shape: { dim }, float_val: [1] };
+      return call("SessionRun", { ...spec("half"), feed: [fed(input, tensor)], fetch: [output] });
+    };
+    await expect(run(2)).rejects.toMatchObject({
+      code: 3,
+      details: expect.stringMatching(new RegExp(`${operation} takes an input of 3x3(x3)? or more for its window`)),
+    });
+    await expect(run(3)).resolves.toMatchObject({ tensor: [{ name: output }] });
+  });
+
   it("is refused for a model with hooks", async () => {
     const call = await graph("half_plus_two", defineHooks({ preprocess: (inputs) => inputs }));
     await expect(call("SessionRun", { ...spec("half"), fetch: ["y:0"] })).rejects.toMatchObject({

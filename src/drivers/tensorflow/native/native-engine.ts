@@ -18,10 +18,10 @@ import { GraphRunner } from "./graph-runner.ts";
 import { createNativeModel } from "./native-model.ts";
 import { type OpenedModel, openModel } from "./open-model.ts";
 import { openTensorflow } from "./open-tensorflow.ts";
-import { createRankGuard } from "./rank-guard.ts";
 import { servedPart } from "./served-part.ts";
 import type { TensorflowSession } from "./session.ts";
 import { createSessionConfig, encodeSessionConfig } from "./session-config.ts";
+import { createShapeGuard } from "./shape-guard.ts";
 import { claimThreadPools } from "./thread-pools.ts";
 import { usesFiles } from "./uses-files.ts";
 import { writes } from "./writes.ts";
@@ -38,8 +38,8 @@ async function load(source: ModelSource, options: TensorflowOptions, host: Drive
   claimThreadPools(config, defaultPools(threads), log);
   const limit = maxAsyncCalls();
   const onStuck = () => void giveUp(session, source, host);
-  const ranks = createRankGuard(source, options.tags);
-  const settings = { config: encodeSessionConfig(config), limit, onStuck, ranks, options, log };
+  const shapes = createShapeGuard(source, options.tags);
+  const settings = { config: encodeSessionConfig(config), limit, onStuck, shapes, options, log };
   const { session, signatures, unserved } = await openModel(api, source, settings);
   try {
     return createNativeModel(session, signatures, {

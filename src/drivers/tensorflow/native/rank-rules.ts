@@ -1,20 +1,30 @@
-import type { Attribute, NodeDef } from "../saved-model/graph-def.ts";
+import type { NodeDef } from "../saved-model/graph-def.ts";
+import { constantShape, integer, integers, shapeAttribute } from "./node-attributes.ts";
 
 /** A tensor's number of dimensions; undefined where nothing tells it. */
-export type Rank = number | undefined;
+type Rank = number | undefined;
 
-/** Operations whose first output has as many dimensions as their first input. */
-const SAME = new Set([
+/** A tensor's sizes, -1 for any; undefined where nothing tells even their number. */
+export type Shape = readonly number[] | undefined;
+
+/** Operations whose first output has the shape of their first input. */
+const SAME_SHAPE = new Set([
   ...["Identity", "Cast", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape", "CopyHost"],
   ...["Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Round", "Rint", "Floor", "Ceil", "Sign", "Erf"],
   ...["Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Softmax", "LogSoftmax"],
-  ...["BiasAdd", "ClipByValue", "Pad", "PadV2", "MirrorPad", "Transpose", "Slice", "Tile", "ReverseV2", "Roll", "LRN"],
-  ...["SpaceToBatchND", "BatchToSpaceND", "SpaceToBatch", "BatchToSpace", "SpaceToDepth", "DepthToSpace", "SplitV"],
+  ...["BiasAdd", "ClipByValue", "ReverseV2", "Roll", "LRN", "PlaceholderWithDefault", "ReadVariableOp"],
+  "IdentityN",
+  ...["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"],
   ...["FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVarsPerChannel"],
-  ...["QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "PlaceholderWithDefault", "ConcatV2"],
+  ...["QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3"],
+]);
+/** Operations whose first output has other sizes than their first input, but as many. */
+const SAME_RANK = new Set([
+  ...["Pad", "PadV2", "MirrorPad", "Transpose", "Slice", "Tile", "SplitV", "ConcatV2"],
+  ...["SpaceToBatchND", "BatchToSpaceND", "SpaceToBatch", "BatchToSpace", "SpaceToDepth", "DepthToSpace"],
 ]);
 /** The same for the second input. */
-const SAME_AS_SECOND = new Set(["Split", "Concat"]);
+const SAME_RANK_AS_SECOND = new Set(["Split", "Concat"]);
 /** Operations whose inputs are broadcast. */
 const BROADCAST = new Set([
   ...["Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "TruncateDiv", "DivNoNan", "MulNoNan", "FloorMod"],
@@ -24,23 +34,31 @@ const BROADCAST = new Set([
 const OWN: Readonly<Record<string, number>> = {
   ...{ Conv2D: 4, DepthwiseConv2dNative: 4, Conv2DBackpropInput: 4, MaxPool: 4, AvgPool: 4, MatMul: 2 },
   ...{ Conv3D: 5, Conv3DBackpropInputV2: 5, MaxPool3D: 5, AvgPool3D: 5 },
-  ...{ FusedBatchNorm: 4, FusedBatchNormV2: 4, FusedBatchNormV3: 4 },
   ...{ ResizeBilinear: 4, ResizeNearestNeighbor: 4, ResizeBicubic: 4, ResizeArea: 4, CropAndResize: 4 },
 };
 /** Operations with an attribute `shape` that is their output's. */
-const HOLDERS = new Set(["VarHandleOp", "VariableV2", "Variable"]);
+export const HOLDERS = new Set(["VarHandleOp", "VariableV2", "Variable"]);
+
+/** True where an operation's first output has the shape of its first input. */
+export function keepsShape(op: string): boolean {
+  return SAME_SHAPE.has(op);
+}
+
+/** True for an operation that broadcasts its inputs. */
+export function isBroadcast(op: string): boolean {
+  return BROADCAST.has(op);
+}
 
 /** The rank of a node's first output, by those of its inputs, and by the nodes that give these. */
 export function rankOf(node: NodeDef, ranks: readonly Rank[], sources: readonly (NodeDef | undefined)[]): Rank {
   const { op } = node;
   const [first] = ranks;
-  if (SAME.has(op)) return first;
-  if (SAME_AS_SECOND.has(op)) return ranks[1];
+  if (SAME_SHAPE.has(op) || SAME_RANK.has(op)) return first;
+  if (SAME_RANK_AS_SECOND.has(op)) return ranks[1];
   if (Object.hasOwn(OWN, op)) return OWN[op];
   if (BROADCAST.has(op)) return widest(ranks);
   if (op === "Const") return constantShape(node)?.length;
-  if (HOLDERS.has(op)) return shapeOf(node)?.length;
-  if (op === "ReadVariableOp") return sources[0] && shapeOf(sources[0])?.length;
+  if (HOLDERS.has(op)) return shapeAttribute(node)?.length;
   if (op === "Reshape") return sources[1] && countOf(sources[1]);
   return changed(node, first);
 }
@@ -65,35 +83,10 @@ function widest(ranks: readonly Rank[]): Rank {
 /** The number of elements of a list of sizes. */
 function countOf(node: NodeDef): Rank {
   if (node.op === "Pack") return node.input.filter((input) => !input.startsWith("^")).length;
-  const shape = node.op === "Const" ? constantShape(node) : undefined;
+  const shape = constantShape(node);
   return shape?.length === 1 ? shape[0] : undefined;
-}
-
-function constantShape(node: NodeDef): readonly number[] | undefined {
-  const value = attribute(node, "value");
-  return value?.case === "tensor" ? (value.value.tensorShape?.dim ?? []).map(({ size }) => Number(size)) : undefined;
-}
-
-function shapeOf(node: NodeDef): readonly number[] | undefined {
-  const shape = attribute(node, "shape");
-  if (shape?.case !== "shape" || shape.value.unknownRank) return undefined;
-  return shape.value.dim.map(({ size }) => Number(size));
-}
-
-function integers(node: NodeDef, name: string): readonly bigint[] {
-  const value = attribute(node, name);
-  return value?.case === "list" ? value.value.i : [];
-}
-
-function integer(node: NodeDef, name: string): number {
-  const value = attribute(node, name);
-  return value?.case === "i" ? Number(value.value) : 0;
 }
 
 function ones(mask: number): number {
   return mask.toString(2).replaceAll("0", "").length;
-}
-
-function attribute({ attr }: NodeDef, name: string): Attribute | undefined {
-  return Object.hasOwn(attr, name) ? attr[name]?.value : undefined;
 }

@@ -7,8 +7,8 @@ import { Turns } from "../../../native/turns.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";
-import type { RankGuard } from "./rank-guard.ts";
 import { type Feed, runSession } from "./run-session.ts";
+import type { ShapeGuard } from "./shape-guard.ts";
 import { withStatus, withStatusAsync } from "./status.ts";
 
 /** Limits of the usefulness of a run. */
@@ -32,7 +32,7 @@ export interface SessionParts {
   /** Called when abandoned runs leave no room for others. */
   readonly onStuck: () => void;
   /** Refuses runs that would end the process. */
-  readonly ranks?: RankGuard | undefined;
+  readonly shapes?: ShapeGuard | undefined;
 }
 
 /** Milliseconds that such runs may leave no room. */
@@ -46,16 +46,16 @@ export class TensorflowSession {
   readonly #graph: NativeObject;
   readonly #turns: Turns;
   readonly #abandoned: AbandonedRuns;
-  readonly #ranks: RankGuard | undefined;
+  readonly #shapes: ShapeGuard | undefined;
   /** The runs whose callers wait. */
   readonly #answers = new Set<Promise<unknown>>();
   #closed = false;
   #ended: Promise<void> | undefined;
 
   /** Takes over the session and its graph: frees them in {@link close}. */
-  constructor(api: TensorflowApi, session: Pointer, { graph, limit, onStuck, ranks }: SessionParts) {
+  constructor(api: TensorflowApi, session: Pointer, { graph, limit, onStuck, shapes }: SessionParts) {
     this.#api = api;
-    this.#ranks = ranks;
+    this.#shapes = shapes;
     this.#abandoned = new AbandonedRuns({ limit, graceMs: STUCK_MS, onStuck });
     this.#graph = graph;
     this.#session = new NativeObject(session, (pointer) =>
@@ -82,7 +82,7 @@ export class TensorflowSession {
     const unknown = fetches.filter((_, index) => fed[index] === undefined);
     const isIdle = unknown.length === 0 && !limits.targets?.length;
     const names = (limits.targets ?? []).map((operation) => this.#api.TF_OperationName(operation) ?? "");
-    this.#ranks?.check(feeds, [...unknown.map(({ name }) => name), ...names]);
+    this.#shapes?.check(feeds, [...unknown.map(({ name }) => name), ...names]);
     const computed = isIdle ? [] : await this.#compute(feeds, unknown, limits);
     return fed.map((tensor) => (tensor === undefined ? computed.shift()! : copyOf(tensor)));
   }

@@ -12,10 +12,10 @@ async function serve(name: string, args: readonly string[] = []) {
   const env = { KSERVING_TENSORFLOW_LIB: await tensorflowRuntime() };
   const program = startKserving(["--model-path", tensorflowModel(name), ...local, ...args], env);
   const { http } = await program.event("ready");
-  const ask = (inputs: unknown, signal?: AbortSignal) =>
+  const ask = (inputs: unknown, signal?: AbortSignal, signature_name?: string) =>
     fetch(`${http}/v1/models/default:predict`, {
       method: "POST",
-      body: JSON.stringify({ inputs }),
+      body: JSON.stringify({ inputs, signature_name }),
       ...(signal && { signal }),
     });
   return { program, ask };
@@ -36,6 +36,21 @@ describe.skipIf(missing !== undefined)("a server with TensorFlow", () => {
     const answers = await Promise.all(Array.from({ length: 6 }, () => ask([1]).then((answer) => answer.json())));
     const first = answers.filter((answer) => (answer as { outputs: number }).outputs === 4);
     expect(first).toHaveLength(2);
+  });
+
+  it("goes on after inputs that are smaller than a window", async () => {
+    const { ask } = await serve("windows");
+    const flat = (size: number) => [Array(size).fill(Array(size).fill([1, 1]))];
+    const solid = (size: number) => [Array(size).fill(flat(size)[0])];
+    for (const [signature, input] of [
+      ...["max_pool", "conv", "depthwise"].map((name) => [name, flat] as const),
+      ...["max_pool_3d", "conv_3d"].map((name) => [name, solid] as const),
+    ]) {
+      const refusal = await ask(input(2), undefined, signature);
+      expect(refusal.status).toBe(400);
+      expect(await refusal.json()).toEqual({ error: expect.stringContaining("or more for its window, and this one") });
+      expect((await ask(input(3), undefined, signature)).status).toBe(200);
+    }
   });
 
   it("ends at SIGTERM although a run goes on whose client is gone", async () => {

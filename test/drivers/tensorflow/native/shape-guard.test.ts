@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { RankGuard } from "../../../../src/drivers/tensorflow/native/rank-guard.ts";
 import type { Feed } from "../../../../src/drivers/tensorflow/native/run-session.ts";
+import { ShapeGuard } from "../../../../src/drivers/tensorflow/native/shape-guard.ts";
 import { parseMessage } from "../../../../src/drivers/tensorflow/saved-model/tensorflow-messages.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
@@ -40,7 +40,7 @@ const WAYS: Readonly<Record<string, readonly [nodes: NodeJson[], rank: number | 
 };
 
 function faultOf(nodes: readonly NodeJson[], rank: number): string | undefined {
-  const guard = new RankGuard(parseMessage("GraphDef", writeGraph([X, ...nodes])));
+  const guard = new ShapeGuard(parseMessage("GraphDef", writeGraph([X, ...nodes])));
   const feed = { target: { name: "x:0" }, tensor: { shape: Array(rank).fill(1) } } as unknown as Feed;
   try {
     guard.check([feed], ["conv:0"]);
@@ -64,7 +64,9 @@ describe("a convolution's input of too few dimensions", () => {
   });
 
   it("is not looked for where the run needs no convolution", () => {
-    const guard = new RankGuard(parseMessage("GraphDef", writeGraph([X, node("y", "Relu", "x"), ...convolution("x")])));
+    const guard = new ShapeGuard(
+      parseMessage("GraphDef", writeGraph([X, node("y", "Relu", "x"), ...convolution("x")])),
+    );
     const feed = { target: { name: "x" }, tensor: { shape: [] } } as unknown as Feed;
     expect(() => guard.check([feed], ["y"])).not.toThrow();
   });

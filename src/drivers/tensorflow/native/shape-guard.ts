@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import { elementCount, type Tensor } from "../../../tensor/tensor.ts";
+import type { ModelSource } from "../model-source.ts";
+import { toDType } from "../saved-model/data-type.ts";
+import type { GraphDef, NodeDef, TensorProto } from "../saved-model/graph-def.ts";
+import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
+import { fromTensorShape } from "../saved-model/tensor-proto.ts";
+import { graphFiles } from "./graph-files.ts";
+import { namesOperation } from "./names-operation.ts";
+import type { Feed } from "./run-session.ts";
+import { type Functions, ShapeWalk } from "./shape-walk.ts";
+import { TensorflowFailure } from "./status.ts";
+import { hasWindow, UNSAFE } from "./windows.ts";
+
+/** Attributes that tell shapes, and the function that a call calls. */
+const KEPT = [
+  ...["value", "shape", "squeeze_dims", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "keep_dims", "f"],
+  ...["ksize", "strides", "dilations", "padding", "explicit_paddings", "data_format"],
+];
+/** Types of constants that are sizes or axes, and the elements that these have at most. */
+const INTEGERS = new Set(["int32", "int64"]);
+const MAX_INTEGERS = 16;
+/** Runs whose result is known. */
+const MAX_KNOWN = 1024;
+/** gRPC's number of INVALID_ARGUMENT. */
+const INVALID_ARGUMENT = 3;
+
+/**
+ * Refuses inputs whose shape would end the process: TensorFlow 2.21 computes convolutions with oneDNN, which stops the
+ * program where their input has too few dimensions. Where a window is larger than what it moves over, it divides by
+ * zero, or answers memory that it has not written.
+ */
+export class ShapeGuard {
+  readonly #nodes: ReadonlyMap<string, NodeDef>;
+  readonly #functions: Functions;
+  /** True where more than the number of dimensions counts. */
+  readonly #hasWindows: boolean;
+  readonly #known = new Map<string, TensorflowFailure | undefined>();
+
+  constructor({ node, library }: GraphDef) {
+    this.#nodes = byName(node);
+    const functions = library?.function ?? [];
+    this.#functions = new Map(
+      functions.map(({ nodeDef, ...rest }) => [rest.signature?.name ?? "", { ...rest, nodes: byName(nodeDef) }]),
+    );
+    this.#hasWindows = [node, ...functions.map(({ nodeDef }) => nodeDef)].flat().some(hasWindow);
+  }
+
+  /** Throws {@link TensorflowFailure} for a run that would end the process. */
+  check(feeds: readonly Feed[], wanted: readonly string[]): void {
+    const told = ({ shape }: Tensor) => (this.#hasWindows ? `[${shape}]` : shape.length);
+    const key = `${feeds.map(({ target, tensor }) => `${target.name} ${told(tensor)}`)}>${wanted}`;
+    if (!this.#known.has(key)) this.#note(key, this.#faultOf(feeds, wanted));
+    const failure = this.#known.get(key);
+    if (failure !== undefined) throw failure;
+  }
+
+  #note(key: string, failure: TensorflowFailure | undefined): void {
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    this.#known.set(key, failure);
+  }
+
+  #faultOf(feeds: readonly Feed[], wanted: readonly string[]): TensorflowFailure | undefined {
+    const given = feeds.map(({ target, tensor }) => [target.name.replace(/:0$/, ""), tensor.shape] as const);
+    const walk = new ShapeWalk(this.#nodes, new Map(given), this.#functions);
+    for (const name of wanted) walk.shape(name);
+    if (walk.fault === undefined) return undefined;
+    const { node, text } = walk.fault;
+    return new TensorflowFailure(INVALID_ARGUMENT, `${text} [[{{node ${node}}}]]`);
+  }
+}
+
+/**
+ * The guard of a model; undefined for one without such operations, and for one that
+ * cannot be read, of which TensorFlow tells why.
+ */
+export function createShapeGuard(source: ModelSource, tags: string): ShapeGuard | undefined {
+  if (!graphFiles(source).some(hasConvolutions)) return undefined;
+  try {
+    const { format, path } = source;
+    const graph = format === "saved-model" ? loadSavedModel(path, parseTags(tags)).graphDef : loadFrozenGraph(path);
+    return graph && new ShapeGuard(graph);
+  } catch {
+    return undefined;
+  }
+}
+
+function hasConvolutions(file: string): boolean {
+  const bytes = readFileSync(file);
+  return UNSAFE.some((name) => bytes.includes(namesOperation(name)));
+}
+
+function byName(nodes: readonly NodeDef[]): ReadonlyMap<string, NodeDef> {
+  return new Map(reduced(nodes).map((node) => [node.name, node]));
+}
+
+/** Nodes without what tells no shape, above all the values of constants, which view the whole file. */
+function reduced(nodes: readonly NodeDef[]): NodeDef[] {
+  return nodes.map(({ name, op, input, device, attr }) => {
+    const kept = KEPT.filter((key) => Object.hasOwn(attr, key)).map((key) => [key, withoutValues(attr[key]!)]);
+    return { name, op, input, device, attr: Object.fromEntries(kept) };
+  });
+}
+
+function withoutValues(attribute: NodeDef["attr"][string]): NodeDef["attr"][string] {
+  const { value } = attribute;
+  if (value.case !== "tensor") return attribute;
+  const { tensorShape, tensorContent } = value.value;
+  const kept = isSmall(value.value) ? { ...value.value, tensorContent: tensorContent.slice() } : { tensorShape };
+  return { value: { case: "tensor", value: kept as TensorProto } };
+}
+
+function isSmall({ dtype, tensorShape }: TensorProto): boolean {
+  const count = elementCount(fromTensorShape(tensorShape) ?? []);
+  return INTEGERS.has(toDType(dtype) ?? "") && count <= MAX_INTEGERS;
+}
