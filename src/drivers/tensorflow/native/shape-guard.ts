@@ -15,7 +15,7 @@ import { hasWindow, UNSAFE } from "./windows.ts";
 /** Attributes that tell shapes, and the function that a call calls. */
 const KEPT = [
   ...["value", "shape", "squeeze_dims", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "keep_dims", "f"],
-  ...["ksize", "strides", "dilations", "padding", "explicit_paddings", "data_format"],
+  ...["begin_mask", "end_mask", "ksize", "strides", "dilations", "padding", "explicit_paddings", "data_format"],
 ];
 /** Types of constants that are sizes or axes, and the elements that these have at most. */
 const INTEGERS = new Set(["int32", "int64"]);

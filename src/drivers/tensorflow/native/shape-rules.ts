@@ -1,6 +1,7 @@
 import type { NodeDef } from "../saved-model/graph-def.ts";
 import { constantIntegers, constantShape, integers, isTrue, shapeAttribute } from "./node-attributes.ts";
 import { HOLDERS, isBroadcast, keepsShape, rankOf, type Shape } from "./rank-rules.ts";
+import { slicedShape } from "./slice-rule.ts";
 import { windowedShape } from "./windows.ts";
 
 /** TensorFlow's limit. */
@@ -18,6 +19,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   Transpose: (_, shape, values) => values(1)?.map((axis) => at(shape, axis)),
   ExpandDims: (_, shape, values) => expanded(shape, values(1)?.[0]),
   Squeeze: (node, shape) => without(shape, integers(node, "squeeze_dims")),
+  StridedSlice: (node, shape, values) => slicedShape(node, shape, [values(1), values(2), values(3)]),
   Mean: reduced,
   Max: reduced,
   ResizeBilinear: resized,

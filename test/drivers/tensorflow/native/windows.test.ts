@@ -70,6 +70,15 @@ const WAYS: Readonly<Record<string, readonly [nodes: NodeJson[], shape: number[]
     [1, 3, 2],
     1,
   ],
+  "behind a crop": [
+    [
+      ...[integers("from", [3], 0, 1, 0), integers("to", [3], 0, -1, 0), integers("steps", [3], 1, 2, 1)],
+      node("y", "StridedSlice", ["x", "from", "to", "steps"], { begin_mask: { i: "5" }, end_mask: { i: "5" } }),
+      ...pool("y"),
+    ],
+    [1, 7, 3, 2],
+    1,
+  ],
   "behind branches": [
     [integers("axis", [], 3), node("y", "ConcatV2", ["x", "x", "axis"]), ...pool("y")],
     [1, 3, 3, 2],
