@@ -53,14 +53,16 @@ export function methodOf(methodName: string): Pick<Signature, "method" | "method
 const INTERNAL = /^__saved_model_(init|train)_op$/;
 
 /**
- * The signatures of a graph, inputs and outputs sorted by name. `defaultName` is the one that requests without a name
- * get. Throws `failed_precondition` when that one does not exist (listing what does) or cannot be served (saying why).
+ * The signatures of a graph, sorted by name, as their inputs and outputs are: TensorFlow gives them in another order
+ * each time. `defaultName` is the one that requests without a name get. Throws `failed_precondition` when that one does
+ * not exist (listing what does) or cannot be served (saying why).
  */
 export function toModelSignatures(meta: MetaGraphDef, defaultName: string): ModelSignatures {
   const served = createRecord<ModelSignature>();
   const unserved = createRecord<UnservedSignature>();
   const refusals = new Map<string, string>();
-  for (const [name, definition] of Object.entries(meta.signatureDef)) {
+  for (const name of Object.keys(meta.signatureDef).toSorted()) {
+    const definition = meta.signatureDef[name]!;
     const isInternal = INTERNAL.test(name);
     const problem = isInternal ? undefined : findProblem(definition);
     if (isInternal || problem !== undefined) unserved[name] = toUnserved(definition);

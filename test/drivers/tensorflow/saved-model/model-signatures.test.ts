@@ -22,6 +22,18 @@ describe("toModelSignatures", () => {
     expect(served.serving_default?.inputs[0]).toMatchObject({ nativeName: expect.stringMatching(/:0$/) });
   });
 
+  it("gives signatures in one order, in whichever TensorFlow gave them", () => {
+    const orders = [
+      { b: signature(1), a: signature(1) },
+      { a: signature(1), b: signature(1) },
+    ];
+    const names = orders.map((each) => Object.keys(toModelSignatures(metaGraph(each), "serving_default").served));
+    expect(names).toEqual([
+      ["a", "b"],
+      ["a", "b"],
+    ]);
+  });
+
   it("reads defaults", () => {
     const meta = loadSavedModel(tensorflowModel("defaults"), ["serve"]);
     const { served } = toModelSignatures(meta, "serving_default");
