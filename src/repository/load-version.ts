@@ -1,8 +1,11 @@
+import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { failedPrecondition } from "../errors.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
 import type { Servable } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { TensorSpec } from "../signature/signature.ts";
+import { readProblem } from "../text/read-problem.ts";
 import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
@@ -46,12 +49,20 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, settings, cleanup);
   const hooks = await hooksOf(config, path);
+  // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
+  if (place !== (config.path ?? "")) await assertThere(path);
   const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize } = config;
   const options = { ...own, ...(versionBatching && (await readVersionBatching(path, log))) };
   const shapes = hooks === undefined ? shapesOf(config) : {};
   const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }), ...shapes };
   const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts, maxBatchSize };
   return loadServable({ ...source, ...(hooks !== undefined && { hooks }) }, settings, cleanup);
+}
+
+async function assertThere(path: string): Promise<void> {
+  await access(path).catch((reason) => {
+    throw failedPrecondition(`The version "${path}" ${readProblem(reason)}; expected its files.`, reason);
+  });
 }
 
 /** The shapes that its configuration narrows those of the model to. */
