@@ -15,10 +15,12 @@ import {
   SMALL,
   STORED,
   startClients,
+  targetOf,
   waitUntilReady,
 } from "./inference-services.ts";
 import { installKserve } from "./install-kserve.ts";
 import { installMetrics } from "./install-metrics.ts";
+import { startLoad } from "./load/load.ts";
 import type { Wire } from "./load/senders.ts";
 import { growthOf } from "./load/throughput.ts";
 import { waitUntil } from "./wait-until.ts";
@@ -47,6 +49,7 @@ export async function checkKserve(context: CheckContext, programs: KserveProgram
   await cluster.apply(manifests.replace("MODELS", models));
   await cluster.apply(readFileSync("deploy/kserve/runtimes.yaml", "utf8"));
   for (const [name, spec] of Object.entries(SERVICES)) await checkService(context, name, spec);
+  await checkSharedVolume(context);
   await checkFailedStart(context);
   await checkKserveSidecars(context, programs.images);
   await checkScaling(context);
@@ -60,6 +63,20 @@ async function checkService(context: CheckContext, name: string, spec: ModelSpec
   await sleep(4000);
   report.add(`InferenceService ${name}`, await load.stop());
   await removeService(context, name);
+}
+
+/** Each folder of a volume is a model of one server. */
+async function checkSharedVolume(context: CheckContext): Promise<void> {
+  await createService(context, "shared", { model: { storageUri: "pvc://models", resources: SMALL } });
+  await waitUntilReady(context, "shared");
+  const target = await targetOf(context, "shared");
+  for (const subject of context.subjects) {
+    const options = { target, subject, wires: WIRES, clients: 1, pauseMs: 10 };
+    const load = await startLoad(context.cluster.namespaces, options);
+    await sleep(4000);
+    context.report.add(`InferenceService shared: ${subject.model}`, await load.stop());
+  }
+  await removeService(context, "shared");
 }
 
 /** The reason of a failed start is the container's message. KServe's status has it only if KServe looks meanwhile. */

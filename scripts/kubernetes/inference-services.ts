@@ -1,6 +1,6 @@
 import type { CheckContext } from "./check-context.ts";
 import { startLoad } from "./load/load.ts";
-import type { Wire } from "./load/senders.ts";
+import type { Target, Wire } from "./load/senders.ts";
 import { NAMESPACE } from "./release.ts";
 import { HALF, type Subject } from "./subjects.ts";
 import { waitUntil } from "./wait-until.ts";
@@ -43,10 +43,14 @@ export async function waitUntilReady(context: CheckContext, name: string, kind =
 
 /** Starts clients of an InferenceService; the one called `hooked` has {@link HOOKS}. */
 export async function startClients(context: CheckContext, name: string, wires: readonly Wire[], clients: number) {
-  const host = await addressOf(context, `${name}-predictor`);
   const subject = { ...(name === "hooked" ? TWICE : HALF), model: name };
-  const target = { host, httpPort: 80, grpcPort: 8081 };
+  const target = await targetOf(context, name);
   return startLoad(context.cluster.namespaces, { target, subject, wires, clients, pauseMs: clients > 1 ? 0 : 10 });
+}
+
+/** Address and ports of an InferenceService in the cluster's network. */
+export async function targetOf(context: CheckContext, name: string): Promise<Target> {
+  return { host: await addressOf(context, `${name}-predictor`), httpPort: 80, grpcPort: 8081 };
 }
 
 /** Address of a Service. */

@@ -1,12 +1,16 @@
-/** Duration of a run that may block the model thread: running it in another thread takes about 25 µs itself. */
-const QUICK_MS = 0.3;
 /** Runs in a row that have to be quick before the next one is trusted to be. */
 const ENOUGH = 3;
 
 /** Predicts from a model's earlier runs if the next one will be quick. */
 export class Pace {
+  readonly #quickMs: number;
   #inARow = 0;
   #bytes = 0;
+
+  /** `quickMs`: longest duration of a quick run, in milliseconds. */
+  constructor(quickMs: number) {
+    this.#quickMs = quickMs;
+  }
 
   /** Predicts a quick run on this many bytes of inputs: at most as many as earlier quick runs had. */
   isQuick(bytes: number): boolean {
@@ -15,7 +19,7 @@ export class Pace {
 
   /** Takes note of a run. */
   note(bytes: number, ms: number): void {
-    if (ms > QUICK_MS) {
+    if (ms > this.#quickMs) {
       this.#inARow = 0;
       return;
     }

@@ -3,7 +3,7 @@ import { Pace } from "../../src/native/pace.ts";
 
 /** Predictions for runs on 100 and on 101 bytes after runs of these lengths on 100 bytes. */
 function expected(...lengthsMs: number[]): boolean[] {
-  const pace = new Pace();
+  const pace = new Pace(0.3);
   for (const ms of lengthsMs) pace.note(100, ms);
   return [pace.isQuick(100), pace.isQuick(101)];
 }

@@ -11,6 +11,13 @@ import type { NativeContext } from "./open-onnx.ts";
 import { readInputs, readOutputs } from "./ports.ts";
 import { PreparedRuns } from "./prepared-runs.ts";
 
+/**
+ * Duration of a run that may block the model thread, and so does not end at once when it is cancelled. In the pool it
+ * would take two wake-ups more, each of which waits for a core where all are busy: 2 ms beside a hook that decodes
+ * photos.
+ */
+const QUICK_MS = 50;
+
 /** Treatment of a session's runs. */
 interface SessionChoice extends RunLimits {
   /** True where a run that is likely to be quick may block the thread. */
@@ -49,7 +56,7 @@ export class NativeSession implements EngineSession {
     this.outputs = readOutputs(context, pointer);
     this.metadata = readMetadata(context, pointer);
     this.#all = toNames(this.outputs.map(({ name }) => name));
-    this.#pace = hasBoundedRuns ? new Pace() : undefined;
+    this.#pace = hasBoundedRuns ? new Pace(QUICK_MS) : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);
     this.#poolCalls = poolCalls;
     this.#staysHere = staysHere;

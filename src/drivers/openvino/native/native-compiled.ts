@@ -6,6 +6,9 @@ import type { NativeContext } from "./native-context.ts";
 import { NativeRequest } from "./native-request.ts";
 import { takePointer, takeText } from "./status.ts";
 
+/** Duration of a run that may block the model thread: to wait for the runtime's threads takes about 25 µs itself. */
+const QUICK_MS = 0.3;
+
 /** ov_compiled_model_t. */
 export class NativeCompiled implements CompiledNetwork {
   readonly #context: NativeContext;
@@ -19,7 +22,7 @@ export class NativeCompiled implements CompiledNetwork {
     compiled: Pointer,
     { outputs, hasBoundedRuns }: { readonly outputs: readonly Port[]; readonly hasBoundedRuns: boolean },
   ) {
-    this.#pace = hasBoundedRuns ? new Pace() : undefined;
+    this.#pace = hasBoundedRuns ? new Pace(QUICK_MS) : undefined;
     this.#context = context;
     this.#compiled = new NativeObject(compiled, context.api.ov_compiled_model_free);
     this.#outputs = outputs;

@@ -29,6 +29,14 @@ function plus(value: number): OnnxGraph {
     nodes: [{ op: "Add", inputs: ["x", "value"], outputs: ["y"] }],
   };
 }
+/** A product that takes milliseconds. */
+const SIDE = 512;
+const SQUARE = {
+  name: "square",
+  inputs: [{ name: "x", type: { elemType: "float32", shape: [SIDE, SIDE] } }],
+  outputs: [{ name: "y", type: { elemType: "float32", shape: [SIDE, SIDE] } }],
+  nodes: [{ op: "MatMul", inputs: ["x", "x"], outputs: ["y"] }],
+} as const;
 /** Takes minutes. */
 const ENDLESS = iterations(10_000_000n);
 
@@ -70,6 +78,19 @@ describe.skipIf(missing !== undefined)("a run by the C API", () => {
     await model.close();
     expect(order).toEqual(["run", "other work"]);
     expect(new Int32Array(poolCalls)[0]).toBe(1000);
+  });
+
+  it("blocks its thread for the milliseconds of a model whose runs have always been as short", async () => {
+    const path = tempFolder({ "model.onnx": encodeModel({ opset: 17, graph: SQUARE }) });
+    const model = await openOnnx(`${path}/model.onnx`, { engine: "native" });
+    const x = createTensor("float32", [SIDE, SIDE], new Float32Array(SIDE * SIDE).fill(1));
+    for (let run = 0; run < 3; run++) await predict(model, { x });
+    const order: string[] = [];
+    setImmediate(() => order.push("other work"));
+    await predict(model, { x }).then(() => order.push("run"));
+    await new Promise(setImmediate);
+    await model.close();
+    expect(order).toEqual(["run", "other work"]);
   });
 
   it("can be ended although earlier ones were quick, where its duration depends on values", async () => {
