@@ -2,13 +2,15 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { FramedMessage } from "./framed-message.ts";
 import type { SendGuard } from "./send-watch.ts";
 
-/** Maximum size of a write, in bytes: Node reports the end of a write only once all of it has been sent. */
+/** Size up to which a message is written at once, in bytes: a photo of 602 KB took a quarter longer in slices. */
+const WHOLE_BYTES = 1024 * 1024;
+/** Size of the slices of a larger one, in bytes: Node reports the end of a write only once all of it has been sent. */
 const SLICE_BYTES = 256 * 1024;
 
 /** Writes the only message of an answer and ends the stream. */
 export function writeLast(stream: ServerHttp2Stream, pieces: FramedMessage, guard: SendGuard): void {
   guard.restart();
-  if (pieces.some(({ length }) => length > SLICE_BYTES)) {
+  if (pieces.some(({ length }) => length > WHOLE_BYTES)) {
     void new SliceWriter(stream, guard).write(pieces).then(() => stream.end());
     return;
   }
@@ -37,9 +39,10 @@ export class SliceWriter {
   /** Resolves once the whole message has been sent, or the stream has closed. */
   async write(pieces: FramedMessage): Promise<void> {
     for (const piece of pieces) {
-      for (let at = 0; at < piece.length && !this.#stream.closed; at += SLICE_BYTES) {
+      const size = piece.length > WHOLE_BYTES ? SLICE_BYTES : WHOLE_BYTES;
+      for (let at = 0; at < piece.length && !this.#stream.closed; at += size) {
         this.#guard.restart();
-        await this.#written(piece.subarray(at, at + SLICE_BYTES));
+        await this.#written(piece.subarray(at, at + size));
       }
     }
     if (this.#waits.size === 0) this.#guard.stop();
