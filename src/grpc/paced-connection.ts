@@ -1,5 +1,5 @@
 import type { Http2Session, Http2Stream } from "node:http2";
-import { MOST_MS, TurnUse, turns } from "../limits/turns.ts";
+import { isSmallPiece, TurnUse, turns } from "../limits/turns.ts";
 import { type ReadSwitch, readSwitchOf } from "../net/node-members.ts";
 
 /** Bytes of the largest frame, with its head. */
@@ -7,7 +7,7 @@ const MAX_FRAME_BYTES = 16_384 + 9;
 
 /** A call whose start was deferred to a later turn. */
 interface WaitingCall {
-  readonly stream: Pick<Http2Stream, "destroyed">;
+  readonly stream: Pick<Http2Stream, "destroyed" | "readableLength">;
   readonly start: () => void;
 }
 
@@ -28,10 +28,12 @@ export class PacedConnection {
   readonly #waiting: WaitingCall[] = [];
   /** Pieces of data and calls that it was notified of. */
   #events = 0;
+  /** Bytes of the last piece; a connection of which none is known may send many. */
+  #pieceBytes = Number.POSITIVE_INFINITY;
   #isPaused = false;
   /** True when it is no longer read and starts no calls. */
   #isStopped = false;
-  /** True while only connections that take little are read, and when that was so the last time. */
+  /** True while only connections that were not read in the last turn are, and when that was so the last time. */
   #isHeld = false;
   #wasHeld = false;
 
@@ -54,10 +56,14 @@ export class PacedConnection {
     return connection;
   }
 
-  /** Reports that received data took time: the next bytes are read in this turn, or in a later one. */
-  took(): void {
+  /** Reports that a piece of so many bytes took time: the next are read in this turn, or in a later one. */
+  took(bytes = this.#pieceBytes): void {
     this.#events++;
-    if (!this.#isPaused && turns.begin(this.#use) <= 0) this.#pause();
+    this.#pieceBytes = bytes;
+    if (this.#isPaused || turns.begin(this.#use) > 0) return;
+    this.#pause();
+    // Each further connection would still bring what one read gives.
+    if (turns.isOver || turns.areMany) stopReading();
   }
 
   /** Is not read in the next turn, in which others are. */
@@ -98,7 +104,12 @@ export class PacedConnection {
   #pause(): void {
     this.#isPaused = true;
     this.#reading?.readStop();
-    turns.wait(this.#use, () => this.#goOn());
+    this.#wait();
+  }
+
+  #wait(): void {
+    const isSmall = () => isSmallPiece(Math.max(this.#waiting[0]?.stream.readableLength ?? 0, this.#pieceBytes));
+    turns.wait(this.#use, () => this.#goOn(), isSmall);
   }
 
   #goOn(): void {
@@ -108,7 +119,7 @@ export class PacedConnection {
       if (performance.now() >= until) break;
     }
     if (this.#waiting.length > 0) {
-      turns.wait(this.#use, () => this.#goOn());
+      this.#wait();
       return;
     }
     this.#isPaused = false;
@@ -129,22 +140,22 @@ export class PacedConnection {
 
   /** Stops reading all connections for the rest of this turn. */
   static stopAll(): void {
-    for (const connection of open) connection.#reading?.readStop();
+    for (const connection of open) if (!connection.#isPaused) connection.#reading?.readStop();
   }
 
   /**
-   * Reads all connections again, except those that wait for their own turn: those that take little now, the others,
-   * and new ones, only after the next turn. The system reports first what is left of the connection that was read last,
-   * so that a client which sends without end would come before all others in each turn.
+   * Reads all connections again, except those that wait for their own turn: those that have waited longest first, those
+   * of this turn and new ones only after the next turn. The system reports first what is left of the connections that
+   * were read last, so that clients which send without end would come before all others in each turn.
    */
   static startAll(): void {
-    const byTime = [...open].sort((one, other) => one.#use.expectedTurnMs - other.#use.expectedTurnMs);
-    for (const connection of byTime) {
-      connection.#isHeld = connection.#use.expectedTurnMs >= MOST_MS && !connection.#wasHeld;
+    const byTurn = [...open].sort((one, other) => one.#use.turn - other.#use.turn);
+    for (const connection of byTurn) {
+      connection.#isHeld ||= turns.isLate(connection.#use) && !connection.#wasHeld;
       connection.#wasHeld = false;
       connection.#read();
     }
-    const held = byTime.filter((connection) => connection.#isHeld);
+    const held = byTurn.filter((connection) => connection.#isHeld);
     if (held.length === 0) return;
     setImmediate(() => {
       for (const connection of held) connection.#release();

@@ -78,7 +78,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   #count(bytes: number): void {
-    this.#connection?.took();
+    this.#connection?.took(bytes);
     if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
   }
 }

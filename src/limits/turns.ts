@@ -3,7 +3,7 @@ const TURN_MS = 2;
 /** Time after which a turn begins no more work at all. */
 const LONGEST_TURN_MS = 8;
 /** Maximum time for one connection before the others are considered, in milliseconds. */
-export const MOST_MS = 1;
+const MOST_MS = 1;
 /** Time that a turn without time left still spends on the smallest waiting piece of work, in milliseconds. */
 const LEAST_MS = 0.1;
 /** Expected and minimum time of a connection's piece of work where nothing is known of it, in milliseconds. */
@@ -15,12 +15,16 @@ const LEAST_EXPECTED_MS = 0.01;
  */
 const HELD_UP = 4;
 
+/** Number of waiting connections from which on a turn leaves the time after its first milliseconds to them. */
+const MANY = 8;
+/** Time by which work that is not small comes after all that is, in milliseconds: more than any piece takes. */
+const LARGE_MS = 1000;
+/** Bytes of a small piece of work, which comes before those of connections that send much, or may do so. */
+const SMALL_BYTES = 8 * 1024;
+
 /** Main-thread time of the pieces of work of one connection. */
 export class TurnUse {
   #expectedMs = EXPECTED_MS;
-  /** Time in its last turn but one and before, and in its last one. */
-  #formerMs = EXPECTED_MS;
-  #turnMs = EXPECTED_MS;
   #turn = 0;
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
@@ -28,30 +32,24 @@ export class TurnUse {
     return this.#expectedMs;
   }
 
-  /**
-   * Expected time of all pieces that a turn brings, in milliseconds: what is read at once may be a thousand small
-   * calls.
-   */
-  get expectedTurnMs(): number {
-    return (this.#formerMs + this.#turnMs) / 2;
+  /** Number of the turn of its last piece of work; 0 = there was none. */
+  get turn(): number {
+    return this.#turn;
   }
 
   /** Records the time of a piece of work in a turn, which its number tells apart. */
   learn(ms: number, turn: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
-    if (turn !== this.#turn) {
-      this.#formerMs = this.expectedTurnMs;
-      this.#turnMs = 0;
-      this.#turn = turn;
-    }
-    this.#turnMs += likelyMs;
+    this.#turn = turn;
   }
 }
 
 interface Waiting {
   readonly use: TurnUse;
   readonly goOn: () => void;
+  /** True where it has few bytes to handle, as far as they are known. */
+  readonly isSmall: () => boolean;
 }
 
 /**
@@ -64,8 +62,8 @@ export class Turns {
   readonly #waiting: Waiting[] = [];
   /** Start of this turn's first work; 0 = none has started. */
   #began = 0;
-  /** Number of turns that have ended. */
-  #ended = 0;
+  /** Number of this turn. */
+  #turn = 1;
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
@@ -95,15 +93,25 @@ export class Turns {
     return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
   }
 
+  /** True for a connection that is new or had work in the turn that has just ended: others are read first. */
+  isLate({ turn }: TurnUse): boolean {
+    return turn === 0 || turn === this.#turn - 1;
+  }
+
+  /** True where so many connections wait that more of them would come before those that have sent little. */
+  get areMany(): boolean {
+    return this.#waiting.length >= MANY;
+  }
+
   /** Calls a function when this turn ends, before data of the next one is read. */
   onceOver(call: () => void): void {
     if (this.#began === 0) this.#start(performance.now());
     this.#overs.push(call);
   }
 
-  /** Calls a function in a later turn. */
-  wait(use: TurnUse, goOn: () => void): void {
-    this.#waiting.push({ use, goOn });
+  /** Calls a function in a later turn, earlier for a piece of work that is known to be small. */
+  wait(use: TurnUse, goOn: () => void, isSmall = notSmall): void {
+    this.#waiting.push({ use, goOn, isSmall });
     if (this.#isContinuing) return;
     this.#isContinuing = true;
     setImmediate(() => this.#continue());
@@ -130,7 +138,7 @@ export class Turns {
   /** Ends a piece of work. */
   #end(): number {
     const now = performance.now();
-    this.#served?.learn(now - this.#servedAt, this.#ended);
+    this.#served?.learn(now - this.#servedAt, this.#turn);
     this.#served = undefined;
     return now;
   }
@@ -143,7 +151,7 @@ export class Turns {
   #endTurn(): void {
     this.#end();
     this.#began = 0;
-    this.#ended++;
+    this.#turn++;
     for (const call of this.#overs.splice(0)) call();
   }
 
@@ -186,8 +194,18 @@ export class Turns {
   }
 
   #expectedAt(index: number): number {
-    return (this.#waiting[index] as Waiting).use.expectedMs;
+    const { use, isSmall } = this.#waiting[index] as Waiting;
+    return isSmall() ? use.expectedMs : use.expectedMs + LARGE_MS;
   }
+}
+
+/** True for so many bytes to handle. */
+export function isSmallPiece(bytes: number): boolean {
+  return bytes <= SMALL_BYTES;
+}
+
+function notSmall(): boolean {
+  return false;
 }
 
 /** The turns of this process's main thread. */

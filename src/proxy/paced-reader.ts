@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { TurnUse, turns } from "../limits/turns.ts";
+import { isSmallPiece, TurnUse, turns } from "../limits/turns.ts";
 import { isPausedByHttp, receiveInto } from "../net/node-members.ts";
 
 /**
@@ -135,11 +135,12 @@ export class PacedReader {
 
   #resumeInTurn(): void {
     this.#waitsFor = "turn";
-    turns.wait(this.#use, () => {
+    const goOn = () => {
       this.#waitsFor = undefined;
       this.#isItsTurn = true;
       // Else the parser would get data while the client does not read its answers.
       if (!isPausedByHttp(this.#socket)) this.#socket.resume();
-    });
+    };
+    turns.wait(this.#use, goOn, () => isSmallPiece(this.#socket.readableLength));
   }
 }

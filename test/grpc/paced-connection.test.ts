@@ -39,7 +39,7 @@ it("starts calls at once while there is time, and in later turns those that come
   const { session, calls } = watchedSession();
   const connection = PacedConnection.of(session);
   const started: string[] = [];
-  const begin = (name: string, stream = { destroyed: false }) => {
+  const begin = (name: string, stream = { destroyed: false, readableLength: 0 }) => {
     connection?.begin(stream, () => started.push(name));
     return stream;
   };
@@ -60,8 +60,8 @@ it("keeps all others unread in the rest of a turn that has no time for its calls
   PacedConnection.of(other.session);
   connection?.took();
   work(20);
-  connection?.begin({ destroyed: false }, () => {});
-  connection?.begin({ destroyed: false }, () => {});
+  connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
+  connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
   expect(other.calls).toEqual(["stop"]);
   await expect.poll(() => other.calls).toEqual(["stop", "start"]);
 });
@@ -75,7 +75,7 @@ it("is read a turn later than those that take little, once its calls took all of
   }
   connection?.took();
   work(20);
-  for (let call = 0; call < 2; call++) connection?.begin({ destroyed: false }, () => {});
+  for (let call = 0; call < 2; call++) connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
   const late = watchedSession();
   PacedConnection.of(late.session);
   await nextTurn();
@@ -97,7 +97,8 @@ it("starts calls in turns also where Node cannot stop the reading of its socket"
   const started: string[] = [];
   connection?.took();
   work(20);
-  for (const name of ["first", "second"]) connection?.begin({ destroyed: false }, () => started.push(name));
+  for (const name of ["first", "second"])
+    connection?.begin({ destroyed: false, readableLength: 0 }, () => started.push(name));
   expect(started).toEqual([]);
   await expect.poll(() => started).toEqual(["first", "second"]);
 });

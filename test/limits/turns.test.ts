@@ -116,14 +116,33 @@ it("does not take for large what was held up once", () => {
   expect(use.expectedMs).toBeLessThan(0.5);
 });
 
-it("expects of a turn what the pieces of former turns took together", () => {
-  const [many, few] = [new TurnUse(), new TurnUse()];
-  for (let turn = 1; turn <= 5; turn++) {
-    for (let piece = 0; piece < 100; piece++) many.learn(0.1, turn);
-    few.learn(0.5, turn);
+it("lets a small piece of work come before all that is not known to be small", async () => {
+  const turns = new Turns();
+  const order: string[] = [];
+  const [quick, slow] = [new TurnUse(), new TurnUse()];
+  for (let piece = 0; piece < 5; piece++) {
+    quick.learn(0.1, piece);
+    slow.learn(2, piece);
   }
-  expect(many.expectedMs).toBeLessThan(few.expectedMs);
-  expect(many.expectedTurnMs).toBeGreaterThan(10 * few.expectedTurnMs);
+  for (const name of ["first", "second", "third"]) turns.wait(quick, () => order.push(name));
+  turns.wait(
+    slow,
+    () => order.push("small"),
+    () => true,
+  );
+  await nextTurn();
+  expect(order).toEqual(["first", "small", "second", "third"]);
+});
+
+it("knows which connections had work in the turn that has ended, and which are new", async () => {
+  const turns = new Turns();
+  const [early, late] = [new TurnUse(), new TurnUse()];
+  await nextTurn();
+  for (const use of [early, late]) {
+    turns.begin(use);
+    await nextTurn();
+  }
+  expect([early, late, new TurnUse()].map((use) => turns.isLate(use))).toEqual([false, true, true]);
 });
 
 it("does not count the time between two turns", async () => {
