@@ -27,17 +27,29 @@ export function httpRefusal({ ":method": method, "content-type": type = "" }: In
   return /^application\/grpc(?:[+;]|$)/.test(type) ? undefined : 415;
 }
 
+/** The headers of a request: by name, and as they came, each name followed by its value. */
+export interface ReceivedHeaders {
+  readonly byName: IncomingHttpHeaders;
+  readonly raw: readonly string[];
+}
+
 /** Reads the headers of a call; throws `internal`, as grpc-js does, for a malformed timeout. */
-export function readCallHeaders(headers: IncomingHttpHeaders): CallHead {
+export function readCallHeaders({ byName: headers, raw }: ReceivedHeaders): CallHead {
   const metadata = createRecord<string>();
-  for (const name in headers) {
+  // Node's object by name has no shape of its own; to list its names takes V8 a microsecond and a half.
+  for (let at = 0; at < raw.length; at += 2) {
+    const name = raw[at] as string;
     if (name.startsWith(":") || CALL_HEADERS.has(name)) continue;
-    const value = headers[name] as string | string[];
-    const text = typeof value === "string" ? value : value.join(", ");
+    const text = metadata[name] === undefined ? (raw[at + 1] as string) : allOf(headers[name]);
     metadata[name] = name.endsWith("-bin") ? toPaddedBase64(text) : text;
   }
   const timeout = headers["grpc-timeout"] as string | undefined;
   return { metadata, deadline: timeout === undefined ? undefined : Date.now() + parseTimeout(timeout) };
+}
+
+/** The values of a header that came several times, as Node joins them. */
+function allOf(value: string | string[] = ""): string {
+  return typeof value === "string" ? value : value.join(", ");
 }
 
 /** Clients may omit the padding. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { fromGrpcStatus } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
+import { peerOf } from "./peer.ts";
 
 /** Begins the record of a call; with times where an observer needs them. */
 export function openRecord(
@@ -10,7 +11,7 @@ export function openRecord(
   observer: RequestObserver,
 ): RequestRecord {
   const record = new RequestRecord(headers);
-  observer.begin(record, session?.socket?.remoteAddress);
+  observer.begin(record, peerOf(session).address);
   return record;
 }
 

@@ -10,13 +10,14 @@ import { logFailure } from "../observability/log-failure.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { abortReason } from "./abort-reason.ts";
 import type { CallContext } from "./call-context.ts";
-import { readCallHeaders } from "./call-headers.ts";
+import { type ReceivedHeaders, readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
 import { callTrailers } from "./call-trailers.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
+import { peerOf } from "./peer.ts";
 import { countReset } from "./reset-watch.ts";
 import type { SendGuard } from "./send-watch.ts";
 
@@ -61,15 +62,16 @@ export abstract class GrpcCall extends ListMember {
     stream.on("close", () => this.#close());
   }
 
-  /** Runs the call to its end; never throws. */
-  async run(headers: IncomingHttpHeaders, record: RequestRecord): Promise<void> {
+  /** Runs the call to its end, of which it notifies the caller; never throws. */
+  async run(received: ReceivedHeaders, record: RequestRecord, ended: () => void): Promise<void> {
+    const headers = received.byName;
     this.#headers = headers;
     this.#record = record;
     this.path = headers[":path"] ?? "";
     record.isTraceable = this.kind === "inference" || this.kind === "control";
     let timer: NodeJS.Timeout | undefined;
     try {
-      const { metadata, deadline } = readCallHeaders(headers);
+      const { metadata, deadline } = readCallHeaders(received);
       timer = this.#limitTime(deadline);
       const entered = this.context.policy.enter(this.kind, this.#caller);
       const scope = entered instanceof Promise ? await entered : entered;
@@ -93,6 +95,7 @@ export abstract class GrpcCall extends ListMember {
     } finally {
       clearTimeout(timer);
       if (!this.holdsAnswer || this.#isClosed) this.memory.release();
+      ended();
     }
   }
 
@@ -101,6 +104,9 @@ export abstract class GrpcCall extends ListMember {
     this.fail(error);
     this.source.abort(reason);
   }
+
+  /** Called when the stream has closed after its whole answer was sent. */
+  protected whenSent(): void {}
 
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
@@ -127,8 +133,7 @@ export abstract class GrpcCall extends ListMember {
 
   get #caller(): Caller {
     const headers = this.#headers;
-    const connection = this.stream.session?.socket;
-    const { remoteAddress: address = "" } = connection ?? {};
+    const { address, connection } = peerOf(this.#session);
     const caller = { address, host: headers[":authority"] ?? headers.host, headers, connection };
     return this.#scope === undefined ? caller : { user: this.#scope.user, ...caller };
   }
@@ -184,9 +189,10 @@ export abstract class GrpcCall extends ListMember {
     const { rstCode, aborted } = this.stream;
     if (rstCode !== constants.NGHTTP2_NO_ERROR && !aborted) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
+    if (this.stream.writableFinished) this.whenSent();
     if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
-    const [record, { observer }] = [this.#record, this.context];
-    if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer });
+    const record = this.#record;
+    if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer: this.context.observer });
   }
 
   /** Ends the call when its deadline passes. */

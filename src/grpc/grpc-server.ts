@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
@@ -21,15 +22,14 @@ import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
-import type { RouteName } from "../observability/route-name.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
-import { answerStream } from "./answer-stream.ts";
+import { answerStream, type NamedRoute } from "./answer-stream.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ConnectionRules, readChannelArguments } from "./connection-rules.ts";
 import { ConnectionWatch } from "./connection-watch.ts";
 import type { GrpcCall } from "./grpc-call.ts";
-import type { CreateGrpcProtocol, GrpcProtocol, GrpcRoutes } from "./grpc-route.ts";
+import type { CreateGrpcProtocol, GrpcProtocol } from "./grpc-route.ts";
 import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { CallPasser } from "./pass-on.ts";
@@ -132,12 +132,12 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );
-  const routes: GrpcRoutes = Object.assign(Object.create(null), ...protocols.map((protocol) => protocol.routes));
-  const names = nameRoutes(protocols);
+  const routes = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
   const passer = options.passOn && new CallPasser(options.passOn);
-  server.on("stream", (stream, headers) =>
-    answerStream(stream, headers, { routes, names, context, openCalls, passer }),
+  const answering = { routes, context, openCalls, passer };
+  server.on("stream", (stream: ServerHttp2Stream, byName: IncomingHttpHeaders, _flags: number, raw: string[]) =>
+    answerStream(stream, { byName, raw }, answering),
   );
   const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
@@ -175,9 +175,12 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
 
 type NamedProtocol = GrpcProtocol & { readonly name: string };
 
-function nameRoutes(protocols: readonly NamedProtocol[]): ReadonlyMap<string, RouteName> {
+function nameRoutes(protocols: readonly NamedProtocol[]): ReadonlyMap<string, NamedRoute> {
   const named = protocols.flatMap(({ name: protocol, routes }) =>
-    Object.keys(routes).map((method): [string, RouteName] => [method, { protocol, method }]),
+    Object.entries(routes).map(([method, route]): [string, NamedRoute] => [
+      method,
+      { route, name: { protocol, method } },
+    ]),
   );
   return new Map(named);
 }

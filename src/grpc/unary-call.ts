@@ -19,6 +19,9 @@ const NO_METADATA = {};
 export class UnaryCall extends GrpcCall {
   protected readonly kind: CallKind;
   readonly #route: UnaryRoute;
+  /** The message and the pieces of the answer whose memory is used again. */
+  #recycled: MessageReader | undefined;
+  #returned: FramedMessage | undefined;
 
   constructor(stream: ServerHttp2Stream, context: CallContext, route: UnaryRoute) {
     super(stream, context);
@@ -44,9 +47,14 @@ export class UnaryCall extends GrpcCall {
     this.markEnded();
     info.record.wrote(framedBytes(framed));
     writeLast(this.stream, framed, this.guard);
-    // Only after the whole answer is sent, which may contain parts of the message's memory.
-    if (isRecycled) this.stream.once("finish", () => reader.recycle());
-    if (this.memory.isWireOnly) this.stream.once("finish", () => returnAll(framed));
+    if (isRecycled) this.#recycled = reader;
+    if (this.memory.isWireOnly) this.#returned = framed;
+  }
+
+  /** Only then the memory is free: the answer may contain parts of the message. */
+  protected override whenSent(): void {
+    this.#recycled?.recycle();
+    if (this.#returned !== undefined) returnAll(this.#returned);
   }
 
   #reader(compression: Compression | undefined): MessageReader {

@@ -4,6 +4,14 @@ import { isRecord } from "../../src/tensor/record.ts";
 
 const plain = { ":method": "POST", ":path": "/a/B", "content-type": "application/grpc", te: "trailers" };
 
+function received(byName: Readonly<Record<string, string>>) {
+  return { byName, raw: rawOf(byName) };
+}
+
+function rawOf(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flat();
+}
+
 describe("a call", () => {
   it.each([
     [{}, undefined],
@@ -18,14 +26,10 @@ describe("a call", () => {
 
   it("brings metadata without what belongs to the call, and binary values as padded base64", () => {
     const own = { "grpc-accept-encoding": "gzip", "grpc-encoding": "identity", "accept-encoding": "x" };
-    const { metadata, deadline } = readCallHeaders({
-      ...plain,
-      ...own,
-      "user-agent": "test",
-      "x-tag": "a, b",
-      "x-list": ["c", "d"] as never,
-      "x-raw-bin": "AP8, AA",
-    });
+    const more = { "user-agent": "test", "x-tag": "a", "x-list": "c", "x-raw-bin": "AP8" };
+    const raw = [...rawOf({ ...plain, ...own, ...more }), "x-tag", "b", "x-list", "d", "x-raw-bin", "AA"];
+    const several = { "x-tag": "a, b", "x-list": ["c", "d"] as never, "x-raw-bin": "AP8, AA" };
+    const { metadata, deadline } = readCallHeaders({ byName: { ...plain, ...own, ...more, ...several }, raw });
     expect(metadata).toEqual({ "user-agent": "test", "x-tag": "a, b", "x-list": "c, d", "x-raw-bin": "AP8=, AA==" });
     expect(deadline).toBeUndefined();
     expect(isRecord(metadata)).toBe(true);
@@ -41,11 +45,13 @@ describe("a timeout", () => {
     ["70000u", 70],
     ["99999999n", 99],
   ])("of %s is %i ms", (text, milliseconds) => {
-    const { deadline } = readCallHeaders({ ...plain, "grpc-timeout": text });
+    const { deadline } = readCallHeaders(received({ ...plain, "grpc-timeout": text }));
     expect(Math.abs((deadline as number) - Date.now() - milliseconds)).toBeLessThan(1000);
   });
 
   it.each(["", "5", "m", "-1S", "123456789S", "1 S", "1s"])("of %j is refused", (text) => {
-    expect(() => readCallHeaders({ ...plain, "grpc-timeout": text })).toThrow(`Invalid grpc-timeout value "${text}"`);
+    expect(() => readCallHeaders(received({ ...plain, "grpc-timeout": text }))).toThrow(
+      `Invalid grpc-timeout value "${text}"`,
+    );
   });
 });

@@ -1,0 +1,24 @@
+import type { Http2Session } from "node:http2";
+
+/** The other end of a connection. */
+export interface Peer {
+  /** Its IP address; empty where it has none. */
+  readonly address: string;
+  /** The connection, which may have a client's certificate; undefined once it has closed. */
+  readonly connection: object | undefined;
+}
+
+const UNKNOWN: Peer = { address: "", connection: undefined };
+const peers = new WeakMap<Http2Session, Peer>();
+
+/** The other end of a session: Node answers each look at a session's socket in a microsecond. */
+export function peerOf(session: Http2Session | undefined): Peer {
+  if (session === undefined) return UNKNOWN;
+  const known = peers.get(session);
+  if (known !== undefined) return known;
+  const { socket } = session;
+  if (socket === undefined) return UNKNOWN;
+  const peer = { address: socket.remoteAddress ?? "", connection: socket };
+  peers.set(session, peer);
+  return peer;
+}
