@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CancelSource } from "../async/cancel-source.ts";
+import { goOnTogether } from "../async/go-on-together.ts";
 import { receiveInto, type StreamReceiver } from "../net/node-members.ts";
 import { endFlood } from "./end-flood.ts";
 import type { MessageReader } from "./message-reader.ts";
@@ -65,7 +66,8 @@ class MessageReceiver implements StreamReceiver {
 
   finish(resolve: (message: Uint8Array) => void): void {
     try {
-      resolve(this.#reader.finish());
+      const message = this.#reader.finish();
+      goOnTogether(message.length, () => resolve(message));
     } catch (reason) {
       this.refuse(reason);
     }

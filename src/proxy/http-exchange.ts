@@ -34,6 +34,8 @@ export class HttpExchange {
   #isClosed = false;
   /** True while memory is held for an answer, until the response closes. */
   #isSending = false;
+  /** Pieces of the answer whose memory is returned once it has been sent. */
+  #returned: readonly Uint8Array[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
     const { maxMessageBytes, memory } = limits;
@@ -46,7 +48,10 @@ export class HttpExchange {
     response.on("close", () => {
       this.#isClosed = true;
       if (this.#isSending) this.#memory.release();
-      if (response.writableFinished) return;
+      if (response.writableFinished) {
+        for (const { buffer } of this.#returned) returnMemory(buffer);
+        return;
+      }
       this.#cancel.abort(CLOSED);
     });
   }
@@ -107,10 +112,7 @@ export class HttpExchange {
    */
   beginSending(pieces: readonly Uint8Array[]): void {
     this.#isSending = true;
-    if (!this.#memory.isWireOnly) return;
-    this.#response.once("finish", () => {
-      for (const { buffer } of pieces) returnMemory(buffer);
-    });
+    if (this.#memory.isWireOnly) this.#returned = pieces;
   }
 
   /** Releases the request's memory, unless an answer is being sent; to be called at its end, whatever its result. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { goOnTogether } from "../async/go-on-together.ts";
 import { ServingError } from "../errors.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
 import { ByteList } from "../limits/memory/byte-list.ts";
@@ -63,7 +64,10 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     // Once a body that counts as unread is answered, Node removes all its listeners, which costs more than this.
     request.read(0);
     request.on("data", add);
-    request.on("end", () => resolve(toBuffer(body.contents())));
+    request.on("end", () => {
+      const whole = toBuffer(body.contents());
+      goOnTogether(whole.length, () => resolve(whole));
+    });
     request.on("error", (cause) => {
       reject(
         new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }),

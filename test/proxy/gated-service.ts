@@ -3,6 +3,7 @@ import { echo, ScriptedService } from "../grpc/scripted-service.ts";
 
 /** A service whose requests wait until the test lets them go. */
 export class GatedService extends ScriptedService {
+  /** Lets all requests go on. */
   release = () => {};
   #enter: (request: SingleRequest) => void = () => {};
   /** The first request, once it is there. */
@@ -11,12 +12,15 @@ export class GatedService extends ScriptedService {
   });
 
   constructor() {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     super(async (request) => {
       this.#enter(request);
-      await new Promise<void>((resolve) => {
-        this.release = resolve;
-      });
+      await released;
       return echo(request);
     });
+    this.release = release;
   }
 }

@@ -205,7 +205,7 @@ describe("retire", () => {
     const service = new GatedService();
     const server = await serveHttp(service);
     const client = new RawClient(server.port);
-    client.write(`${head(`Content-Length: ${BODY.length}`)}${BODY}${HEALTH}`);
+    client.write(`${head(`Content-Length: ${BODY.length}`)}${BODY}`.repeat(2));
     await service.entered;
     server.retire();
     service.release();

@@ -1,0 +1,34 @@
+/** Size of a request above which it goes on alone, in bytes: to decode it may take longer than many small ones. */
+const SMALL_BYTES = 8 * 1024;
+/** Number of requests that go on together; further ones do so after data has been read again. */
+const MOST = 32;
+
+const waiting: (() => void)[] = [];
+let isScheduled = false;
+
+/**
+ * Lets a request that has come whole go on at the end of this turn of the event loop, in step with the others of the
+ * turn; at once, where it is not small. Code that does the same for one request after the other stays in the caches of
+ * the processor: where each went its whole way alone, a small one took nearly twice the time.
+ */
+export function goOnTogether(bytes: number, goOn: () => void): void {
+  if (bytes > SMALL_BYTES) goOn();
+  else {
+    waiting.push(goOn);
+    schedule();
+  }
+}
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setImmediate(goOnWithMost);
+}
+
+/** The microtasks that these start run after the last of them, a step of each request in turn. */
+function goOnWithMost(): void {
+  isScheduled = false;
+  const some = waiting.splice(0, MOST);
+  if (waiting.length > 0) schedule();
+  for (const goOn of some) goOn();
+}
