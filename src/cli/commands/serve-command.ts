@@ -45,7 +45,8 @@ export async function serve(
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
   const programLog = openLog(settings, env, [...(foreign?.warnings ?? []), ...warnings]);
-  const { log, terminal } = programLog;
+  const { terminal } = programLog;
+  const log = further.watchLog?.(programLog.log) ?? programLog.log;
   if (foreign !== undefined) log.info(foreign.notice);
   const systemd = await openSystemdReporter(process.env, log);
   const sockets = takeInheritedSockets(process.env, log);

@@ -1,9 +1,10 @@
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
+import { type RequestFields, withRequestLines } from "./request-lines.ts";
 import { logTime } from "./tensorflow-log.ts";
 
 /** Writes a line to standard output as OpenVINO Model Server's log has it. */
-export function openvinoLog(level: "info" | "error", text: string): void {
+export function openvinoLog(level: "debug" | "info" | "error", text: string): void {
   process.stdout.write(`[${logTime(new Date())}][${process.pid}][serving][${level}][kserving] ${text}\n`);
 }
 
@@ -29,9 +30,10 @@ export function createOvmsReporter({ host }: { readonly host: string }): Partial
   };
 }
 
-/** Prints the lines of `ie_serving`. */
+/** Prints the lines of `ie_serving`; at level debug also those of each request, from which people count and compare. */
 export function createIeServingReporter(): Partial<StatusReporter> {
   return {
+    watchLog: (log) => withRequestLines(log, tellRequest),
     ready: ({ grpcAddress, httpUrl, models = [] }) => {
       const names = [...new Set(models.map(({ name }) => `'${name}'`))].join(", ");
       const listens = (port: string) => `listens on port ${port} and will be serving models: [${names}]`;
@@ -39,6 +41,19 @@ export function createIeServingReporter(): Partial<StatusReporter> {
       if (httpUrl !== undefined) openvinoLog("info", `REST server ${listens(portOf(httpUrl))}`);
     },
   };
+}
+
+/** The parts of an inference that were reached, with their times. */
+function tellRequest(request: RequestFields): void {
+  const { model, version, deserializationMs, inferenceMs, serializationMs } = request;
+  if (inferenceMs === undefined) return;
+  const parts = [
+    ["input deserialization", deserializationMs],
+    ["inference execution", inferenceMs],
+    ["inference results serialization", serializationMs],
+  ] as const;
+  for (const [part, ms] of parts)
+    if (ms !== undefined) openvinoLog("debug", `PREDICT; ${part} completed; ${model}; ${version}; ${ms}ms`);
 }
 
 function portOf(address: string): string {

@@ -1,3 +1,4 @@
+import type { Logger } from "../../observability/logger.ts";
 import type { StageOptions } from "../../repository/stage.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { StageSummary } from "../../server/stage-summary.ts";
@@ -22,6 +23,8 @@ export interface ReadyFacts {
 
 /** Reports the program's status to the person or program that started it. */
 export interface StatusReporter {
+  /** Sees what the log gets: returns the log to use; absent = it does not. */
+  watchLog?(log: Logger): Logger;
   loading(models: readonly StageOptions[]): void;
   ready(facts: ReadyFacts): void;
   /** A shell line with a valid request, and its heading; absent = it is not used. */

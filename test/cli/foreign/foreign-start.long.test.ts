@@ -91,3 +91,23 @@ test("ovms prints its lines, and looks at its models again for programs on this 
   expect(stdout).not.toContain("Started gRPC server");
   expect(code).toBe(0);
 });
+
+test("ie_serving says at level debug how long the parts of each inference took", async () => {
+  const folder = tempFolder();
+  addVersion(folder, 3);
+  const [port, restPort] = [await freePort(), await freePort()];
+  const flags = ["--model_name", "half", "--model_path", folder, "--port", `${port}`, "--rest_port", `${restPort}`];
+  const program = startKserving(["ie_serving", "model", ...flags], { LOG_LEVEL: "debug" });
+  await program.output(new RegExp(`REST server listens on port ${restPort} and will be serving models: \\['half'\\]`));
+  const url = `http://127.0.0.1:${restPort}/v1/models/half:predict`;
+  for (const body of ['{"instances": [1.0]}', '{"instances": ["a"]}']) await fetch(url, { method: "POST", body });
+  await program.output(/serialization completed; half; 3;/);
+  program.kill("SIGTERM");
+  const { stdout } = await program.ended();
+  const lines = [...stdout.matchAll(/\[serving\]\[debug\]\[kserving\] (.*; )[\d.]+ms$/gm)].map(([, line]) => line);
+  expect(lines).toEqual([
+    "PREDICT; input deserialization completed; half; 3; ",
+    "PREDICT; inference execution completed; half; 3; ",
+    "PREDICT; inference results serialization completed; half; 3; ",
+  ]);
+});
