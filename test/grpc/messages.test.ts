@@ -202,17 +202,19 @@ describe("the memory of all requests", () => {
 
   it("is one for both wires", async () => {
     const { grpcAddress, httpUrl } = await startServer({ stages: [{ driver: "null" }], maxQueueBytes: 1000 });
-    const { stream } = call(grpcAddress);
-    stream.write(framed(Buffer.alloc(900), { claim: 901 }));
+    const calls = [call(grpcAddress), call(grpcAddress)];
+    for (const { stream } of calls) stream.write(framed(Buffer.alloc(900), { claim: 901 }));
+    // The later one is refused, once the server holds the other.
+    expect(await Promise.race(calls.map(({ answer }) => answer))).toMatchObject({ code: status.UNAVAILABLE });
     const body = `{"a":"${"x".repeat(200)}"}`;
     const post = () => fetch(`${httpUrl}/serving-proxy`, { method: "POST", body });
-    await expect.poll(async () => (await post()).status).toBe(503);
     const refused = await post();
-    expect([refused.headers.get("retry-after"), await refused.text()]).toEqual([
+    expect([refused.status, refused.headers.get("retry-after"), await refused.text()]).toEqual([
+      503,
       "1",
       expect.stringContaining("905 bytes"),
     ]);
-    stream.destroy();
+    for (const { stream } of calls) stream.destroy();
     await expect.poll(async () => (await post()).status).toBe(200);
   });
 });
