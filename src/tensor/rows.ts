@@ -16,8 +16,9 @@ export function sliceRows(tensor: Tensor, start: number, end: number): Tensor {
 
 /** Copies of the rows in their own memory, which can be transferred while their neighbours stay. */
 export function copyRows(tensor: Tensor, start: number, end: number): Tensor {
-  const { dtype, shape, data } = sliceRows(tensor, start, end);
-  return createTensor(dtype, shape, data.slice() as never);
+  const width = rowWidth(tensor);
+  const data = tensor.data.slice(start * width, end * width);
+  return createTensor(tensor.dtype, [end - start, ...tensor.shape.slice(1)], data as never);
 }
 
 /** Tensors of one dtype and row shape, one behind the other along the first dimension. */

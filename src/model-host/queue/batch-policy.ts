@@ -42,7 +42,6 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
  * splits the outputs; results equal those of single runs.
  */
 export class BatchPolicy implements RunPolicy {
-  readonly gathers = true;
   readonly #batching: Batching;
   readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 
@@ -54,11 +53,10 @@ export class BatchPolicy implements RunPolicy {
   lingerMs(waiting: readonly QueuedRun[]): number {
     const { lingerMs, maxRows } = this.#batching;
     if (lingerMs === 0) return 0;
-    const rows = waiting.reduce((sum, { inputs }) => sum + rowsOf(inputs), 0);
-    return rows >= maxRows ? 0 : lingerMs;
+    return rowsOfAll(waiting) >= maxRows ? 0 : lingerMs;
   }
 
-  rowsOf({ inputs }: QueuedRun): number {
+  rowsOf(inputs: Tensors): number {
     return rowsOf(inputs);
   }
 
@@ -72,32 +70,29 @@ export class BatchPolicy implements RunPolicy {
 
   take(waiting: QueuedRun[]): QueuedRun[] {
     const [first] = waiting as [QueuedRun];
-    const key = this.#keyOf(first);
     const taken: QueuedRun[] = [];
     let rows = 0;
-    for (let index = 0; index < waiting.length; ) {
-      const run = waiting[index]!;
-      const runRows = rowsOf(run.inputs);
-      const fits = taken.length === 0 || rows + runRows <= this.#batching.maxRows;
-      if (!fits) break;
-      if (this.#keyOf(run) !== key) index++;
+    let others = 0;
+    let seen = 0;
+    for (; seen < waiting.length; seen++) {
+      const run = waiting[seen]!;
+      if (!this.#goTogether(first, run)) waiting[others++] = run;
+      else if (taken.length > 0 && rows + run.rows > this.#batching.maxRows) break;
       else {
         taken.push(run);
-        waiting.splice(index, 1);
-        rows += runRows;
+        rows += run.rows;
       }
     }
+    waiting.splice(others, seen - others);
     return taken;
   }
 
   async run(taken: readonly QueuedRun[]): Promise<void> {
     try {
-      const counts = taken.map(({ inputs }) => rowsOf(inputs));
-      const total = counts.reduce((sum, count) => sum + count, 0);
-      const outputs = await this.#predictRows(this.#join(taken), total, jointCall(taken));
+      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), jointCall(taken));
       let start = 0;
-      for (const [index, run] of taken.entries()) {
-        const end = start + counts[index]!;
+      for (const run of taken) {
+        const end = start + run.rows;
         run.resolve(taken.length === 1 ? outputs : mapTensors(outputs, (tensor) => copyRows(tensor, start, end)));
         start = end;
       }
@@ -140,19 +135,29 @@ export class BatchPolicy implements RunPolicy {
     return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all);
   }
 
-  /**
-   * Key of requests that may go together: the same signature, wanted outputs, names, dtypes and row shapes (ranks,
-   * where lengths are padded).
-   */
-  #keyOf({ inputs, call }: QueuedRun): string {
-    const { padVariableLength } = this.#batching;
-    const shapes = Object.entries(inputs).map(([name, { dtype, shape }]) => [
-      name,
-      dtype,
-      padVariableLength ? shape.length : shape.slice(1),
-    ]);
-    return JSON.stringify([call.signature, call.outputs, shapes.sort()]);
+  /** True for the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */
+  #goTogether({ inputs: one, call: oneCall }: QueuedRun, { inputs: other, call: otherCall }: QueuedRun): boolean {
+    if (oneCall.signature !== otherCall.signature || !isSameList(oneCall.outputs, otherCall.outputs)) return false;
+    const names = Object.keys(one);
+    if (names.length !== Object.keys(other).length) return false;
+    return names.every((name) => Object.hasOwn(other, name) && this.#areAlike(one[name]!, other[name]!));
   }
+
+  #areAlike(one: Tensor, other: Tensor): boolean {
+    if (one.dtype !== other.dtype || one.shape.length !== other.shape.length) return false;
+    return (
+      this.#batching.padVariableLength || one.shape.every((size, axis) => axis === 0 || size === other.shape[axis])
+    );
+  }
+}
+
+function rowsOfAll(runs: readonly QueuedRun[]): number {
+  return runs.reduce((sum, { rows }) => sum + rows, 0);
+}
+
+function isSameList(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return one.length === other.length && one.every((name, index) => name === other[index]);
 }
 
 /** A cancellation must not end the other requests' run; the longest deadline of them all applies. */

@@ -6,7 +6,6 @@ import type { RunPolicy } from "./run-queue.ts";
 export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>): RunPolicy {
   return {
     take: (waiting) => waiting.splice(0, 1),
-    gathers: false,
     lingerMs: () => 0,
     rowsOf: () => 1,
     runAlone: predict,

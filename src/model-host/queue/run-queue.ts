@@ -9,19 +9,20 @@ import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 export interface RunPolicy {
   /** Removes at least one run from `waiting`, in their order, and returns what goes together. */
   take(waiting: QueuedRun[]): QueuedRun[];
-  /** True where several runs may go together, so that the queue waits for the rest of this turn of the event loop. */
-  readonly gathers: boolean;
   /**
    * Milliseconds that runs wait for more to go with them; 0 where `waiting` fills a batch, or nothing is waited for.
    */
   lingerMs(waiting: readonly QueuedRun[]): number;
-  /** Rows that a run counts for; 1 without batching. */
-  rowsOf(run: QueuedRun): number;
+  /** Rows that a predict counts for; 1 without batching. */
+  rowsOf(inputs: Tensors): number;
   /** Throws `unavailable` where so many rows do not fit behind those that wait; absent = there is no limit. */
   assertRoom?(waitingRows: number, rows: number): void;
   /** Runs the taken requests, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
-  /** Runs one predict that is not batched with others; absent where that makes no difference. */
+  /**
+   * Runs a predict that nothing is before. Absent where several may go together: those wait for the rest of this turn
+   * of the event loop.
+   */
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
 
@@ -62,13 +63,12 @@ export class RunQueue {
     const { signal, priority = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
     const since = performance.now();
-    if (this.#isFree) {
-      if (this.#policy.runAlone !== undefined) return this.#runAlone(inputs, call, since);
-      return new Promise((resolve, reject) => void this.#run([{ inputs, call, priority, since, resolve, reject }]));
-    }
+    if (this.#isFree && !this.#gathers) return this.#runAlone(inputs, call, since);
     return new Promise((resolve, reject) => {
-      const run = new WaitingRun({ inputs, call, priority, since }, { resolve, reject });
-      this.#add(run);
+      const rows = this.#policy.rowsOf(inputs);
+      this.#policy.assertRoom?.(this.#waitingRows, rows);
+      this.#waitingRows += rows;
+      const run = new WaitingRun({ inputs, call, priority, since, rows }, { resolve, reject });
       run.leaveOn(queueTimeoutMs, (reason) => this.#leave(run, reason));
       insertByPriority(this.#waiting, run);
       this.#pumpSoon();
@@ -86,32 +86,28 @@ export class RunQueue {
     await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
-  /** Counts the rows of a run that is to wait; throws where there is no room for it. */
-  #add(run: QueuedRun): void {
-    const rows = this.#policy.rowsOf(run);
-    this.#policy.assertRoom?.(this.#waitingRows, rows);
-    this.#waitingRows += rows;
-  }
-
   /** Takes a run that is not running yet out of the queue. */
   #leave(run: QueuedRun, reason: unknown): void {
     const index = this.#waiting.indexOf(run);
     if (index < 0) return;
     this.#waiting.splice(index, 1);
-    this.#waitingRows -= this.#policy.rowsOf(run);
+    this.#waitingRows -= run.rows;
     run.reject(reason);
     if (this.#waiting.length === 0) this.#endLinger();
     this.#notifyIdle();
   }
 
-  /** True where a run starts at once: none is before it, and it does not wait to be batched. */
   get #isFree(): boolean {
-    return this.#waiting.length === 0 && this.#running < this.#concurrency && !this.#policy.gathers;
+    return this.#waiting.length === 0 && this.#running < this.#concurrency;
+  }
+
+  get #gathers(): boolean {
+    return this.#policy.runAlone === undefined;
   }
 
   /** Starts runs; where they go together, once everything that has arrived is in the queue. */
   #pumpSoon(): void {
-    if (!this.#policy.gathers) {
+    if (!this.#gathers) {
       this.#pump();
       return;
     }
@@ -135,7 +131,7 @@ export class RunQueue {
 
   #take(): QueuedRun[] {
     const taken = this.#policy.take(this.#waiting);
-    for (const run of taken) this.#waitingRows -= this.#policy.rowsOf(run);
+    for (const run of taken) this.#waitingRows -= run.rows;
     return taken;
   }
 
@@ -182,7 +178,7 @@ export class RunQueue {
   /** Starts what waits after a run that ended. */
   async #goOn(ended: number): Promise<void> {
     // A driver that never waits would keep the thread from receiving cancelled and new requests.
-    if (this.#waiting.length > 0 && !this.#policy.gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
+    if (this.#waiting.length > 0 && !this.#gathers && ended - this.#turnedAt > TURN_MS) await this.#turn();
     this.#running--;
     this.#pumpSoon();
     this.#notifyIdle();
@@ -192,7 +188,7 @@ export class RunQueue {
     if (taken.every(({ call }) => call.warmUp !== undefined)) return;
     let rows = 0;
     for (const run of taken) {
-      rows += this.#policy.rowsOf(run);
+      rows += run.rows;
       this.#counter.addRequest(started - run.since);
     }
     this.#counter.addRun({ requests: taken.length, rows, ms });

@@ -10,6 +10,8 @@ interface RunFacts {
   readonly priority: number;
   /** Start of its wait, on the clock of performance.now(). */
   readonly since: number;
+  /** Rows that it counts for; 1 where the model is not batched. */
+  readonly rows: number;
 }
 
 /** The two ways in which a run ends. */
@@ -27,15 +29,17 @@ export class WaitingRun implements QueuedRun {
   readonly call: ModelCall;
   readonly priority: number;
   readonly since: number;
+  readonly rows: number;
   readonly #end: RunEnd;
   #abort: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inputs, call, priority, since }: RunFacts, end: RunEnd) {
+  constructor({ inputs, call, priority, since, rows }: RunFacts, end: RunEnd) {
     this.inputs = inputs;
     this.call = call;
     this.priority = priority;
     this.since = since;
+    this.rows = rows;
     this.#end = end;
   }
 

@@ -208,6 +208,17 @@ describe("batching", () => {
     expect(runs).toEqual([[0, 1, 3], [0.5], [[2]]]);
   });
 
+  test("others between those that go together do not end their batch, however large they are", async () => {
+    const { runs } = await runAll([
+      { x: [1] },
+      { x: [0.5, 1.5, 2.5, 3.5] },
+      { x: [2] },
+      { y: [7], x: [8] },
+      { x: [3] },
+    ]);
+    expect(runs).toEqual([[1, 2, 3], [0.5, 1.5, 2.5, 3.5], [8]]);
+  });
+
   test("inputs of different lengths are padded with their own first element where that is wanted", async () => {
     const { runs } = await runAll([{ x: [[9]] }, { x: [[1, 2]] }, { x: [[3, 4, 5]] }], { padVariableLength: true });
     expect(runs).toEqual([
