@@ -4,7 +4,7 @@ import type { Http2Session } from "node:http2";
 export interface Peer {
   /** Its IP address; empty where it has none. */
   readonly address: string;
-  /** The connection, which may have a client's certificate; undefined once it has closed. */
+  /** The connection, which may have a client's certificate; undefined where it closed before it was asked for. */
   readonly connection: object | undefined;
 }
 

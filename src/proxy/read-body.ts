@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { goOnTogether } from "../async/go-on-together.ts";
 import { ServingError } from "../errors.ts";
+import { goOnTogether } from "../limits/go-on-together.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
 import { ByteList } from "../limits/memory/byte-list.ts";
 import type { MemoryShare } from "../limits/memory/memory-budget.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { goOnTogether } from "../../src/async/go-on-together.ts";
+import { goOnTogether } from "../../src/limits/go-on-together.ts";
 
 const SMALL = 100;
 const LARGE = 100_000;

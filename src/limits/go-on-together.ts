@@ -1,5 +1,5 @@
-/** Size of a request above which it goes on alone, in bytes: to decode it may take longer than many small ones. */
-const SMALL_BYTES = 8 * 1024;
+import { isSmallPiece } from "./turns.ts";
+
 /** Number of requests that go on together; further ones do so after data has been read again. */
 const MOST = 32;
 
@@ -8,15 +8,15 @@ let isScheduled = false;
 
 /**
  * Lets a request that has come whole go on at the end of this turn of the event loop, in step with the others of the
- * turn; at once, where it is not small. Code that does the same for one request after the other stays in the caches of
- * the processor: where each went its whole way alone, a small one took nearly twice the time.
+ * turn; at once, where it is not small, since to decode it may take longer than many small ones. Code that does the
+ * same for one request after the other stays in the processor's caches: where each went its whole way alone, a small
+ * one took nearly twice the time.
  */
 export function goOnTogether(bytes: number, goOn: () => void): void {
-  if (bytes > SMALL_BYTES) goOn();
-  else {
+  if (isSmallPiece(bytes)) {
     waiting.push(goOn);
     schedule();
-  }
+  } else goOn();
 }
 
 function schedule(): void {
