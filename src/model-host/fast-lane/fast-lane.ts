@@ -160,7 +160,12 @@ export class FastLane {
     this.#opening ??= this.#open();
     await this.#opening;
     if (this.#model === undefined || shape.isFast) return;
-    const ms = this.#warmUp(this.#model, shape);
+    let ms = Number.POSITIVE_INFINITY;
+    try {
+      ms = this.#warmUp(this.#model, shape);
+    } catch (reason) {
+      log.debug(`the model runs in its own thread, since it fails on zeros: ${reasonText(reason)}`);
+    }
     if (ms <= maxMs) shape.start(ms);
     else shape.stop();
     log.trace("runs in the main thread", { path: facts.path, us: Math.round(ms * 1000), begin: shape.isFast });

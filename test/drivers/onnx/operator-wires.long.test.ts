@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { startServer } from "../../helpers/start-server.ts";
 import { hasOperatorCases, isOfTensors, operatorCases } from "./operator-data.ts";
 import { isExcused, PASSED } from "./operator-outcome.ts";
-import { wireOutcomes } from "./wire-outcomes.ts";
+import { repeatedOutcomes, wireOutcomes } from "./wire-outcomes.ts";
 
 /** Cases that passed with ONNX Runtime 1.30; a machine with more locales has a few more. */
 const LEAST = {
@@ -32,6 +32,14 @@ it.skipIf(!isThere)(
       "TensorFlow Serving REST": 27,
       Kibernetika: 40,
     });
+  },
+  600_000,
+);
+
+it.skipIf(!isThere)(
+  "gives them each time, also where the values of an input decide about its run",
+  async () => {
+    expect(await repeatedOutcomes(operatorCases(), 24)).toEqual([]);
   },
   600_000,
 );

@@ -1,5 +1,6 @@
 import { areTensors, type OnnxValues } from "../../../src/drivers/onnx/onnx-value.ts";
 import type { NamedModelOptions } from "../../../src/server/named-model.ts";
+import type { Server } from "../../../src/server/server.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import type { OperatorCase } from "./operator-case.ts";
@@ -18,9 +19,8 @@ interface WireOutcomes {
 
 /** Serves the models of all cases at once, and asks each of them over every wire. */
 export async function wireOutcomes(cases: readonly OperatorCase[]): Promise<WireOutcomes> {
-  const models = cases.map(({ name, modelPath }): [string, NamedModelOptions] => [name, { path: modelPath }]);
-  const server = await startServer({ models: Object.fromEntries(models), loadRetries: 0, ui: false });
-  const loadErrors = new Map(server.models().map(({ name, error }) => [name, error?.message]));
+  const server = await serve(cases);
+  const loadErrors = loadErrorsOf(server);
   const wires = Object.entries<OperatorWire>(openWires(server));
   const passed = Object.fromEntries(wires.map(([wire]) => [wire, 0]));
   const notCarried = { ...passed };
@@ -35,6 +35,36 @@ export async function wireOutcomes(cases: readonly OperatorCase[]): Promise<Wire
     }
   }
   return { passed, notCarried, failures };
+}
+
+/**
+ * Asks each model so often that runs are prepared, and made in the main thread where they are short. Returns the cases
+ * that do not pass each time, with what came.
+ */
+export async function repeatedOutcomes(cases: readonly OperatorCase[], times: number): Promise<readonly string[]> {
+  const server = await serve(cases);
+  const loadErrors = loadErrorsOf(server);
+  const wire = openWires(server)["V2 gRPC"];
+  const failures: string[] = [];
+  for (const one of cases.filter(({ name }) => loadErrors.get(name) === undefined)) {
+    const values = readCase(one);
+    const outcomes = new Set<string>();
+    for (let time = 0; time < times; time++) outcomes.add(await outcomeOver(wire, one.name, values));
+    const failed = [...outcomes].filter(
+      (each) => each !== PASSED && each !== NOT_CARRIED && !isExcused(one.name, each),
+    );
+    failures.push(...failed.map((outcome) => `${one.name}: ${outcome}`));
+  }
+  return failures;
+}
+
+function serve(cases: readonly OperatorCase[]): Promise<Server> {
+  const models = cases.map(({ name, modelPath }): [string, NamedModelOptions] => [name, { path: modelPath }]);
+  return startServer({ models: Object.fromEntries(models), loadRetries: 0, ui: false });
+}
+
+function loadErrorsOf(server: Server): ReadonlyMap<string, string | undefined> {
+  return new Map(server.models().map(({ name, error }) => [name, error?.message]));
 }
 
 function outcomeOver(wire: OperatorWire, model: string, values: CaseValues): Promise<string> {

@@ -79,6 +79,20 @@ describe("the fast lane", () => {
     expect(lane.statistics()).toMatchObject({ requests: 1, queueMs: 0 });
   });
 
+  test("runs nothing where the model fails on the zeros that it is tried with", async () => {
+    const noZeros: QuickModel = {
+      ...DOUBLES,
+      run: (given) => {
+        if (given.x?.data[0] === 0) throw new Error("The input tensor cannot be reshaped to the requested shape");
+        return DOUBLES.run(given);
+      },
+    };
+    const lane = openLane(async () => noZeros);
+    runElsewhere(lane, inputs(1));
+    await new Promise(setImmediate);
+    expect(lane.run(inputs(4), call())).toBeUndefined();
+  });
+
   test("leaves a model alone whose own thread needs long", async () => {
     const lane = openLane();
     runElsewhere(lane, inputs(1), { ms: 3 });
