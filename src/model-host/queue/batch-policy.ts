@@ -14,7 +14,8 @@ export interface Batching {
   /** Rows of a batch at most. */
   readonly maxRows: number;
   /**
-   * Time that an incomplete batch waits for more requests, in milliseconds; 0 = waiting requests are batched at once.
+   * Time that an incomplete batch waits for more requests, from the arrival of its first one, in milliseconds; 0 =
+   * waiting requests are batched at once.
    */
   readonly lingerMs: number;
   /**
@@ -53,7 +54,9 @@ export class BatchPolicy implements RunPolicy {
   lingerMs(waiting: readonly QueuedRun[]): number {
     const { lingerMs, maxRows } = this.#batching;
     if (lingerMs === 0) return 0;
-    return rowsOfAll(waiting) >= maxRows ? 0 : lingerMs;
+    if (rowsOfAll(waiting) >= maxRows) return 0;
+    const oldest = Math.min(...waiting.map(({ since }) => since));
+    return Math.max(0, lingerMs - (performance.now() - oldest));
   }
 
   rowsOf(inputs: Tensors): number {
@@ -98,8 +101,16 @@ export class BatchPolicy implements RunPolicy {
       }
     } catch (reason) {
       if (taken.length === 1) taken[0]!.reject(reason);
-      // One request's bad values must not fail its neighbours: each is run by itself.
-      else for (const run of taken) await this.run([run]);
+      else await this.#runEach(taken);
+    }
+  }
+
+  /** One request's bad values must not fail its neighbours: each is run by itself, unless it has been given up. */
+  async #runEach(taken: readonly QueuedRun[]): Promise<void> {
+    for (const run of taken) {
+      const { signal } = run.call;
+      if (signal.aborted) run.reject(signal.reason);
+      else await this.run([run]);
     }
   }
 
@@ -160,13 +171,17 @@ function isSameList(one: readonly string[] | undefined, other: readonly string[]
   return one.length === other.length && one.every((name, index) => name === other[index]);
 }
 
-/** A cancellation must not end the other requests' run; the longest deadline of them all applies. */
+/** A run ends early only once all of its requests have been given up; the longest deadline of them all applies. */
 function jointCall(taken: readonly QueuedRun[]): ModelCall {
   const [{ call: first }] = taken as readonly [QueuedRun];
   if (taken.length === 1) return first;
   const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
   const { signature, outputs } = first;
   const signal = new CancelSource();
+  let open = taken.length;
+  for (const { call } of taken) {
+    call.signal.addEventListener("abort", () => --open === 0 && signal.abort(call.signal.reason), { once: true });
+  }
   const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
   const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
   const timelines = taken.flatMap(({ call }) => call.timeline ?? []);

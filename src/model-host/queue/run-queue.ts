@@ -5,12 +5,13 @@ import { insertByPriority } from "./insert-by-priority.ts";
 import { RunCounter, type RunStatistics } from "./run-statistics.ts";
 import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 
-/** Takes runs off the front of a queue and runs them together; without batching, one at a time. */
+/** Takes the next runs off a queue and runs them together; without batching, one at a time. */
 export interface RunPolicy {
   /** Removes at least one run from `waiting`, in their order, and returns what goes together. */
   take(waiting: QueuedRun[]): QueuedRun[];
   /**
-   * Milliseconds that runs wait for more to go with them; 0 where `waiting` fills a batch, or nothing is waited for.
+   * Milliseconds for which the next runs still wait for more to go with them; 0 where a batch's rows wait, the oldest
+   * run has waited long enough, or none waits.
    */
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a predict counts for; 1 without batching. */
@@ -20,21 +21,18 @@ export interface RunPolicy {
   /** Runs the taken requests, and settles each. */
   run(taken: readonly QueuedRun[]): Promise<void>;
   /**
-   * Runs a predict that nothing is before. Absent where several may go together: those wait for the rest of this turn
-   * of the event loop.
+   * Runs a predict at once, where nothing waits. Absent where several may go together: those wait for the rest of this
+   * turn of the event loop.
    */
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
 
-/**
- * Milliseconds that runs may follow one another without a turn of the event loop; the
- * turn itself costs some microseconds.
- */
+/** Milliseconds for which runs follow one another without a turn of the event loop, which costs some microseconds. */
 const TURN_MS = 1;
 
 /**
- * Queue of a model's predicts, by priority, then in the order they came. A run whose
- * signal aborts leaves before it costs anything.
+ * Queue of a model's predicts, by priority, then in the order they came. A run that waits
+ * leaves when its signal aborts.
  */
 export class RunQueue {
   readonly #policy: RunPolicy;
@@ -46,8 +44,6 @@ export class RunQueue {
   #waitingRows = 0;
   #turnedAt = 0;
   #lingering: NodeJS.Timeout | undefined;
-  /** True from the end of the wait for more until the next batch is taken. */
-  #hasLingered = false;
   #gathering: NodeJS.Immediate | undefined;
 
   constructor(policy: RunPolicy, concurrency: number) {
@@ -93,7 +89,6 @@ export class RunQueue {
     this.#waiting.splice(index, 1);
     this.#waitingRows -= run.rows;
     run.reject(reason);
-    if (this.#waiting.length === 0) this.#endLinger();
     this.#notifyIdle();
   }
 
@@ -119,12 +114,11 @@ export class RunQueue {
 
   #pump(): void {
     while (this.#running < this.#concurrency && this.#waiting.length > 0) {
-      const lingerMs = this.#hasLingered ? 0 : this.#policy.lingerMs(this.#waiting);
+      const lingerMs = this.#policy.lingerMs(this.#waiting);
       if (lingerMs > 0) {
-        this.#linger(lingerMs);
+        this.#pumpIn(lingerMs);
         return;
       }
-      this.#endLinger();
       void this.#run(this.#take());
     }
   }
@@ -135,18 +129,12 @@ export class RunQueue {
     return taken;
   }
 
-  #linger(ms: number): void {
+  /** One timer is enough: those that wait later are waited for when it has fired. */
+  #pumpIn(ms: number): void {
     this.#lingering ??= setTimeout(() => {
-      this.#hasLingered = true;
+      this.#lingering = undefined;
       this.#pump();
     }, ms);
-  }
-
-  #endLinger(): void {
-    this.#hasLingered = false;
-    if (this.#lingering === undefined) return;
-    clearTimeout(this.#lingering);
-    this.#lingering = undefined;
   }
 
   /** The same as {@link #run} for one that has not waited, with fewer steps. */

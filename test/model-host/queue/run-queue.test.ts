@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type CancelSignal, CancelSource } from "../../../src/async/cancel-source.ts";
+import type { ModelCall } from "../../../src/model-host/model-handle.ts";
 import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-policy.ts";
 import { oneAtATime } from "../../../src/model-host/queue/one-at-a-time.ts";
 import { RunQueue } from "../../../src/model-host/queue/run-queue.ts";
@@ -261,6 +262,52 @@ describe("batching", () => {
     expect(runs).toEqual([[1, 2, 3, 4]]);
     release();
     await Promise.all([...first, last]);
+  });
+
+  test("the time for company begins with the first request, while another batch runs", async () => {
+    const { queue, runs, release } = batched({ lingerMs: 150 });
+    const full = [1, 2, 3, 4].map((x) => queue.push(toTensors({ x: [x] }), call()));
+    await settled();
+    const late = queue.push(toTensors({ x: [5] }), call());
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    release();
+    await settled();
+    expect(runs).toEqual([[1, 2, 3, 4], [5]]);
+    release();
+    await Promise.all([...full, late]);
+  });
+
+  test("a batch that failed is not run again for requests that were given up meanwhile", async () => {
+    const ran: unknown[] = [];
+    const gone = new AbortController();
+    const predict = async (inputs: Tensors) => {
+      ran.push(plain(inputs));
+      if (ran.length > 1) return inputs;
+      gone.abort(new Error("gone"));
+      throw new Error("unlucky");
+    };
+    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const stays = queue.push(toTensors({ x: [1] }), call());
+    const leaves = queue.push(toTensors({ x: [2] }), call(gone.signal));
+    await expect(leaves).rejects.toThrow("gone");
+    expect(plain(await stays)).toEqual([1]);
+    expect(ran).toEqual([[1, 2], [1]]);
+  });
+
+  test("a batch is cancelled once all of its requests are, and not before", async () => {
+    const clients = [new AbortController(), new AbortController()];
+    const states: boolean[] = [];
+    const predict = async (_: Tensors, { signal }: ModelCall): Promise<Tensors> => {
+      for (const client of clients) {
+        client.abort(new Error("gone"));
+        states.push(signal.aborted);
+      }
+      throw signal.reason;
+    };
+    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const answers = clients.map((client) => queue.push(toTensors({ x: [1] }), call(client.signal)));
+    for (const { status } of await Promise.allSettled(answers)) expect(status).toBe("rejected");
+    expect(states).toEqual([false, true]);
   });
 
   test("a full queue refuses further rows in TensorFlow Serving's words, until others have left it", async () => {
