@@ -12,7 +12,7 @@ import type { CallOptions } from "../serving/inference-service.ts";
 import { readBody } from "./read-body.ts";
 import { RecordedRequest } from "./recorded-request.ts";
 
-/** One for all requests, without the cost of a stack trace for each. */
+/** Shared by all requests, to avoid a stack trace for each. */
 const CLOSED = new DOMException("The client closed the connection.", "AbortError");
 
 /** Limits of a request. */
@@ -35,7 +35,7 @@ export class HttpExchange {
   /** True while memory is held for an answer, until the response closes. */
   #isSending = false;
   /** Pieces of the answer whose memory is returned once it has been sent. */
-  #returned: readonly Uint8Array[] = [];
+  #toReturn: readonly Uint8Array[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
     const { maxMessageBytes, memory } = limits;
@@ -49,7 +49,7 @@ export class HttpExchange {
       this.#isClosed = true;
       if (this.#isSending) this.#memory.release();
       if (response.writableFinished) {
-        for (const { buffer } of this.#returned) returnMemory(buffer);
+        for (const { buffer } of this.#toReturn) returnMemory(buffer);
         return;
       }
       this.#cancel.abort(CLOSED);
@@ -62,7 +62,7 @@ export class HttpExchange {
     return type.trim().toLowerCase();
   }
 
-  /** The whole body, inflated; `alignedAt` = index of numbers that should be aligned in memory. */
+  /** The whole body, inflated; `alignedAt` = offset of its binary numbers, which are to be aligned in memory. */
   readBody(alignedAt = 0): Promise<Buffer> {
     return this.#read(this.maxMessageBytes, alignedAt);
   }
@@ -91,8 +91,8 @@ export class HttpExchange {
   }
 
   /**
-   * Parts of a very large answer in order: bytes, and what codec threads make of the
-   * arguments of a job, while the parts are sent.
+   * Parts of a very large answer in order: bytes that are there, and arguments of a job, which codec threads encode
+   * while the parts before are being sent.
    */
   encodeParts<Args extends readonly unknown[]>(
     job: Job<readonly [...Args, room: Uint8Array], Uint8Array>,
@@ -108,11 +108,11 @@ export class HttpExchange {
 
   /**
    * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, where
-   * nothing else than this answer can need it.
+   * nothing else uses it.
    */
   beginSending(pieces: readonly Uint8Array[]): void {
     this.#isSending = true;
-    if (this.#memory.isWireOnly) this.#returned = pieces;
+    if (this.#memory.isWireOnly) this.#toReturn = pieces;
   }
 
   /** Releases the request's memory, unless an answer is being sent; to be called at its end, whatever its result. */
@@ -128,7 +128,8 @@ export class HttpExchange {
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
     const memory = this.#memory;
-    if (timeoutMs === undefined) return { id, metadata, signal, memory, record, timeline };
+    // A response that has closed does not close again, which would leave the timer running.
+    if (timeoutMs === undefined || this.#isClosed) return { id, metadata, signal, memory, record, timeline };
     const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
     return { id, metadata, signal, memory, record, timeline, deadline: Date.now() + timeoutMs };
@@ -156,7 +157,7 @@ function parseTimeout(text: string | undefined): number | undefined {
   );
 }
 
-/** The headers as received: Node joins repeated ones, except for one that no request should have. */
+/** The headers as received: Node joins repeated ones, except for set-cookie, which no request should have. */
 function toMetadata({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   const { "set-cookie": cookies } = headers;
   if (cookies !== undefined) return { ...headers, "set-cookie": cookies.join(", ") } as Record<string, string>;

@@ -40,15 +40,15 @@ export class LocalLease implements Lease {
     return this.#servable.exampleInputs();
   }
 
-  /** One function, since each further await would cost a small request as much as its checks. */
+  /** One function on purpose: a further await would cost a small request as much as all its checks. */
   async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
     const { record, memory = budget.open() } = given;
     const limited = requestTimeoutMs === 0 ? undefined : limitTime(given, requestTimeoutMs);
-    const isGiven = limited === undefined && memory === given.memory;
+    const usesGiven = limited === undefined && memory === given.memory;
     const { signal, deadline } = limited ?? given;
-    const call = isGiven ? given : { ...given, signal, deadline, memory };
+    const call = usesGiven ? given : { ...given, signal, deadline, memory };
     const info = { id: call.id, model, version, signature: signature.name };
     if (targets !== undefined && this.description.graphRefusal !== "") {
       throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
@@ -64,13 +64,13 @@ export class LocalLease implements Lease {
       const { bytes } = memory;
       this.#queue.enter(bytes);
       queuedBytes = bytes;
-      // A call from another model was admitted with that model's request, and must continue while no new request may
+      // A call from another model was admitted with that model's request, so it must end even while no new request may
       // begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
       const result = await this.#servable.run({ info, inputs, outputs, targets, raw, call });
-      isSuccess = true;
       memory.growTo(payloadBytes(result.outputs));
+      isSuccess = true;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
       const { outputs: made, metadata, contentType, status } = result;
       return { model, version, signature: info.signature, outputs: made, metadata, contentType, status };

@@ -1,4 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { HttpExchange } from "../../src/proxy/http-exchange.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { GatedService } from "./gated-service.ts";
 import { serveHttp } from "./serve-http.ts";
@@ -32,5 +36,17 @@ describe("the request's signal", () => {
     await (await post(url, BODY, { connection: "close" })).text();
     await (await post(url)).text();
     expect(service.requests[0]?.signal.aborted).toBe(false);
+  });
+
+  test("leaves no timer of the client's limit behind where the client left while its body was inflated", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const request = new IncomingMessage(new Socket());
+    request.headers["x-request-timeout-ms"] = "2147483647";
+    const response = new ServerResponse(request);
+    const exchange = new HttpExchange(request, response, { maxMessageBytes: 1e6, memory: new MemoryBudget(1e6) });
+    response.emit("close");
+    expect(exchange.callInfo().signal.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });

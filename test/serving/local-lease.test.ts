@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { Lease } from "../../src/serving/inference-service.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
@@ -62,5 +63,21 @@ describe("a lease", () => {
     await unloading;
     expect(events).toEqual(["answered by 1", "freed 1"]);
     expect(() => service.acquire({ model: "" })).toThrow(/Servable not found/);
+  });
+
+  test("counts a request as failed whose answer has no room", async () => {
+    const manager = await managePipeline({ hooks: { process: async () => ({ y: new Float32Array(10_000) }) } });
+    const service = new LocalService(manager, UNLIMITED);
+    const lease = service.acquire({ model: "" });
+    const signature = requireSignature("", lease.description);
+    const budget = new MemoryBudget(20_000);
+    budget.open().grow(1000);
+    const memory = budget.open();
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal, memory };
+    const inputs = { kind: "tensors", tensors: toTensors({ x: 1 }) } as const;
+    await expect(lease.infer({ signature, inputs, call })).rejects.toMatchObject({ code: "unavailable" });
+    lease.release();
+    const [statistics] = await service.statistics();
+    expect(statistics?.requests).toMatchObject({ succeeded: { count: 0 }, failed: { count: 1 } });
   });
 });
