@@ -104,7 +104,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   }
 
   #take(piece: Buffer): void {
-    PacedConnection.of(this.#stream.session)?.took(piece.length);
+    PacedConnection.of(this.#stream.session)?.beginPiece(piece.length);
     if (this.#failure !== undefined) return;
     if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
     try {

@@ -7,13 +7,14 @@ const MAX_FRAME_BYTES = 16_384 + 9;
 
 /** A call whose start was deferred to a later turn. */
 interface WaitingCall {
-  readonly stream: Pick<Http2Stream, "destroyed" | "readableLength">;
+  readonly stream: Pick<Http2Stream, "closed" | "readableLength">;
   readonly start: () => void;
 }
 
 const connections = new WeakMap<Http2Session, PacedConnection>();
 /** The open connections. */
 const open = new Set<PacedConnection>();
+/** True while no connection is read, for the rest of a turn. */
 let areStopped = false;
 
 /**
@@ -26,15 +27,16 @@ export class PacedConnection {
   readonly #reading: ReadSwitch | undefined;
   readonly #use = new TurnUse();
   readonly #waiting: WaitingCall[] = [];
-  /** Pieces of data and calls that it was notified of. */
+  /** Number of data pieces and calls that Node has reported. */
   #events = 0;
   /** Bytes of the last piece; a connection of which none is known may send many. */
   #pieceBytes = Number.POSITIVE_INFINITY;
   #isPaused = false;
   /** True when it is no longer read and starts no calls. */
   #isStopped = false;
-  /** True while only connections that were not read in the last turn are, and when that was so the last time. */
+  /** True while it is not read, so that others are read first. */
   #isHeld = false;
+  /** True where it was held the last time, so that it is not again. */
   #wasHeld = false;
 
   private constructor(session: Http2Session) {
@@ -56,23 +58,23 @@ export class PacedConnection {
     return connection;
   }
 
-  /** Reports that a piece of so many bytes took time: the next are read in this turn, or in a later one. */
-  took(bytes = this.#pieceBytes): void {
+  /** To be called before a piece of so many bytes is handled: the next are read in this turn, or in a later one. */
+  beginPiece(bytes = this.#pieceBytes): void {
     this.#events++;
     this.#pieceBytes = bytes;
     if (this.#isPaused || turns.begin(this.#use) > 0) return;
     this.#pause();
     // Each further connection would still bring what one read gives.
-    if (turns.isOver || turns.areMany) stopReading();
+    if (turns.isOver || turns.hasManyWaiting) stopReading();
   }
 
-  /** Is not read in the next turn, in which others are. */
+  /** Leaves out one turn, in which others are read. */
   skipTurn(): void {
     if (!this.#isPaused && !this.#isStopped) this.#pause();
   }
 
   /**
-   * Bytes that were received beyond those of the frames that Node reported: calls, and pieces of their messages. Falls
+   * Received bytes that Node reported nothing of: those beyond the largest frame for each call and piece of data. Falls
    * where frames were smaller.
    */
   get silentBytes(): number {
@@ -83,7 +85,8 @@ export class PacedConnection {
   /** Starts a call in this turn, or in a later one unless the client resets it before. */
   begin(stream: WaitingCall["stream"], start: () => void): void {
     if (this.#isStopped) return;
-    this.took();
+    this.beginPiece();
+    if (stream.closed) return;
     if (this.#waiting.length === 0 && !(this.#isPaused && turns.isOver)) {
       start();
       return;
@@ -115,7 +118,7 @@ export class PacedConnection {
   #goOn(): void {
     const until = performance.now() + turns.resume(this.#use);
     for (let call = this.#waiting.shift(); call !== undefined; call = this.#waiting.shift()) {
-      if (!call.stream.destroyed) call.start();
+      if (!call.stream.closed) call.start();
       if (performance.now() >= until) break;
     }
     if (this.#waiting.length > 0) {
@@ -133,7 +136,7 @@ export class PacedConnection {
 
   #release(): void {
     this.#isHeld = false;
-    // Others took all of this turn too.
+    // Where reading has stopped again, it is not held another time.
     this.#wasHeld = areStopped;
     if (!areStopped) this.#read();
   }
@@ -144,14 +147,14 @@ export class PacedConnection {
   }
 
   /**
-   * Reads all connections again, except those that wait for their own turn: those that have waited longest first, those
-   * of this turn and new ones only after the next turn. The system reports first what is left of the connections that
-   * were read last, so that clients which send without end would come before all others in each turn.
+   * Reads all connections again, except those that wait for their own turn: those that have waited longest first. Those
+   * of this turn and new ones are held until the next turn has ended: the system reports the connections that were read
+   * last before all others, so that clients which send without end would come first in each turn.
    */
   static startAll(): void {
     const byTurn = [...open].sort((one, other) => one.#use.turn - other.#use.turn);
     for (const connection of byTurn) {
-      connection.#isHeld ||= turns.isLate(connection.#use) && !connection.#wasHeld;
+      connection.#isHeld ||= turns.comesAfterOthers(connection.#use) && !connection.#wasHeld;
       connection.#wasHeld = false;
       connection.#read();
     }

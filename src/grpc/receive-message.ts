@@ -80,7 +80,7 @@ class MessageReceiver implements StreamReceiver {
   }
 
   #count(bytes: number): void {
-    this.#connection?.took(bytes);
+    this.#connection?.beginPiece(bytes);
     if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
   }
 }

@@ -6,8 +6,9 @@ const LONGEST_TURN_MS = 8;
 const MOST_MS = 1;
 /** Time that a turn without time left still spends on the smallest waiting piece of work, in milliseconds. */
 const LEAST_MS = 0.1;
-/** Expected and minimum time of a connection's piece of work where nothing is known of it, in milliseconds. */
+/** Expected time of a connection's first piece of work, in milliseconds. */
 const EXPECTED_MS = 1;
+/** Lower bound of an expected time, in milliseconds. */
 const LEAST_EXPECTED_MS = 0.01;
 /**
  * Factor by which a piece of work must exceed its expected time to count as delayed by a garbage collection or another
@@ -15,10 +16,10 @@ const LEAST_EXPECTED_MS = 0.01;
  */
 const HELD_UP = 4;
 
-/** Number of waiting connections from which on a turn leaves the time after its first milliseconds to them. */
+/** Number of waiting connections at which a turn reads no more new data, and serves them. */
 const MANY = 8;
-/** Time by which work that is not small comes after all that is, in milliseconds: more than any piece takes. */
-const LARGE_MS = 1000;
+/** Added to the expected time of work that is not small, in milliseconds, so that all small work is chosen first. */
+const LARGE_PENALTY_MS = 1000;
 /** Bytes of a small piece of work, which comes before those of connections that send much, or may do so. */
 const SMALL_BYTES = 8 * 1024;
 
@@ -37,7 +38,7 @@ export class TurnUse {
     return this.#turn;
   }
 
-  /** Records the time of a piece of work in a turn, which its number tells apart. */
+  /** Records how long a piece of work took, and in which turn. */
   learn(ms: number, turn: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
@@ -53,9 +54,9 @@ interface Waiting {
 }
 
 /**
- * Shares the turns of the event loop among connections. Arriving data is handled immediately for a few milliseconds;
- * the rest continues in later turns for as long again. Those alternate between the shortest piece of work, so that a
- * small request does not wait for all large ones, and the one that has waited longest.
+ * Shares the turns of the event loop among connections. Arriving data is handled immediately for a few milliseconds of
+ * each turn. The rest waits, and a turn spends as long again on waiting work: in turn on the shortest piece, so that a
+ * small request does not wait for all large ones, and on the one that has waited longest.
  */
 export class Turns {
   /** Waiting work, in the order of arrival. */
@@ -67,10 +68,11 @@ export class Turns {
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
-  #isContinuing = false;
+  /** True while waiting work is scheduled to continue. */
+  #isScheduled = false;
   #isOldestNext = false;
-  /** True while waiting work continues, which is after the arriving data of a turn was handled. */
-  #isInPiece = false;
+  /** True while a waiting piece of work runs, which is after the arriving data of a turn was handled. */
+  #isRunningWaiting = false;
   #overs: (() => void)[] = [];
 
   /** Begins work for a connection; returns for how many milliseconds it may run, 0 = it has to {@link wait}. */
@@ -82,7 +84,7 @@ export class Turns {
     return mayTakeMs;
   }
 
-  /** Begins work for a connection that has waited for its turn. */
+  /** Begins work for a connection that has waited; to be called first by what {@link wait} calls. */
   resume(use: TurnUse): number {
     this.#serve(use, this.#end());
     return MOST_MS;
@@ -93,13 +95,13 @@ export class Turns {
     return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
   }
 
-  /** True for a connection that is new or had work in the turn that has just ended: others are read first. */
-  isLate({ turn }: TurnUse): boolean {
+  /** True for a connection that is new or had work in the turn that has just ended: others are to be read first. */
+  comesAfterOthers({ turn }: TurnUse): boolean {
     return turn === 0 || turn === this.#turn - 1;
   }
 
-  /** True where so many connections wait that more of them would come before those that have sent little. */
-  get areMany(): boolean {
+  /** True where so many connections wait that to read more of them would delay those that have sent little. */
+  get hasManyWaiting(): boolean {
     return this.#waiting.length >= MANY;
   }
 
@@ -112,8 +114,8 @@ export class Turns {
   /** Calls a function in a later turn, earlier for a piece of work that is known to be small. */
   wait(use: TurnUse, goOn: () => void, isSmall = notSmall): void {
     this.#waiting.push({ use, goOn, isSmall });
-    if (this.#isContinuing) return;
-    this.#isContinuing = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     setImmediate(() => this.#continue());
   }
 
@@ -145,7 +147,7 @@ export class Turns {
 
   #start(now: number): void {
     this.#began = now;
-    if (!this.#isInPiece) setImmediate(() => this.#endTurn());
+    if (!this.#isRunningWaiting) setImmediate(() => this.#endTurn());
   }
 
   #endTurn(): void {
@@ -157,7 +159,7 @@ export class Turns {
 
   #continue(until = performance.now() + TURN_MS): void {
     const isNewTurn = this.#began === 0;
-    this.#isInPiece = true;
+    this.#isRunningWaiting = true;
     this.#takeNext().goOn();
     // A tick after the microtasks, when all work that this piece started is done.
     queueMicrotask(() => process.nextTick(() => this.#goOn(until, isNewTurn)));
@@ -165,11 +167,11 @@ export class Turns {
 
   #goOn(until: number, isNewTurn: boolean): void {
     const now = this.#end();
-    this.#isInPiece = false;
-    // A turn that went on would take its time from the data that arrives next.
+    this.#isRunningWaiting = false;
+    // The turn that this piece began ends here; otherwise its time would be taken from the data that is read next.
     if (isNewTurn && this.#began !== 0) this.#endTurn();
-    this.#isContinuing = this.#waiting.length > 0;
-    if (!this.#isContinuing) return;
+    this.#isScheduled = this.#waiting.length > 0;
+    if (!this.#isScheduled) return;
     if (now < until) this.#continue(until);
     else setImmediate(() => this.#continue());
   }
@@ -195,11 +197,11 @@ export class Turns {
 
   #expectedAt(index: number): number {
     const { use, isSmall } = this.#waiting[index] as Waiting;
-    return isSmall() ? use.expectedMs : use.expectedMs + LARGE_MS;
+    return isSmall() ? use.expectedMs : use.expectedMs + LARGE_PENALTY_MS;
   }
 }
 
-/** True for so many bytes to handle. */
+/** True where a piece of work with so many bytes counts as small. */
 export function isSmallPiece(bytes: number): boolean {
   return bytes <= SMALL_BYTES;
 }

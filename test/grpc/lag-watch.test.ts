@@ -43,7 +43,7 @@ it("ends a connection whose bytes keep the thread busy without any event, and no
   for (let turn = 0; turn < 5; turn++) {
     for (const each of [flood, calls, refused]) each.socket.bytesRead += READ_BYTES;
     // Frames of calls, each of which Node tells of; and data of calls that are over, of which it does not.
-    for (let frame = 0; frame < READ_BYTES / 16_000; frame++) calls.connection?.took();
+    for (let frame = 0; frame < READ_BYTES / 16_000; frame++) calls.connection?.beginPiece();
     refused.state.effectiveRecvDataLength += READ_BYTES;
     await beBusy();
   }
@@ -65,7 +65,7 @@ it("ends a connection that lets the thread rest between the times that it keeps 
   const [flood, calls] = [watched(watch), watched(watch)];
   for (let turn = 0; turn < 2; turn++) {
     for (const each of [flood, calls]) each.socket.bytesRead += READ_BYTES;
-    for (let frame = 0; frame < READ_BYTES / 16_000; frame++) calls.connection?.took();
+    for (let frame = 0; frame < READ_BYTES / 16_000; frame++) calls.connection?.beginPiece();
     await beBusy();
     await wait(120);
   }

@@ -24,11 +24,11 @@ function work(ms: number): void {
 it("is not read on in a turn that it has used up, but in a later one", async () => {
   const { session, calls } = watchedSession();
   const connection = PacedConnection.of(session);
-  connection?.took();
+  connection?.beginPiece();
   expect(calls).toEqual([]);
   work(20);
-  connection?.took();
-  connection?.took();
+  connection?.beginPiece();
+  connection?.beginPiece();
   expect(calls).toEqual(["stop"]);
   await nextTurn();
   await nextTurn();
@@ -39,7 +39,7 @@ it("starts calls at once while there is time, and in later turns those that come
   const { session, calls } = watchedSession();
   const connection = PacedConnection.of(session);
   const started: string[] = [];
-  const begin = (name: string, stream = { destroyed: false, readableLength: 0 }) => {
+  const begin = (name: string, stream = { closed: false, readableLength: 0 }) => {
     connection?.begin(stream, () => started.push(name));
     return stream;
   };
@@ -49,7 +49,7 @@ it("starts calls at once while there is time, and in later turns those that come
   const reset = begin("reset");
   begin("third");
   expect(started).toEqual(["first"]);
-  reset.destroyed = true;
+  reset.closed = true;
   await expect.poll(() => started).toEqual(["first", "second", "third"]);
   await expect.poll(() => calls.at(-1)).toBe("start");
 });
@@ -58,10 +58,10 @@ it("keeps all others unread in the rest of a turn that has no time for its calls
   const [busy, other] = [watchedSession(), watchedSession()];
   const connection = PacedConnection.of(busy.session);
   PacedConnection.of(other.session);
-  connection?.took();
+  connection?.beginPiece();
   work(20);
-  connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
-  connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
+  connection?.begin({ closed: false, readableLength: 0 }, () => {});
+  connection?.begin({ closed: false, readableLength: 0 }, () => {});
   expect(other.calls).toEqual(["stop"]);
   await expect.poll(() => other.calls).toEqual(["stop", "start"]);
 });
@@ -70,12 +70,12 @@ it("is read a turn later than those that take little, once its calls took all of
   const [busy, modest] = [watchedSession(), watchedSession()];
   const [connection, other] = [PacedConnection.of(busy.session), PacedConnection.of(modest.session)];
   for (let request = 0; request < 5; request++) {
-    other?.took();
+    other?.beginPiece();
     await nextTurn();
   }
-  connection?.took();
+  connection?.beginPiece();
   work(20);
-  for (let call = 0; call < 2; call++) connection?.begin({ destroyed: false, readableLength: 0 }, () => {});
+  for (let call = 0; call < 2; call++) connection?.begin({ closed: false, readableLength: 0 }, () => {});
   const late = watchedSession();
   PacedConnection.of(late.session);
   await nextTurn();
@@ -95,10 +95,10 @@ it("is one for all streams of a session, and none for a session that is over", (
 it("starts calls in turns also where Node cannot stop the reading of its socket", async () => {
   const connection = PacedConnection.of(sessionOn({}));
   const started: string[] = [];
-  connection?.took();
+  connection?.beginPiece();
   work(20);
   for (const name of ["first", "second"])
-    connection?.begin({ destroyed: false, readableLength: 0 }, () => started.push(name));
+    connection?.begin({ closed: false, readableLength: 0 }, () => started.push(name));
   expect(started).toEqual([]);
   await expect.poll(() => started).toEqual(["first", "second"]);
 });

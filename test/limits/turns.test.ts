@@ -142,7 +142,7 @@ it("knows which connections had work in the turn that has ended, and which are n
     turns.begin(use);
     await nextTurn();
   }
-  expect([early, late, new TurnUse()].map((use) => turns.isLate(use))).toEqual([false, true, true]);
+  expect([early, late, new TurnUse()].map((use) => turns.comesAfterOthers(use))).toEqual([false, true, true]);
 });
 
 it("does not count the time between two turns", async () => {
