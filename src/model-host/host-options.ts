@@ -30,7 +30,7 @@ export const HOST_OPTIONS: OptionTable<HostModelOptions> = {
     type: "integer",
     min: 0,
     default: 0,
-    help: "How long a batch that is not full waits for more, in microseconds; 0 = whatever waits goes together.",
+    help: "How long a batch that is not full waits for more, from its first request on, in microseconds; 0 = whatever waits goes together.",
   },
   max_request_rows: {
     type: "integer",
