@@ -28,8 +28,7 @@ const STYLES = { warn: "yellow", error: "red", info: "green" } as const;
 export function createTextOutput(stream: TextStream, { isVerbose }: TextOptions): LogOutput {
   return {
     write: (line) => {
-      const event = JSON.parse(line) as LoggedEvent;
-      stream.write(`${toText(event, { isVerbose: isVerbose(), isColoured: stream.isTTY === true })}\n`);
+      stream.write(`${textOf(line, { isVerbose: isVerbose(), isColoured: stream.isTTY === true })}\n`);
     },
   };
 }
@@ -37,6 +36,15 @@ export function createTextOutput(stream: TextStream, { isVerbose }: TextOptions)
 interface TextChoices {
   readonly isVerbose: boolean;
   readonly isColoured: boolean;
+}
+
+/** The line as it is where it is no JSON: a log must not end the program. */
+function textOf(line: string, choices: TextChoices): string {
+  try {
+    return toText(JSON.parse(line), choices);
+  } catch {
+    return printable(line);
+  }
 }
 
 function toText(event: LoggedEvent, { isVerbose, isColoured }: TextChoices): string {

@@ -8,7 +8,10 @@ import { RecordedRequest } from "./recorded-request.ts";
 /** Opens a connection to the thread that answers, for a client's one. */
 export type Connect = (client: Socket) => Socket;
 
-/** Headers of one connection (RFC 9110 §7.6.1); the others are passed on as they are. */
+/**
+ * Headers of one connection (RFC 9110 §7.6.1); the others are passed on as they are, except the announcement of trailers,
+ * which are not passed on.
+ */
 const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade"]);
 
 /**
@@ -23,7 +26,7 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
       createConnection: () => connect(request.socket),
       method,
       path: url,
-      headers: [...withoutOwn(request.rawHeaders), "connection", "close"],
+      headers: [...withoutOwn(request.rawHeaders, "trailer"), "connection", "close"],
     });
     inner.on("continue", () => response.writeContinue());
     inner.on("response", (answer) => answerWith(answer, response));

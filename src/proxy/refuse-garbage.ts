@@ -34,6 +34,8 @@ export function refuseGarbage(server: Server, observer: RequestObserver, { grpcP
   const where = grpcPort === undefined ? "gRPC is not served" : `gRPC is served on port ${grpcPort}`;
   let hasWarned = false;
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
+    // Node has taken its own listener off the socket: a client that resets the connection would end the program.
+    socket.on("error", () => {});
     answerRaw(socket, "405 Method Not Allowed", "CONNECT is not possible here; this is not a proxy.");
     observeGarbage(405, observer);
   });

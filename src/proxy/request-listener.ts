@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { ServingError } from "../errors.ts";
 import { createHookRouter } from "./hook-router.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpDependencies, NamedHttpProtocol } from "./http-route.ts";
@@ -62,6 +63,17 @@ function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDepe
   let app: Promise<RequestListener> | undefined;
   return async (request, response) => {
     app ??= import("./app.ts").then(({ createApp }) => createApp(protocols, dependencies));
-    (await app)(request, response);
+    try {
+      (await app)(request, response);
+    } catch (cause) {
+      // The next request tries again: files may be missing for a while, or descriptors.
+      app = undefined;
+      const { log } = dependencies;
+      sendError(new ServingError("unavailable", "The server cannot load Express.", { cause }), {
+        request,
+        response,
+        log,
+      });
+    }
   };
 }

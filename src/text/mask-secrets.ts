@@ -14,11 +14,11 @@ const ASSIGNMENT = new RegExp(`(${NAME_START}(?:${SECRET_WORDS})=)${VALUE}`, "gi
 /** Short names that are secrets in URLs alone. */
 const QUERY = new RegExp(`([?&](?:key|sig|auth|code)=)${VALUE}`, "gi");
 const BEARER = /\b(bearer|basic) [\w.~+/=-]{16,}/gi;
-/** Members of JSON whose text is a secret, also within a text. */
-const MEMBER = new RegExp(
-  String.raw`(\\?"[\w.-]{0,64}(?:${SECRET_WORDS}|cookie)\\?":\s?)(?:"(?:[^"\\]|\\.)*"|\\"[^"\\]*\\")`,
-  "gi",
-);
+const MEMBER_NAME = String.raw`[\w.-]{0,64}(?:${SECRET_WORDS}|cookie)`;
+/** Members of JSON whose text is a secret. */
+const MEMBER = new RegExp(String.raw`("${MEMBER_NAME}":\s?)"(?:[^"\\]|\\.)*"`, "gi");
+/** The same within a text of JSON, where all quotes are escaped: a mix would take the text's own end for one. */
+const INNER_MEMBER = new RegExp(String.raw`(\\"${MEMBER_NAME}\\":\s?)\\"[^"\\]*\\"`, "gi");
 /** Something of which each of these has at least one: most texts have none of them. */
 const LIKELY = /:\/\/|[=]|pass|pwd|secret|token|key|bearer|basic|credential|authorization|cookie|signature/i;
 
@@ -33,7 +33,8 @@ export function maskSecrets(text: string): string {
     .replace(ASSIGNMENT, `$1${MASK}`)
     .replace(QUERY, `$1${MASK}`)
     .replace(BEARER, `$1 ${MASK}`)
-    .replace(MEMBER, (_, name: string) => (name.startsWith("\\") ? `${name}\\"${MASK}\\"` : `${name}"${MASK}"`));
+    .replace(MEMBER, `$1"${MASK}"`)
+    .replace(INNER_MEMBER, `$1\\"${MASK}\\"`);
 }
 
 const SECRET_NAME = new RegExp(`(?:${SECRET_WORDS}|(?:^|[_.-])key)$`, "i");

@@ -30,6 +30,16 @@ test("an event is one line: time, level, message, fields", () => {
   );
 });
 
+test("a line that is no JSON is printed as it is", () => {
+  let text = "";
+  const write = (chunk: string) => {
+    text += chunk;
+    return true;
+  };
+  createTextOutput({ write, isTTY: false }, { isVerbose: () => false }).write('{"msg":"a"b"}');
+  expect(text).toBe('{"msg":"a"b"}\n');
+});
+
 test("an error is its message, then the user's own place, then the fields; no stack", () => {
   const cause = thrownAt("no labels", "node:fs:1:1", "preprocess (/nowhere/hooks.ts:3:9)", "run (node:x:1:1)");
   const err = new ServingError("internal", "The hook preprocess failed: no labels", { cause });

@@ -31,6 +31,17 @@ test("a client that leaves before the answer is no failure of the server", async
   expect(events).toEqual([]);
 });
 
+test("a request that announces trailers without a body is passed on without them", async () => {
+  const { inner, port } = await start();
+  const client = connect(port, "127.0.0.1");
+  client.write("GET / HTTP/1.1\r\nhost: x\r\ntrailer: a\r\nx-b: c\r\n\r\n");
+  const [passed] = await once(inner, "connection");
+  const [head] = await once(passed, "data");
+  expect(String(head)).toMatch(/x-b: c/);
+  expect(String(head)).not.toMatch(/trailer/i);
+  client.destroy();
+});
+
 test("a request is refused, and logged, where the other thread ends", async () => {
   const { inner, port, events } = await start();
   const answer = fetch(`http://127.0.0.1:${port}/`);

@@ -37,6 +37,36 @@ test.each([
   expect(maskSecrets(text)).toBe(text);
 });
 
+test("JSON with texts of clients stays JSON, with the same members", () => {
+  const parts = [
+    '"token":',
+    '\\"token\\":',
+    '"password": "',
+    '"',
+    "\\",
+    ":",
+    ",",
+    '{"secret":"a"}',
+    "api_key=",
+    "://a:b@",
+    "bearer ",
+  ];
+  for (const [one, other, third] of triplesOf(parts)) {
+    const event = { path: `/${one}${other}`, requestId: `${other}${third}`, requestBytes: 0, error: { msg: third } };
+    const masked = JSON.parse(maskSecrets(JSON.stringify(event)));
+    expect(masked).toEqual({
+      path: expect.any(String),
+      requestId: expect.any(String),
+      requestBytes: 0,
+      error: { msg: expect.any(String) },
+    });
+  }
+});
+
+function triplesOf(parts: readonly string[]): string[][] {
+  return parts.flatMap((one) => parts.flatMap((other) => parts.map((third) => [one, other, third])));
+}
+
 test("hostile texts of a megabyte take time in proportion", () => {
   for (const part of ["a-", "x://", '"password', "token=", "bearer ", "?key", "s3://a:", 'key":"\\']) {
     const text = part.repeat(1_000_000 / part.length);
