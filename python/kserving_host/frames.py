@@ -25,7 +25,8 @@ MOVE_BYTES = 1 << 30
 MOST_HEADERS = 64
 MOST_BYTES = 4096
 
-to_json = json.JSONEncoder(check_circular=False, separators=(",", ":")).encode
+# Without NaN and infinities, for which JSON has no words.
+to_json = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
 
 
 class Closed(Exception):

@@ -1,5 +1,7 @@
 """Methods of the model, and of its class, for hooks: plain data and tensors go in and come out."""
 
+import math
+
 import numpy as np
 
 from .errors import HostError, invalid
@@ -35,6 +37,8 @@ def _unpack(framework, value, tensors):
 
 
 def _pack(framework, value, found):
+    if isinstance(value, float) and not math.isfinite(value):
+        raise HostError("internal", f"The method returned {value}; expected a finite number, or {value} in an array.")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if framework.is_leaf(value) or isinstance(value, (np.ndarray, np.generic)):

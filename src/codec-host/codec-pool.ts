@@ -1,4 +1,5 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
+import { ServingError } from "../errors.ts";
 import type { MemoryShare } from "../limits/memory/memory-budget.ts";
 import { processors } from "../machine/processors.ts";
 import { CodecWorker } from "./codec-worker.ts";
@@ -103,7 +104,13 @@ export class CodecPool {
     const { job, args, options, resolve, reject } = task;
     const { memory, transfer = NO_BUFFERS, scratchBytes = 0 } = options;
     const isCounted = fits(options);
-    const worker = this.#takeWorker();
+    let worker: CodecWorker;
+    try {
+      worker = this.#takeWorker();
+    } catch (cause) {
+      reject(new ServingError("unavailable", "No thread can be started for a large message.", { cause }));
+      return;
+    }
     this.#running.set(task, worker);
     try {
       if (isCounted) memory?.grow(scratchBytes);

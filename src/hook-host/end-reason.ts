@@ -31,7 +31,7 @@ export function endReason({ failure, phase, file, exitCode }: ThreadEnd): Servin
   const what =
     failure === undefined
       ? `ended its thread ${WHILE[phase]} (exit code ${exitCode}); does it call process.exit()? Throw an error instead.`
-      : `failed with an uncaught error, ${WHILE[phase]}: ${reasonText(failure)}`;
+      : `failed with an uncaught error, ${WHILE[phase]}: ${reasonText(failure)}. Catch the errors of timers and of listeners.`;
   return new ServingError(codeFor(phase), `${file} ${what}`, { cause: failure });
 }
 

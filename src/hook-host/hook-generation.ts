@@ -203,20 +203,21 @@ export class HookGeneration {
   }
 
   async #replace(start: HookStart): Promise<void> {
-    const worker = this.#spawn();
+    let worker: HookWorker | undefined;
     // The hooks are known to work, and waiting requests need a thread.
     const warmUp = (thread: WarmedThread) =>
       start.warmUp(thread).catch((err) => {
         this.#parts.log.warn(`a hook thread was not warmed up: ${reasonText(err)}`, { err });
       });
     try {
+      worker = this.#spawn();
       await this.#enlist(worker, start, warmUp);
       this.#replacements.started();
     } catch (reason) {
       if (this.#isOver) return;
       this.#parts.log.error(`a hook thread could not be started: ${reasonText(reason)}`, { err: reason });
       this.#replacements.afterFailedStart(() => void this.#replace(start));
-      await worker.terminate();
+      await worker?.terminate();
     }
   }
 }

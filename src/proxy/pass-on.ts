@@ -8,10 +8,7 @@ import { RecordedRequest } from "./recorded-request.ts";
 /** Opens a connection to the thread that answers, for a client's one. */
 export type Connect = (client: Socket) => Socket;
 
-/**
- * Headers of one connection (RFC 9110 §7.6.1); the others are passed on as they are, except the announcement of trailers,
- * which are not passed on.
- */
+/** Headers of one connection (RFC 9110 §7.6.1); the others are passed on, except that of trailers, which are not. */
 const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-connection", "upgrade"]);
 
 /**

@@ -89,12 +89,15 @@ interface AppendOptions {
 /** Keeps what has come, even where the rest does not. */
 async function append({ stream, offset }: RemoteContent, { part, signal, onBytes }: AppendOptions): Promise<number> {
   const file = createWriteStream(part, { flags: offset === 0 ? "w" : "r+", start: offset });
+  // Its errors are looked for at each step: one may come while the next bytes are waited for.
+  file.on("error", () => {});
   const opened = once(file, "open");
   let size = offset;
   try {
     await opened;
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       signal.throwIfAborted();
+      if (file.errored) throw file.errored;
       size += chunk.length;
       onBytes(chunk.length);
       if (!file.write(chunk)) await once(file, "drain");
@@ -109,6 +112,7 @@ async function append({ stream, offset }: RemoteContent, { part, signal, onBytes
     file.end();
     if (!file.closed) await once(file, "close").catch(() => {});
   }
+  if (file.errored) throw file.errored;
   return size;
 }
 

@@ -5,7 +5,16 @@ import { assertCarriable, elementCount, type Tensor, type Tensors, toBytes } fro
 import { isTransferred } from "../tensor/transfer.ts";
 import { BufferCoverage } from "./buffer-coverage.ts";
 import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
-import { copyBuffer, copyView, OwnMap, OwnWeakSet, setView, subView, toJson } from "./own-built-ins.ts";
+import {
+  copyBuffer,
+  copyView,
+  isUntransferable,
+  OwnMap,
+  OwnWeakSet,
+  setView,
+  subView,
+  toJson,
+} from "./own-built-ins.ts";
 import { packElements } from "./pack-elements.ts";
 import type { WireRecord } from "./wire-record.ts";
 
@@ -151,6 +160,7 @@ export class FrameWriter {
 
   /** Checks that only the record's own tensors use the buffer of one of them. */
   #isOwned(content: Uint8Array, all: Tensors): boolean {
+    if (isUntransferable(content.buffer)) return false;
     if (isAlone(content)) return true;
     this.#coverage ??= new BufferCoverage(all);
     return this.#coverage.isWhole(content.buffer);

@@ -1,3 +1,5 @@
+import workerThreads from "node:worker_threads";
+
 /**
  * The built-ins that a hook thread's messages need, saved when the thread starts: user code that is imported later, and
  * its packages, may replace those of the global objects.
@@ -5,6 +7,11 @@
 export const { parse: parseJson, stringify: toJson } = JSON;
 export const { add: atomicAdd, load: atomicLoad, store: atomicStore } = Atomics;
 export const { setImmediate: runSoon } = globalThis;
+/** Checks that a buffer cannot be transferred, as those of native modules from Node 21 on; before, they are copied. */
+export const isUntransferable: (buffer: ArrayBufferLike) => boolean =
+  "isMarkedAsUntransferable" in workerThreads
+    ? (workerThreads.isMarkedAsUntransferable as (buffer: ArrayBufferLike) => boolean)
+    : () => false;
 
 const { bind, call } = Function.prototype;
 /** A method as a function that takes its object first. */

@@ -17,7 +17,7 @@ describe("a hook thread that ended by itself", () => {
     });
     expect(end(phase, new Error("stray"))).toMatchObject({
       code,
-      message: `my.ts failed with an uncaught error, ${when}: stray`,
+      message: `my.ts failed with an uncaught error, ${when}: stray. Catch the errors of timers and of listeners.`,
     });
     expect(stallReason("my.ts", phase, 5)).toMatchObject({
       code,

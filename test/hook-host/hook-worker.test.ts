@@ -190,7 +190,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
       "one that throws an error that is not caught",
       `setTimeout(() => { throw new Error("stray"); }); await new Promise(() => {}); ${passing}`,
       {},
-      "/hooks.ts failed with an uncaught error, while it was loaded: stray",
+      "/hooks.ts failed with an uncaught error, while it was loaded: stray. Catch the errors of timers and of listeners.",
     ],
   ])("%s", async (_, source, own, message) => {
     expect(await loading(source, own)).toEqual({ code: "failed_precondition", message });

@@ -25,7 +25,7 @@ const REQUESTS = [
   "GET",
 ];
 
-/** What a client does with its connection once it has sent its bytes. */
+/** Ends of a connection, once the client has sent its bytes. */
 const ENDS = ["resets at once", "resets a little later", "ends its side", "sends on, and resets"] as const;
 
 async function beRude(port: number, bytes: string, end: (typeof ENDS)[number]): Promise<void> {

@@ -7,8 +7,11 @@ import { killSelf } from "./kill-self.ts";
  * A promise that was rejected is logged alone where hooks of users run in this thread.
  */
 export function endOnError(log: Logger, runsHooks: boolean): void {
+  const advice = runsHooks
+    ? "if it is a hook's, catch the errors of timers and of listeners; with --workers 1 it would end a thread alone"
+    : "please report it with this line";
   const end = (err: unknown) => {
-    log.error("an unexpected error ends the program; please report it with this line", { err });
+    log.error(`an unexpected error ends the program; ${advice}`, { err });
     killSelf("SIGABRT");
   };
   process.on("uncaughtException", end);

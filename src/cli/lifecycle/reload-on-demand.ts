@@ -35,7 +35,7 @@ export function reloadOnDemand(
     options.onReload?.(true);
     follow();
   };
-  const watches = new SourceWatches(() => void reload());
+  const watches = new SourceWatches(() => void reload(), options.log);
   const follow = () => options.watch && watches.follow(server.hookSources());
   follow();
   const stopFollowing = server.onState(follow);
@@ -82,22 +82,37 @@ async function reloadHooks(
 /** Watches the folders of files: an editor that replaces a file ends a watch of the file itself. */
 class SourceWatches {
   readonly #onChange: () => void;
+  readonly #log: Logger;
   #watchers: FSWatcher[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(onChange: () => void) {
+  constructor(onChange: () => void, log: Logger) {
     this.#onChange = onChange;
+    this.#log = log;
   }
 
   follow(sources: readonly string[]): void {
     this.stop();
     const folders = new Set(sources.map((source) => dirname(source)));
-    this.#watchers = [...folders].map((folder) => {
+    this.#watchers = [...folders].flatMap((folder) => {
       const names = new Set(sources.filter((source) => dirname(source) === folder).map((source) => basename(source)));
-      return watch(folder, (_, name) => {
+      return this.#watch(folder, names) ?? [];
+    });
+  }
+
+  /** Undefined where that is not possible: the folder may be gone, or the system's watches used up. */
+  #watch(folder: string, names: ReadonlySet<string>): FSWatcher | undefined {
+    const fail = (err: unknown) =>
+      this.#log.warn(`${folder} is not watched: ${reasonText(err)}; once it can be, send SIGHUP`, { err });
+    try {
+      const watcher = watch(folder, (_, name) => {
         if (name !== null && names.has(name)) this.#changed();
       });
-    });
+      return watcher.on("error", fail);
+    } catch (reason) {
+      fail(reason);
+      return undefined;
+    }
   }
 
   stop(): void {

@@ -38,8 +38,11 @@ export async function answerCall(
   slots: readonly SlotFile[],
   answer: AnswerCall,
 ): Promise<Buffer> {
-  const { slot = -1, tensors: entries = [], ...fields } = JSON.parse(header.toString()) as CallHeader;
+  let slot = -1;
   try {
+    const call = JSON.parse(header.toString()) as CallHeader;
+    const { slot: own = -1, tensors: entries = [], ...fields } = call;
+    slot = own;
     const tensors = await readTensors(entries, body, slots[slot]);
     const { result, tensors: made = createTensors() } = await answer({ fields, tensors });
     const parts = partsOf(made);

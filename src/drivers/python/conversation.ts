@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import type { ServingError } from "../../errors.ts";
+import { ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { type AnswerCall, answerCall, FIRST_CALL } from "./answer-calls.ts";
 import { FrameReader } from "./frame-reader.ts";
@@ -164,7 +164,13 @@ export class Conversation {
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     this.#listener.onProgress();
-    const { result, response, error, tensors = [] } = this.#parse(header);
+    const answer = this.#parse(header);
+    if (answer === undefined) {
+      this.#release(waiting.slot);
+      waiting.reject(new ServingError("internal", "The Python process sent an answer that is no JSON."));
+      return;
+    }
+    const { result, response, error, tensors = [] } = answer;
     if (error !== undefined) {
       this.#release(waiting.slot);
       waiting.reject(fromPythonError(error, FOR_CLIENTS.has(waiting.op)));
@@ -185,9 +191,11 @@ export class Conversation {
     if (this.#lost === undefined && this.#stream.writable) this.#stream.write(frame);
   }
 
-  #parse(header: Buffer): AnswerHeader {
+  /** Undefined where it is no JSON. */
+  #parse(header: Buffer): AnswerHeader | undefined {
     if (header.equals(this.#lastHeader.bytes)) return { tensors: this.#lastHeader.entries };
-    const answer = JSON.parse(header.toString()) as AnswerHeader;
+    const answer = parsedJson(header) as AnswerHeader | undefined;
+    if (answer === undefined) return undefined;
     const { result, response, error, tensors = [] } = answer;
     if (result === undefined && response === undefined && error === undefined)
       this.#lastHeader = { bytes: Buffer.from(header), entries: tensors };
@@ -199,6 +207,14 @@ export class Conversation {
     const trimmed = this.#slots[slot]?.trim();
     if (trimmed === undefined) this.#free.push(slot);
     else void trimmed.catch(() => {}).then(() => this.#free.push(slot));
+  }
+}
+
+function parsedJson(text: Buffer): unknown {
+  try {
+    return JSON.parse(text.toString());
+  } catch {
+    return undefined;
   }
 }
 

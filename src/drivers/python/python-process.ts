@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { childStream } from "../../processes/child-stream.ts";
 import { WatchedChild } from "../../processes/watched-child.ts";
 import type { AnswerCall } from "./answer-calls.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
@@ -63,7 +63,7 @@ export class PythonProcess {
       stdio: ["pipe", "pipe", "pipe", "pipe", ...slots.map(({ fd }) => fd)],
       windowsHide: true,
     });
-    const stream = this.#child.stdio[FRAMES_FD] as Duplex;
+    const stream = childStream(this.#child, FRAMES_FD);
     const onProgress = () => this.#restartTimer();
     this.#conversation = new Conversation(stream, { slots, own: SLOTS }, { onProgress, onCall });
     this.#child.stdin?.on("error", () => {});
@@ -120,7 +120,7 @@ export class PythonProcess {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#child.stdin?.end();
-    (this.#child.stdio[FRAMES_FD] as Duplex).end();
+    childStream(this.#child, FRAMES_FD).end();
     const kill = setTimeout(() => this.kill(), CLOSE_MS);
     await this.ended;
     clearTimeout(kill);

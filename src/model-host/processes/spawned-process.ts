@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "../../observability/logger.ts";
+import { childStream } from "../../processes/child-stream.ts";
 import { WatchedChild } from "../../processes/watched-child.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import { childEnvironment } from "./child-environment.ts";
@@ -42,7 +43,7 @@ export class SpawnedProcess {
       detached: process.platform !== "win32",
       windowsHide: true,
     });
-    this.stream = this.#child.stdio[SOCKET_FD] as Duplex;
+    this.stream = childStream(this.#child, SOCKET_FD);
     const onExit = () => this.#killGroup();
     this.#watched = new WatchedChild(this.#child, {
       stream: this.stream,

@@ -67,9 +67,9 @@ export class SharedThreads {
 
   async #prepare(driver: DriverThreads): Promise<void> {
     const isUsed = driver.hosts.some(({ isOpen }) => isOpen);
-    const spare = isUsed ? this.#addSpare(driver) : undefined;
     const model = { ...driver.model, threads: 1, laneMark: undefined };
     try {
+      const spare = isUsed ? this.#addSpare(driver) : undefined;
       await (await spare?.load(model, createSilentLogger()))?.close();
     } catch {
       // The next model says what is wrong, where that is wrong with it too.

@@ -98,7 +98,10 @@ export class ListenerPool {
     // Where its ports cannot be opened, its end is not far, and it is replaced then.
     this.#start(number).catch((err) => {
       this.#options.log.error("a thread that listens cannot be replaced yet", { err });
-      void this.#threads.get(number)?.terminate();
+      const thread = this.#threads.get(number);
+      if (thread !== undefined) void thread.terminate();
+      // Where no thread could be started at all, none ends.
+      else setTimeout(() => this.#replace(number), REPLACE_MS).unref();
     });
   }
 

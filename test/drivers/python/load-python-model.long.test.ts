@@ -184,6 +184,18 @@ describe.skipIf(python === undefined)("a model in Python", () => {
     await expect(loading).rejects.toThrow(/finds no Python with XGBoost: .*has no module numpy.*pip install xgboost/);
   });
 
+  it.each(["nan", "inf"])(
+    "has methods that hooks call, whose %s is an error, and the next call is answered",
+    async (kind) => {
+      const model = await load({ model_class: "toy.models:Scale" });
+      const { call } = (model.hookArgs as { model: { call(method: string, args: unknown[]): Promise<unknown> } }).model;
+      await expect(call("score", [kind])).rejects.toThrow(
+        `The method returned ${kind}; expected a finite number, or ${kind} in an array.`,
+      );
+      expect(await call("score", ["2"])).toEqual({ score: 2 });
+    },
+  );
+
   it("ends with the process that started it, even if that is killed", async () => {
     const program = fileURLToPath(new URL("hold-model.ts", import.meta.url));
     const parent = spawn(process.execPath, ["--import", "tsx", program, python as string], {

@@ -51,11 +51,13 @@ export async function startLiteRtFrom(find: Find): Promise<StartedLiteRt> {
     if (error !== undefined && errors.length < MAX_ERRORS) errors.push(error);
   };
   const { factory, program } = await loadFirst(find);
-  const instantiateWasm = (imports: object, done: (instance: object, program: object) => void) => {
-    void WebAssembly.instantiate(program, imports).then((instance) => done(instance, program));
-    return {};
-  };
-  const module = await factory({ print, printErr: print, instantiateWasm });
+  const module = await new Promise<Awaited<ReturnType<typeof factory>>>((resolve, reject) => {
+    const instantiateWasm = (imports: object, done: (instance: object, program: object) => void) => {
+      WebAssembly.instantiate(program, imports).then((instance) => done(instance, program), reject);
+      return {};
+    };
+    factory({ print, printErr: print, instantiateWasm }).then(resolve, reject);
+  });
   const environment = module.LiteRtEnvironment.create(null);
   return { module, environment, takeErrors: () => errors.splice(0) };
 }
