@@ -1,3 +1,5 @@
+import { isSharedFrame } from "../threads/frame-reader.ts";
+
 /**
  * Buffers that may be transferred: these; or, with `owned`, all of which no other code needs the rest, because the
  * moved views cover most of it.
@@ -46,7 +48,7 @@ function ownedBuffers(views: readonly ArrayBufferView[]): ReadonlySet<ArrayBuffe
 
 function isOwned(buffer: ArrayBufferLike, covered: number): boolean {
   const isLarge = buffer instanceof ArrayBuffer && buffer.byteLength > SMALL_BYTES;
-  return isLarge && buffer.byteLength - covered <= MAX_SPARE_PART * buffer.byteLength;
+  return isLarge && !isSharedFrame(buffer) && buffer.byteLength - covered <= MAX_SPARE_PART * buffer.byteLength;
 }
 
 function copyInSlabs(views: readonly ArrayBufferView[]): ArrayBufferView[] {

@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
+import { copyPayload } from "../pipeline/copy-payload.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
@@ -44,15 +45,17 @@ export class LocalLease implements Lease {
   async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
+    if (targets !== undefined && this.description.graphRefusal !== "") {
+      throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
+    }
     const { record, memory = budget.open() } = given;
     const limited = requestTimeoutMs === 0 ? undefined : limitTime(given, requestTimeoutMs);
     const usesGiven = limited === undefined && memory === given.memory;
     const { signal, deadline } = limited ?? given;
     const call = usesGiven ? given : { ...given, signal, deadline, memory };
     const info = { id: call.id, model, version, signature: signature.name };
-    if (targets !== undefined && this.description.graphRefusal !== "") {
-      throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
-    }
+    // The request is another model's, which does not know that hooks of this thread may keep what they get or give.
+    const isShared = call.depth !== undefined && call.depth > 0 && this.#servable.hooksShareTensors;
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
@@ -68,12 +71,14 @@ export class LocalLease implements Lease {
       // begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
-      const result = await this.#servable.run({ info, inputs, outputs, targets, raw, call });
+      const own = isShared ? copyPayload(inputs) : inputs;
+      const result = await this.#servable.run({ info, inputs: own, outputs, targets, raw, call });
       memory.growTo(payloadBytes(result.outputs));
       isSuccess = true;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
       const { outputs: made, metadata, contentType, status } = result;
-      return { model, version, signature: info.signature, outputs: made, metadata, contentType, status };
+      const answer = isShared ? copyPayload(made) : made;
+      return { model, version, signature: info.signature, outputs: answer, metadata, contentType, status };
     } finally {
       record?.endInference();
       limited?.clear();

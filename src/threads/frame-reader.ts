@@ -4,7 +4,7 @@ import { createPackedTensor } from "../tensor/packed-tensor.ts";
 import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES } from "./frame.ts";
 import { MalformedMessage } from "./malformed-message.ts";
-import { parseJson } from "./own-built-ins.ts";
+import { OwnWeakSet, parseJson } from "./own-built-ins.ts";
 import type { WireRecord } from "./wire-record.ts";
 
 /**
@@ -38,6 +38,14 @@ const RANGE_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT;
 /** Minimum number of bytes of each record and of each tensor. */
 const MIN_ENTRY_BYTES = 16;
 
+/** Memory of frames with several records, whose tensors belong to several requests. */
+const sharedMemory = new OwnWeakSet<ArrayBufferLike>();
+
+/** Checks that a buffer is a frame that several records came in: to transfer it would empty the tensors of them all. */
+export function isSharedFrame(buffer: ArrayBufferLike): boolean {
+  return sharedMemory.has(buffer);
+}
+
 class FrameReader {
   readonly recordCount: number;
   readonly #memory: Buffer<ArrayBuffer>;
@@ -51,6 +59,7 @@ class FrameReader {
     this.#integers = new Int32Array(memory);
     this.#buffers = buffers;
     this.recordCount = this.#count(this.#integers[0]!, MIN_ENTRY_BYTES, "records");
+    if (this.recordCount > 1) sharedMemory.add(memory);
   }
 
   /** True once every buffer belongs to a tensor. */

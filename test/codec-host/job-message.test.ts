@@ -5,6 +5,8 @@ import type { MayTransfer } from "../../src/codec-host/move-views.ts";
 import { packedOf } from "../../src/tensor/packed-bytes.ts";
 import { isRecord } from "../../src/tensor/record.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
+import { readFrame } from "../../src/threads/frame-reader.ts";
+import { FrameWriter } from "../../src/threads/frame-writer.ts";
 
 /** The value as it arrives in another thread. */
 function moved<Value>(value: Value, mayTransfer: MayTransfer = new Set()): Value {
@@ -49,6 +51,20 @@ test("views of one buffer that may be transferred share it there too, and are go
   expect(bytes.buffer).toBe(doubles.buffer);
   expect([bytes.length, doubles.length]).toEqual([100_000, 10_000]);
   expect(buffer.byteLength).toBe(0);
+});
+
+test("a frame that other records came in stays, however much of it one of them has", () => {
+  const writer = new FrameWriter();
+  const parts = Array.from({ length: 20 }, (_, index) =>
+    createTensor("float32", [3000], new Float32Array(3000).fill(index)),
+  );
+  const large = createTensors(parts.map((part, index) => [`y${index}`, part]));
+  const small = createTensors([["y", createTensor("float32", [2], Float32Array.of(7, 8))]]);
+  writer.write({ kind: 1, id: 1, meta: undefined, tensors: large }, false);
+  writer.write({ kind: 1, id: 2, meta: undefined, tensors: small }, false);
+  const [one, other] = [...readFrame(writer.take().frame)];
+  expect(moved(one?.tensors, "owned")).toEqual(large);
+  expect(other?.tensors).toEqual(small);
 });
 
 test("a small part of a large buffer is copied, and the buffer stays", () => {

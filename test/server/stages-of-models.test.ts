@@ -75,6 +75,21 @@ describe("a stage that is another model", () => {
     expect([status, seen]).toEqual([200, [LARGE]]);
   });
 
+  it("leaves its own hooks in the main thread the tensors that they keep", async () => {
+    const kept: { readonly data: Float32Array }[] = [];
+    const hooks = { preprocess: ({ x }: { x?: never }) => ({ x: (kept.push(x as never), x as never) }) };
+    const server = await startServer({
+      models: { keeps: { driver: "null", hooks: hooks as never }, outer: { stages: [{ model: "keeps" }] } },
+    });
+    const call = connectKserve(server.grpcAddress);
+    for (const value of [1, 2, 3]) {
+      const raw = Buffer.from(new Float32Array(LARGE).fill(value).buffer);
+      const inputs = [{ name: "x", datatype: "FP32", shape: [LARGE] }];
+      await call("ModelInfer", { model_name: "outer", inputs, raw_input_contents: [raw] });
+    }
+    expect(kept.map(({ data }) => [data.length, data[0]])).toEqual([1, 2, 3].map((value) => [LARGE, value]));
+  });
+
   it("is called by hooks in a thread as any stage is", async () => {
     const file = join(
       tempFolder({

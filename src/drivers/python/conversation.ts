@@ -102,7 +102,7 @@ export class Conversation {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const parts = partsOf(request.tensors ?? {});
     return new Promise((resolve, reject) => {
-      const id = this.#asked++ >>> 0;
+      const id = this.#asked++ % FIRST_CALL;
       const slot = this.#free.pop() ?? -1;
       this.#waiting.set(id, { op: request.op, slot, resolve, reject });
       if (this.#waiting.size === 1) this.#listener.onProgress();

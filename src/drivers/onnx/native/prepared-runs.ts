@@ -5,8 +5,8 @@ import type { RunnableSession } from "./native-run.ts";
 import { canPrepare, PreparedRun } from "./prepared-run.ts";
 
 /**
- * Prepares a model's runs once two of them in a row had the same shapes, and none
- * where outputs have shapes that depend on values.
+ * Prepares a model's runs once two of them in a row had the same shapes, and none where outputs have shapes that depend
+ * on values, or are inputs: ONNX Runtime takes such an input as the output, and leaves the memory for it as it is.
  */
 export class PreparedRuns {
   readonly #session: RunnableSession;
@@ -15,11 +15,12 @@ export class PreparedRuns {
   #prepared: PreparedRun | undefined;
   /** Shapes of the last run that was not prepared. */
   #lastShapes = "";
-  #isOff = false;
+  #isOff: boolean;
 
   constructor(session: RunnableSession, names: Names) {
     this.#session = session;
     this.#names = names;
+    this.#isOff = session.inputs.some(({ name }) => names.names.includes(name));
   }
 
   /**

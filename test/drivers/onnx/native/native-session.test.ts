@@ -132,6 +132,22 @@ describe.skipIf(missing !== undefined)("a run by the C API", () => {
     for (const [run, answer] of answers) expect((await answer).y?.data).toEqual(new Float32Array(count).fill(run));
   });
 
+  it("gives an input that is an output as it is, each time", async () => {
+    const id = { name: "id", type: { elemType: "int64", shape: ["n"] } } as const;
+    const x = { name: "x", type: { elemType: "float32", shape: ["n"] } } as const;
+    const y = { ...x, name: "y" };
+    const nodes = [{ op: "Neg", inputs: ["x"], outputs: ["y"] }];
+    const graph = { name: "keys", inputs: [id, x], outputs: [id, y], nodes };
+    const path = `${tempFolder({ "model.onnx": encodeModel({ opset: 17, graph }) })}/model.onnx`;
+    const model = await openOnnx(path, { engine: "native" });
+    for (let run = 1; run < 8; run++) {
+      const key = createTensor("int64", [2], BigInt64Array.of(BigInt(run), 7n));
+      const answer = await predict(model, { id: key, x: createTensor("float32", [2], Float32Array.of(run, 1)) });
+      expect(answer.id?.data).toEqual(key.data);
+      expect(answer.y?.data).toEqual(Float32Array.of(-run, -1));
+    }
+  });
+
   it("carries bfloat16 both ways", async () => {
     const model = await loadOnnx("identity-bfloat16.onnx", { engine: "native" });
     const x = createTensor("bfloat16", [2], Uint16Array.of(0x3f80, 0xc000));
