@@ -9,7 +9,7 @@ import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
 import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
-import { createModelClient } from "./threads/model-client.ts";
+import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 import type { ModelThreadData } from "./threads/model-thread-messages.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
@@ -20,8 +20,10 @@ export async function startCopies(source: ModelSource, options: StartModelOption
   const { log } = options;
   const mark = new LaneMark();
   const users = new CopyUsers();
+  let handle: ModelClient | undefined;
   const onReplaced: ReplacedListener = (instance, thread, resend) => {
-    handle.reconnect(instance, thread.connectHere(), resend);
+    // A copy may be lost while others load; the handle is made of those that are there then.
+    handle?.reconnect(instance, thread.connectHere(), resend);
     users.reconnect(instance, thread, resend);
   };
   const sharesThread = canShareThread(source, options);
@@ -36,11 +38,12 @@ export async function startCopies(source: ModelSource, options: StartModelOption
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
   const client = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
   const lane = openFastLane(source, facts, { mark, log });
-  const handle = lane === undefined ? client : withFastLane(client, lane);
+  const made = lane === undefined ? client : withFastLane(client, lane);
+  handle = made;
   return {
     facts,
     hookArgs,
-    handle,
+    handle: made,
     connect: (onMalformed) => copies.map((copy) => copy.connect(onMalformed)),
     onReconnect: (listener, onMalformed) => users.add(listener, onMalformed),
     warmUpThreads: (run) => {
@@ -49,7 +52,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
     isReady: () => copies.some((copy) => copy.isAlive),
     threads: () => sumThreads(copies.map(({ threads }) => threads)),
     close: async () => {
-      await handle.close();
+      await made.close();
       await Promise.all(copies.map((copy) => copy.close()));
     },
   };

@@ -27,8 +27,10 @@ export class LinkPort implements HostPort {
     this.#messageListeners.push(listener);
   }
 
+  /** Calls back at once where it is closed already: its process may have ended before anything was sent. */
   onClose(listener: () => void): void {
-    this.#closeListeners.push(listener);
+    if (this.#isOpen) this.#closeListeners.push(listener);
+    else listener();
   }
 
   close(): void {

@@ -1,9 +1,10 @@
-import type { MessagePort } from "node:worker_threads";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Backoff } from "../../async/backoff.ts";
+import { settlesWithin } from "../../async/settles-within.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ThreadCounts } from "../../observability/thread-counts.ts";
-import type { HostPort } from "../../threads/host-port.ts";
+import { type HostPort, toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { LostThread } from "./lost-thread.ts";
 import type { ModelThread } from "./model-thread.ts";
@@ -92,13 +93,19 @@ export class SupervisedModel {
    */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#alive) await this.#thread.close();
-    if (this.#stuck.size === 0) return;
+    const isStuck = this.#alive && (await this.#isLostBeforeClosed(this.#thread));
+    if (this.#stuck.size === 0 && !isStuck) return;
     const { driver } = this.#thread.facts;
     throw new ServingError(
       "deadline_exceeded",
       `A run of the ${driver} model has not come back; its thread cannot be ended.`,
     );
+  }
+
+  /** Closes a thread; returns true where it turns out to be stuck in a run of this model. A process has ended then. */
+  async #isLostBeforeClosed(thread: ModelThread): Promise<boolean> {
+    const lost = await Promise.race([thread.close(), thread.lost]);
+    return lost !== undefined && lost.culprit !== "other" && thread.pid === undefined;
   }
 
   /** A stuck thread is left alone: terminating it inside native code would end the process. */
@@ -136,7 +143,7 @@ export class SupervisedModel {
     else this.#log.error(`a model's process ${why}; it is replaced`, { driver, path, process: pid });
   }
 
-  async #replace(backoff: Backoff, resend: boolean): Promise<void> {
+  async #replace(backoff: Backoff, resend: boolean, isAgain = false): Promise<void> {
     if (this.#closed) return;
     try {
       // One that has blocked others does so no more.
@@ -151,7 +158,11 @@ export class SupervisedModel {
     } catch (reason) {
       const againInMs = backoff.next();
       this.#log.error(`the model could not be loaded again: ${reasonText(reason)}`, { err: reason, againInMs });
-      setTimeout(() => void this.#replace(backoff, resend), againInMs).unref();
+      const thread = this.#thread;
+      // The ports to a thread that hangs are open, and requests would wait on them as long.
+      if (!isAgain && !(await settlesWithin(thread.ended, 0)))
+        this.#onReplaced(this.#instance, withClosedPorts(thread), false);
+      setTimeout(() => void this.#replace(backoff, resend, true), againInMs).unref();
     }
   }
 
@@ -176,4 +187,14 @@ export interface SupervisedParts {
   readonly startAlone?: StartModelThread;
   /** Runs requests in a thread that replaces another, before it takes others. */
   readonly runFirst?: (thread: ModelThread) => Promise<void>;
+}
+
+function withClosedPorts(thread: ModelThread): ModelThread {
+  return { ...thread, connect: closedPort, connectHere: () => toHostPort(closedPort()) };
+}
+
+function closedPort(): MessagePort {
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  return port1;
 }

@@ -111,3 +111,13 @@ test("memory that came from the other side is free again once it was given away 
   await until(1);
   expect(received).toEqual([[8, 5, 100_000, 6, 100_000, 0, 100_000, expect.any(Number)]]);
 });
+
+test("tells of a port's end also where that was before it was asked for", () => {
+  const port = new LinkPort(1, { post: () => {} } as never);
+  port.close();
+  let isClosed = false;
+  port.onClose(() => {
+    isClosed = true;
+  });
+  expect(isClosed).toBe(true);
+});

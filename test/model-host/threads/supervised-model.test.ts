@@ -117,6 +117,22 @@ test("a thread that hangs is replaced, and closing says so while it has not come
   });
 });
 
+test("requests to a thread that hangs fail once it cannot be replaced yet, and so do later ones", async () => {
+  const { ask, errors, failNextLoad } = await start({ stallMs: 300 });
+  failNextLoad();
+  await expect(ask(-2)).rejects.toMatchObject(LOST);
+  expect(errors.at(-2)).toMatch(/^the model could not be loaded again/);
+  await expect(ask(5)).rejects.toMatchObject(LOST);
+  await expect.poll(() => ask(6).catch(() => undefined)).toBe(6);
+});
+
+test("closing says so too where the hang has not been noticed yet", async () => {
+  const { model, ask } = await start({ stallMs: 300 });
+  void ask(-2).catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await expect(model.close()).rejects.toMatchObject({ code: "deadline_exceeded" });
+});
+
 test("a thread that was told to close is not replaced", async () => {
   const { model, client, errors } = await start();
   await client.close();
