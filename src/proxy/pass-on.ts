@@ -23,7 +23,7 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
       createConnection: () => connect(request.socket),
       method,
       path: url,
-      headers: [...withoutOwn(request.rawHeaders, "trailer"), "connection", "close"],
+      headers: [...withoutOwn(request.rawHeaders, "trailer"), ...viaOf(request), "connection", "close"],
     });
     inner.on("continue", () => response.writeContinue());
     inner.on("response", (answer) => answerWith(answer, response));
@@ -36,6 +36,11 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
     response.on("close", () => inner.destroy());
     request.pipe(inner);
   };
+}
+
+/** Proxies that say nothing of themselves may speak HTTP/1.0, which must not pass for a later one (RFC 9110 §7.6.3). */
+function viaOf({ httpVersion }: IncomingMessage): readonly string[] {
+  return httpVersion === "1.0" ? ["via", "1.0 kserving"] : [];
 }
 
 function answerWith(answer: IncomingMessage, response: ServerResponse): void {

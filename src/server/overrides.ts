@@ -1,3 +1,4 @@
+import { currentScope } from "../access/call-scope.ts";
 import { invalidArgument } from "../errors.ts";
 import { aspireModel } from "../repository/aspire-model.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
@@ -46,8 +47,15 @@ export async function overrideConfig(base: ModelConfig, json: string, load: Load
 /** Its reader is imported with the first configuration of a client. */
 const readOverride = async (...given: Parameters<typeof ReadConfigOverride>) => {
   const { readConfigOverride } = await import("../repository/overrides/read-override.ts");
-  return readConfigOverride(...given);
+  const read = readConfigOverride(...given);
+  assertStages(read.config);
+  return read;
 };
+
+/** A caller that may change some models alone must not make one that runs others for it. */
+function assertStages({ stages = [] }: ModelConfig): void {
+  if (stages.some((stage) => "model" in stage && stage.model !== undefined)) currentScope()?.assertControlsAll();
+}
 
 /** Parts of a model that no ModelConfig has. */
 function partsBeside({ hooks, labels, workers, threads, maxQueue, maxQueueBytes }: ModelConfig): Partial<ModelConfig> {

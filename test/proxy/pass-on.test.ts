@@ -42,6 +42,16 @@ test("a request that announces trailers without a body is passed on without them
   client.destroy();
 });
 
+test("a request in HTTP/1.0 does not pass for one in HTTP/1.1, which only clients of this machine may send", async () => {
+  const { inner, port } = await start();
+  const client = connect(port, "127.0.0.1");
+  client.write("GET / HTTP/1.0\r\nhost: x\r\n\r\n");
+  const [passed] = await once(inner, "connection");
+  const [head] = await once(passed, "data");
+  expect(String(head)).toMatch(/\r\nvia: 1.0 kserving\r\n/);
+  client.destroy();
+});
+
 test("a request is refused, and logged, where the other thread ends", async () => {
   const { inner, port, events } = await start();
   const answer = fetch(`http://127.0.0.1:${port}/`);

@@ -101,10 +101,27 @@ test("a caller that may change some models changes those alone", async () => {
   expect(await change("/v2/repository/models/zebra/load")).toBe(403);
   expect(await change("/v2/repository/models/team-a/unload", '{"parameters":{"unload_dependents":true}}')).toBe(403);
   expect(await change("/v2/logging", '{"log_info":false}')).toBe(403);
+  expect(await change("/v2/trace/setting", '{"trace_rate":"1"}')).toBe(403);
   expect(await change("/v1/config/reload")).toBe(403);
+  expect(
+    await change("/v2/repository/models/team-a/load", loadOf({ step: [{ model_name: "zebra", model_version: -1 }] })),
+  ).toBe(403);
   expect(await change("/v2/repository/models/team-a/unload")).toBe(200);
   expect((await ask(`${httpUrl}/v2/logging`, bearer(TOKENS.admin), '{"log_info":true}'))[0]).not.toBe(403);
 });
+
+/** The body of a load of a model as an ensemble, which would run other models for its callers. */
+function loadOf({ step }: { step: readonly object[] }): string {
+  const maps = { input_map: { x: "X" }, output_map: { x: "Y" } };
+  const value = { data_type: "TYPE_FP32", dims: [1] };
+  const config = {
+    platform: "ensemble",
+    input: [{ name: "X", ...value }],
+    output: [{ name: "Y", ...value }],
+    ensemble_scheduling: { step: step.map((one) => ({ ...one, ...maps })) },
+  };
+  return JSON.stringify({ parameters: { config: JSON.stringify(config), "file:1/model.onnx": "AAAA" } });
+}
 
 test("probes need no name, and hear of no model that they do not name", async () => {
   const { httpUrl } = await start();

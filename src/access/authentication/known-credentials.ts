@@ -24,7 +24,11 @@ export class KnownCredentials {
   identify(header: string, verify: () => Promise<Verified>): Identity | Promise<Identity> {
     const digest = hash("sha256", this.#key + header, "base64");
     const known = this.#known.get(digest);
-    if (known !== undefined && (known.until === undefined || Date.now() < known.until)) return known.identity;
+    if (known !== undefined && (known.until === undefined || Date.now() < known.until)) {
+      // Those that are used stay, however many others come.
+      this.#remember(digest, known);
+      return known.identity;
+    }
     const pending = this.#pending.get(digest) ?? this.#verify(digest, verify);
     this.#pending.set(digest, pending);
     return pending;

@@ -21,6 +21,8 @@ export class RemoteFile<Content> {
   #nextAt = 0;
   #triedAt = Number.NEGATIVE_INFINITY;
   #problem: unknown;
+  /** True where it said something new of which no {@link refresh} has told. */
+  #isNews = false;
   #pending: Promise<boolean> | undefined;
 
   private constructor(path: string, parse: (text: string) => Content | Promise<Content>) {
@@ -48,12 +50,13 @@ export class RemoteFile<Content> {
     );
   }
 
-  /** Reads it again where it is time to; resolves with true where it says something new. */
+  /** Reads it again where it is time to; resolves with true where it says something new since the last call. */
   async refresh(): Promise<boolean> {
-    const now = performance.now();
-    if (now >= this.#nextAt) return this.#read();
-    if (this.#problem !== undefined) throw this.#problem;
-    return false;
+    if (performance.now() >= this.#nextAt) await this.#read();
+    else if (this.#problem !== undefined) throw this.#problem;
+    const isNews = this.#isNews;
+    this.#isNews = false;
+    return isNews;
   }
 
   /** Reads it again unless that was tried a moment ago; resolves with true where it says something new. */
@@ -78,6 +81,7 @@ export class RemoteFile<Content> {
       const isNew = text !== this.#text;
       if (isNew) this.#content = await this.#parse(text);
       this.#text = text;
+      this.#isNews ||= isNew;
       this.#problem = undefined;
       this.#nextAt = performance.now() + FRESH_MS;
       return isNew;

@@ -1,3 +1,4 @@
+import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { TraceSampling } from "../../observability/trace-sampling.ts";
 import { didYouMean } from "../../text/nearest.ts";
@@ -68,6 +69,7 @@ export function changeTracing(
   sampling: TraceSampling | undefined,
   model: string,
 ): void {
+  if (changes.size > 0) currentScope()?.assertControlsAll();
   const read = [...changes].map(([name, values]) => ({ name, values, change: readSetting(name, values) }));
   for (const { name, values, change } of read) {
     if (isAsItIs(name, values, sampling)) continue;

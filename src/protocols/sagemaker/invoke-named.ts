@@ -1,3 +1,4 @@
+import { currentScope } from "../../access/call-scope.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, InferenceRoute } from "../../proxy/http-route.ts";
@@ -16,6 +17,7 @@ export function invokeNamed(platform: PlatformModels, dependencies: HandlerDepen
       if (encoded === undefined) return undefined;
       return async (exchange) => {
         const name = decode(encoded);
+        currentScope()?.assertModel(name);
         if (!platform.names().includes(name)) throw new HttpError(404, `Model ${name} is not loaded yet.`);
         const { invoke } = await import("./invoke.ts");
         return invoke(exchange, dependencies, name);

@@ -33,8 +33,8 @@ export function modelRoutes(dependencies: ModelRouteDependencies): readonly Http
     {
       ...{ method: "GET", path: "/models/:name", kind: "read" },
       answer: async (_, { name: model = "" }) => {
-        if (!platform.names().includes(model)) throw new HttpError(404, `Model ${model} is not loaded yet.`);
         currentScope()?.assertModel(model);
+        if (!platform.names().includes(model)) throw new HttpError(404, `Model ${model} is not loaded yet.`);
         return toJson({ model: modelStatus(service, { model }) });
       },
     },

@@ -13,6 +13,18 @@ test("many requests with the same credentials cost one check, those after it non
   expect(verify).toHaveBeenCalledTimes(2);
 });
 
+test("those that are used stay, however many others come", async () => {
+  const known = new KnownCredentials();
+  const verify = vi.fn(async (): Promise<Verified> => ({ identity: ALICE }));
+  await known.identify("Basic a", verify);
+  for (let other = 0; other < 5000; other++) {
+    await known.identify(`Bearer ${other}`, async () => ({ identity: ALICE }));
+    if (other % 1000 === 0) expect(known.identify("Basic a", verify)).toBe(ALICE);
+  }
+  expect(known.identify("Basic a", verify)).toBe(ALICE);
+  expect(verify).toHaveBeenCalledTimes(1);
+});
+
 test("what is wrong is not remembered, nor what is right no longer", async () => {
   const known = new KnownCredentials();
   const verify = vi.fn(async (): Promise<Verified> => ({ identity: ALICE, until: Date.now() - 1 }));

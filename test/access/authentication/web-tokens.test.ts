@@ -117,13 +117,17 @@ test("keys at an address are read when a new one signs, and not for every token 
   keys = [first.jwk];
   vi.advanceTimersByTime(31_000);
   expect(await authentication.refresh()).toHaveLength(1);
-  expect(await nameOf(authentication, await first.sign())).toBe("jwt:dora");
+  const known = await first.sign();
+  expect(await nameOf(authentication, known)).toBe("jwt:dora");
   keys = [second.jwk];
   expect(await nameOf(authentication, await second.sign())).toMatch(/No key is known/);
   vi.advanceTimersByTime(31_000);
   const asked = Array.from({ length: 5 }, async () => nameOf(authentication, await stranger.sign()));
   for (const told of await Promise.all(asked)) expect(told).toMatch(/No key is known/);
   expect(await nameOf(authentication, await second.sign())).toBe("jwt:dora");
+  // Tokens of a key that is gone are forgotten at the next look at the files.
+  expect(await authentication.refresh()).toHaveLength(1);
+  expect(await nameOf(authentication, known)).toMatch(/No key is known/);
   expect(reads).toBe(3);
 });
 
