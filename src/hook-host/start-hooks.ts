@@ -33,8 +33,8 @@ export interface StartedHooks {
 
 /** Runs `init_hook`; throws `failed_precondition`, naming the file, when it throws or does not return in time. */
 export async function startHooks(hooks: HookSet | undefined, parts: StartParts): Promise<StartedHooks> {
-  const loaded: LoadedModel[] = [];
-  const closeLoaded = () => Promise.all(loaded.map((model) => model.close()));
+  const loaded = new LoadedModels();
+  const closeLoaded = () => loaded.close();
   try {
     const globalCtx = await runInit(hooks, parts, loaded);
     return {
@@ -50,7 +50,24 @@ export async function startHooks(hooks: HookSet | undefined, parts: StartParts):
   }
 }
 
-async function runInit(hooks: HookSet | undefined, parts: StartParts, loaded: LoadedModel[]): Promise<unknown> {
+/** The models that an `init_hook` has loaded. */
+class LoadedModels {
+  readonly #models: LoadedModel[] = [];
+  #isClosed = false;
+
+  /** Closes it at once where the `init_hook` did not wait for it, or took too long. */
+  async add(model: LoadedModel): Promise<void> {
+    this.#models.push(model);
+    if (this.#isClosed) await model.close();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#models.map((model) => model.close()));
+  }
+}
+
+async function runInit(hooks: HookSet | undefined, parts: StartParts, loaded: LoadedModels): Promise<unknown> {
   if (hooks?.init === undefined) return undefined;
   const { file, params } = parts;
   const init = async () => hooks.init?.(params, initContext(parts, loaded));
@@ -74,7 +91,7 @@ async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Lo
   }
 }
 
-function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[]): InitContext {
+function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModels): InitContext {
   // Unlike an AbortSignal, it takes a listener of each predict under way without a warning.
   const scope = { limits: { signal: new CancelSource() }, requestId: undefined };
   return {
@@ -84,7 +101,7 @@ function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModel[
       checkLoadModel(driver, path, options);
       const handle = await loadMore(driver, path, options);
       const model = Object.assign(new BoundStage(handle, scope, `the model ${path}`), { close: handle.close });
-      loaded.push(model);
+      await loaded.add(model);
       return model;
     },
   };

@@ -1,4 +1,5 @@
 import { Backoff } from "../../async/backoff.ts";
+import { settlesWithin } from "../../async/settles-within.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PythonRequest, PythonResponse } from "./conversation.ts";
@@ -6,6 +7,9 @@ import type { PythonProcess } from "./python-process.ts";
 
 /** The waits before a process that ended is started again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
+
+/** Time that {@link SupervisedProcess.close} waits for a process that is being started, in milliseconds. */
+const STARTING_MS = 5000;
 
 /** Starts a process and loads the model in it. */
 export type StartProcess = () => Promise<PythonProcess>;
@@ -68,7 +72,8 @@ export class SupervisedProcess {
     clearTimeout(this.#retry);
     for (const { reject } of this.#waiting.splice(0)) reject(new ServingError("unavailable", "The model is closed."));
     await this.#alive?.close();
-    await this.#starting;
+    // One that takes longer, or hangs, is closed once it has loaded the model.
+    if (this.#starting !== undefined) await settlesWithin(this.#starting, STARTING_MS);
   }
 
   #next(): Promise<PythonProcess> {

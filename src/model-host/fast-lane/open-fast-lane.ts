@@ -1,4 +1,6 @@
+import { statSync } from "node:fs";
 import { expandAliases, parseOptions } from "../../drivers/option-table.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { parseHostOptions } from "../host-options.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import { isSmall, type ModelSource, type StartModelOptions } from "../model-source.ts";
@@ -20,6 +22,18 @@ export function openFastLane(
   const { fastLaneUs, batching } = parseHostOptions(options, driver);
   const mayRun = facts.isSteady === true && facts.isolated !== true && batching === undefined && isSmall(source);
   if (driver.loadQuick === undefined || fastLaneUs === 0 || !mayRun) return undefined;
-  const open = () => driver.loadQuick!(path, parseOptions(driver.options, options), { log, threads: 1 });
+  const stamp = stampOf(path);
+  const open = async () => {
+    const model = await driver.loadQuick!(path, parseOptions(driver.options, options), { log, threads: 1 });
+    if (stampOf(path) === stamp) return model;
+    await model.close();
+    throw failedPrecondition("The model's file has changed since it was loaded.");
+  };
   return new FastLane({ facts, maxMs: fastLaneUs / 1000, open, mark, log });
+}
+
+/** Text that differs once a file has changed; empty where it is missing. */
+function stampOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
 }

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
@@ -9,12 +9,13 @@ import { startModel } from "../../../src/model-host/start-model.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 import { modelPath } from "../../drivers/onnx/load-onnx.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const PATH = modelPath("half-plus-two.onnx");
 
-async function start(raw: RawOptions, options: Partial<StartModelOptions> = {}): Promise<ModelHost> {
+async function start(raw: RawOptions, options: Partial<StartModelOptions> = {}, path = PATH): Promise<ModelHost> {
   const found = await findDriver("onnx");
-  const source = { found, path: PATH, options: raw, fileBytes: statSync(PATH).size };
+  const source = { found, path, options: raw, fileBytes: statSync(path).size };
   const host = await startModel(source, { instances: 1, modelStallMs: 0, log: createSilentLogger(), ...options });
   onTestFinished(() => host.close());
   return host;
@@ -57,4 +58,14 @@ test.each<[string, RawOptions, Partial<StartModelOptions>]>([
   const all = [];
   for (let run = 0; run < 100; run++) all.push((await predict(host, run)).isHere);
   expect(all).not.toContain(true);
+});
+
+test("a file that was written again since the model was loaded does not come to run", async () => {
+  const path = `${tempFolder({ "model.onnx": readFileSync(PATH) })}/model.onnx`;
+  const host = await start({ fast_lane_us: "900" }, {}, path);
+  writeFileSync(path, readFileSync(modelPath("identity-float32.onnx")));
+  for (let run = 0; run < 300; run++) {
+    const { outputs, isHere } = await predict(host, run);
+    expect([isHere, Object.values(outputs)[0]?.data[0]]).toEqual([false, run / 2 + 2]);
+  }
 });
