@@ -36,6 +36,12 @@ export class ConfigSources {
   /** Folders of the files that describe the models. */
   readonly folders: readonly string[];
   readonly #options: RawOptions;
+  /** Options of the configuration files for all TensorFlow models, as of the last check. */
+  #batching: RawOptions = {};
+  /** The models as of the last check. */
+  #last: readonly ModelConfig[] = [];
+  /** Models in place of all that the sources describe. */
+  #given: readonly ModelConfig[] | undefined;
   #isFirst = true;
 
   constructor(sources: ModelSources, storage?: ModelStorage) {
@@ -54,10 +60,34 @@ export class ConfigSources {
   }
 
   /**
+   * Takes these models from now on, in place of all that the sources describe. One whose path stays keeps its driver,
+   * options and hooks; others have the options for all models.
+   */
+  replace(models: readonly ModelConfig[]): void {
+    const former = new Map(this.#last.map((model) => [model.name, model]));
+    this.#given = models.map((model) => {
+      const before = former.get(model.name);
+      const { versions, labels, requestLog } = model;
+      if (before !== undefined && before.path === model.path)
+        return { ...before, versions, labels, ...(requestLog !== undefined && { requestLog }) };
+      return { ...model, options: { ...this.#batching, ...this.#options, ...model.options } };
+    });
+  }
+
+  /**
    * The models as described now, each name once. The first call throws errors; later calls log them and return the
    * former models.
    */
   async read(scan: ScanState): Promise<readonly ModelConfig[]> {
+    this.#last = this.#given ?? (await this.#readSources(scan));
+    const problems = problemsOfNeeds(this.#last.map(toNeedingModel));
+    return this.#last.map((model) => {
+      const refusal = problems.get(model.name)?.replace(/\.$/, "");
+      return { ...(refusal && { refusal }), ...model };
+    });
+  }
+
+  async #readSources(scan: ScanState): Promise<readonly ModelConfig[]> {
     const all = new Map<string, Described>();
     const add = (title: string, models: readonly ModelConfig[]) => {
       for (const model of models) this.#add(all, { title, model }, scan);
@@ -73,12 +103,10 @@ export class ConfigSources {
     }
     for (const source of this.#folders) add(source.title, await source.read(scan));
     this.#isFirst = false;
-    const problems = problemsOfNeeds(Array.from(all.values(), ({ model }) => toNeedingModel(model)));
-    const ofTensorflow = Object.assign({}, ...batching) as RawOptions;
+    this.#batching = Object.assign({}, ...batching) as RawOptions;
     return Array.from(all.values(), ({ model }) => {
-      const shared = model.driver === "tensorflow" ? { ...ofTensorflow, ...this.#options } : this.#options;
-      const refusal = problems.get(model.name)?.replace(/\.$/, "");
-      return { ...(refusal && { refusal }), ...model, options: { ...shared, ...model.options } };
+      const shared = model.driver === "tensorflow" ? { ...this.#batching, ...this.#options } : this.#options;
+      return { ...model, options: { ...shared, ...model.options } };
     });
   }
 

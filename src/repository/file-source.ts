@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import type { ConfigEntry } from "../codecs/config/config-node.ts";
-import { reasonText } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import { jsonOf } from "./config/json-of.ts";
@@ -72,6 +72,8 @@ export class FileSource {
       this.#kept = { ...file, settings: this.#kept?.settings ?? file.settings };
     } catch (reason) {
       if (this.#kept === undefined) throw reason;
+      // What is wrong in it stays so until it changes; what kept it from being read may be over at the next check.
+      if (ServingError.from(reason).code !== "invalid_argument") this.#stamp = "";
       this.#failure = reason;
       this.#problem = `The configuration stays as it was: ${reasonText(reason)}`;
     }

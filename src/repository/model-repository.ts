@@ -69,6 +69,11 @@ export class ModelRepository {
     return this.#configs.find((config) => config.name === name);
   }
 
+  /** Takes these models from the next check on, in place of those that files and folders describe. */
+  replace(models: readonly ModelConfig[]): void {
+    this.#sources.replace(models);
+  }
+
   /**
    * Finds the models that should be served now. The first check throws errors in the descriptions; later ones log them
    * and use the former descriptions. A model that cannot be listed never affects the others.

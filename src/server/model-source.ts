@@ -1,6 +1,7 @@
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
 
 /** Source of the models that should be served. */
 export interface ModelSource {
@@ -14,6 +15,8 @@ export interface ModelSource {
   readonly findsVersions?: boolean;
   /** The reason why descriptions were not read by the last scan, and stay as they were; undefined = all were read. */
   readonly failure?: unknown;
+  /** Serves these models in place of all that it describes; absent where it cannot. */
+  replace?(models: readonly DescribedModel[]): Promise<void>;
   /** The description of a model; undefined for one that it does not know, or describes in another way. */
   describe(name: string): ModelConfig | undefined;
   /** The models that a client may have loaded, in addition to those that it says should be served. */

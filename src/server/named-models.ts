@@ -2,6 +2,7 @@ import { aspireModel } from "../repository/aspire-model.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 
@@ -44,11 +45,11 @@ export class NamedModels implements ModelSource {
   }
 
   /** Describes these models in place of all others. */
-  replace(models: Readonly<Record<string, NamedModelOptions>>): Promise<void> {
+  replace(models: readonly DescribedModel[]): Promise<void> {
     this.#last = this.#last.then(async () => {
       this.#options.clear();
-      for (const [name, options] of Object.entries(models)) this.#options.set(name, options);
-      await Promise.all(Object.keys(models).map((name) => this.#scan(name)));
+      for (const { name, ...options } of models) this.#options.set(name, options);
+      await Promise.all(models.map(({ name }) => this.#scan(name)));
       this.#update();
     });
     return this.#last;

@@ -7,8 +7,10 @@ import { ModelRepository } from "../repository/model-repository.ts";
 import { RepositoryPoll } from "../repository/repository-poll.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { withNeeds } from "../serving/check-needs.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
+import { toModelConfig } from "./named-model.ts";
 
 /** Settings of a repository that is served. */
 export interface RepositorySourceOptions {
@@ -66,6 +68,13 @@ export class RepositorySource implements ModelSource {
   /** Scans everything now. */
   async rescan(): Promise<void> {
     await this.#poll?.scan();
+  }
+
+  /** Their versions are looked for as those of the models before. */
+  async replace(models: readonly DescribedModel[]): Promise<void> {
+    this.#repository?.replace(models.map(({ name, ...options }) => toModelConfig(name, options)));
+    for (const { name } of models) this.#wanted?.add(name);
+    await this.rescan();
   }
 
   async refresh(name: string): Promise<void> {

@@ -124,12 +124,14 @@ export class ServedModels {
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
     const [refusal] = models.flatMap(({ name, path }) => basePathRefusal(name, path) ?? []);
     if (refusal !== undefined) throw invalidArgument(refusal);
-    for (const source of this.#sources.filter((one) => one !== this.#named)) {
-      source.stop();
+    const chosen = this.#sources.find((source) => source.replace !== undefined) as ModelSource;
+    for (const source of this.#sources.filter((one) => one !== chosen)) {
+      if (source === this.#named) await this.#named.replace([]);
+      else source.stop();
       this.#aspired.delete(source);
     }
     this.#overrides.clear();
-    await this.#named.replace(Object.fromEntries(models.map(({ name, ...options }) => [name, options])));
+    await chosen.replace?.(models);
   }
 
   /**

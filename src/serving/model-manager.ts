@@ -141,11 +141,11 @@ export class ModelManager {
     return (isAnyLoaded && !this.#strictReadiness) || !isAnyMissing;
   }
 
-  /** Resolves once every version that should be served is available or has failed, with the failures. */
+  /** Resolves once every version that should be served is available or has failed, with the failures of those. */
   async settled(): Promise<readonly LoadFailure[]> {
     if (!this.#isSettled()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const versions = this.catalog.models().flatMap((model) => model.versions);
-    const failed = versions.filter(({ failure }) => failure !== undefined);
+    const failed = versions.filter(({ isWanted, failure }) => isWanted && failure !== undefined);
     return failed.map(({ model, version, failure: reason }) => ({ model, version, reason }));
   }
 

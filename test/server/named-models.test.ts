@@ -37,7 +37,8 @@ test("a model that is taken out while its refresh waits does not stop later chan
   const models = new NamedModels({ first: { driver: "null" } });
   const seen: (readonly string[])[] = [];
   await models.start({ log: createSilentLogger() } as LoadOptions, (aspired) => seen.push(aspired.map(toName)));
-  const replaced = models.replace({ second: { driver: "null" } });
+  const second = { name: "second", path: tempFolder(), versions: "all", labels: {} } as const;
+  const replaced = models.replace([second]);
   await Promise.all([replaced, models.refresh("first")]);
   await models.refresh("second");
   expect(seen).toEqual([["first"], ["second"], ["second"], ["second"]]);

@@ -77,7 +77,11 @@ describe("a stage that is another model", () => {
 
   it("leaves its own hooks in the main thread the tensors that they keep", async () => {
     const kept: { readonly data: Float32Array }[] = [];
-    const hooks = { preprocess: ({ x }: { x?: never }) => ({ x: (kept.push(x as never), x as never) }) };
+    const preprocess = ({ x }: { x?: never }) => {
+      kept.push(x as never);
+      return { x: x as never };
+    };
+    const hooks = { preprocess };
     const server = await startServer({
       models: { keeps: { driver: "null", hooks: hooks as never }, outer: { stages: [{ model: "keeps" }] } },
     });

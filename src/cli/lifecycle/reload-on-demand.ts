@@ -91,8 +91,9 @@ class SourceWatches {
     this.#log = log;
   }
 
+  /** A change that is about to be told is told all the same. */
   follow(sources: readonly string[]): void {
-    this.stop();
+    this.#unwatch();
     const folders = new Set(sources.map((source) => dirname(source)));
     this.#watchers = [...folders].flatMap((folder) => {
       const names = new Set(sources.filter((source) => dirname(source) === folder).map((source) => basename(source)));
@@ -117,6 +118,10 @@ class SourceWatches {
 
   stop(): void {
     clearTimeout(this.#timer);
+    this.#unwatch();
+  }
+
+  #unwatch(): void {
     for (const watcher of this.#watchers.splice(0)) watcher.close();
   }
 

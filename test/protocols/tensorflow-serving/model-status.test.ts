@@ -1,9 +1,13 @@
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import type { Server } from "../../../src/server/server.ts";
+import { modelConfig } from "../../../src/repository/config/model-config.ts";
+import { RepositorySource } from "../../../src/server/repository-source.ts";
+import { openServer, type Server } from "../../../src/server/server.ts";
+import { withDefaults } from "../../../src/server/server-options.ts";
 import type { Plain } from "../../grpc/oracle.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { logFiles, readLogs } from "../../request-log/recorded-files.ts";
@@ -133,6 +137,45 @@ describe("a configuration that a client sends", () => {
     await expect.poll(served).toContain("m 3 AVAILABLE");
     await reload();
     await expect.poll(served).toEqual([]);
+  });
+
+  it("keeps the options of a model that stays, and its versions are looked for as before", async () => {
+    const base_path = folderOf(1);
+    const { log, events, find } = createEventLog();
+    const models = [modelConfig({ name: "m", path: base_path, driver: "onnx" })];
+    const sources = { models, options: { max_batch_size: "4" } };
+    const source = new RepositorySource(sources, { pollMs: 50, log });
+    const server = await openServer(
+      withDefaults({ host: "127.0.0.1", port: 0, http: {}, allowControl: "local", log }),
+      source,
+    );
+    onTestFinished(() => server.close());
+    await find({ msg: "model state", model: "m", version: "1", state: "AVAILABLE" });
+    const reload = (...config: Plain[]) =>
+      connectService(server, "ModelService")("HandleReloadConfigRequest", {
+        config: { model_config_list: { config } },
+      });
+    await reload({ name: "m", base_path });
+    mkdirSync(join(base_path, "2"));
+    cpSync(HALF, join(base_path, "2", "model.onnx"));
+    await find({ msg: "model state", model: "m", version: "2", state: "AVAILABLE" });
+    expect(events.filter(({ version, state }) => version === "1" && state === "LOADING")).toHaveLength(1);
+    const config = await (await fetch(`${server.httpUrl}/v2/models/m/config`)).json();
+    expect(config).toMatchObject({ max_batch_size: 4 });
+  });
+
+  it("is not answered with failures of versions that nothing asks for any more", async () => {
+    const { reload, served } = await startOne();
+    const base_path = folderOf(1, 2);
+    writeFileSync(join(base_path, "2", "model.onnx"), "broken");
+    const specific = (...versions: number[]) => ({
+      name: "m",
+      base_path,
+      model_version_policy: { specific: { versions } },
+    });
+    await expect(reload(specific(2))).rejects.toThrow(/version 2|m/);
+    expect(await reload(specific(1))).toEqual({ status: OK, metric: [] });
+    await expect.poll(served).toContain("m 1 AVAILABLE");
   });
 
   it("is answered with the increase of the counters that it names, each once", async () => {
