@@ -32,6 +32,8 @@ const MAX_DEPTH = 1_000_000;
 const MAX_INITIAL_NUMBERS = 2 ** 20;
 /** Numbers that the store has room for at least: making it larger costs more than reading them. */
 const MIN_INITIAL_NUMBERS = 64;
+/** Rows after one that is not of integers in which no others are looked for: a look takes a sixth of a row of three. */
+const REST_ROWS = 16;
 /** Bytes of text that a number usually takes, from below. */
 const BYTES_PER_NUMBER = 16;
 
@@ -57,6 +59,8 @@ class JsonReader {
   readonly #cursor: JsonCursor;
   readonly #ignoreTrailing: boolean;
   readonly #numbers: NumberStore;
+  /** Rows until those of integers are looked for again. */
+  #restRows = 0;
   /** The lists and objects that are open, outermost first. */
   readonly #open: (ArrayFrame | ObjectFrame)[] = [];
   /** The list that was closed last, to be used again. */
@@ -151,9 +155,16 @@ class JsonReader {
     const parent = this.#open.at(-2);
     if (!(parent instanceof ArrayFrame && parent.absorb(frame))) return false;
     cursor.pos = next + 1;
-    parent.countPushed(readIntegerRows(cursor, this.#numbers, frame.length));
+    if (this.#restRows > 0) this.#restRows--;
+    else this.#readIntegerRows(parent, frame.length);
     frame.reopen();
     return true;
+  }
+
+  #readIntegerRows(parent: ArrayFrame, width: number): void {
+    const rows = readIntegerRows(this.#cursor, this.#numbers, width);
+    if (rows === 0) this.#restRows = REST_ROWS;
+    parent.countPushed(rows);
   }
 
   /** Reads one member of an open object up to its value, the value if it is a scalar, or the object's end. */
