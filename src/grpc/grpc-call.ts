@@ -105,9 +105,6 @@ export abstract class GrpcCall extends ListMember {
     this.source.abort(reason);
   }
 
-  /** Called when the stream has closed after its whole answer was sent. */
-  protected whenSent(): void {}
-
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
 
@@ -189,7 +186,6 @@ export abstract class GrpcCall extends ListMember {
     const { rstCode, aborted } = this.stream;
     if (rstCode !== constants.NGHTTP2_NO_ERROR && !aborted) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
-    if (this.stream.writableFinished) this.whenSent();
     if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
     const record = this.#record;
     if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer: this.context.observer });

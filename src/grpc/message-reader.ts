@@ -129,8 +129,7 @@ export class MessageReader {
     this.#neededBytes = neededBytes;
     this.#arrival.announce(neededBytes);
     this.#alignedAt = this.#payloadStart(head);
-    this.#bytes =
-      this.#fromPool(neededBytes) ?? allocate(Math.min(neededBytes, MAX_PREALLOCATED_BYTES), this.#alignedAt);
+    this.#bytes = this.#fromPool(neededBytes) ?? allocate(firstBytes(neededBytes, head.length), this.#alignedAt);
     this.#bytes.set(head);
   }
 
@@ -161,6 +160,11 @@ export class MessageReader {
     larger.set(this.#bytes);
     this.#bytes = larger;
   }
+}
+
+/** Bytes to allocate for a message of which some have arrived: all, once they are as many as in one frame of HTTP/2. */
+function firstBytes(neededBytes: number, arrivedBytes: number): number {
+  return arrivedBytes < MAX_PREALLOCATED_BYTES ? Math.min(neededBytes, MAX_PREALLOCATED_BYTES) : neededBytes;
 }
 
 /** Not zeroed, so that unused pages are never touched: a claimed length alone costs no memory. */

@@ -19,9 +19,6 @@ const NO_METADATA = {};
 export class UnaryCall extends GrpcCall {
   protected readonly kind: CallKind;
   readonly #route: UnaryRoute;
-  /** The message and the pieces of the answer whose memory is used again. */
-  #recycled: MessageReader | undefined;
-  #returned: FramedMessage | undefined;
 
   constructor(stream: ServerHttp2Stream, context: CallContext, route: UnaryRoute) {
     super(stream, context);
@@ -45,16 +42,19 @@ export class UnaryCall extends GrpcCall {
     this.holdsAnswer = true;
     this.startAnswer(metadata, encoding);
     this.markEnded();
-    info.record.wrote(framedBytes(framed));
+    const framedLength = framedBytes(framed);
+    info.record.wrote(framedLength);
     writeLast(this.stream, framed, this.guard);
-    if (isRecycled) this.#recycled = reader;
-    if (this.memory.isWireOnly) this.#returned = framed;
+    if (isRecycled) this.#whenSent(() => reader.recycle());
+    if (this.memory.isWireOnly && isPooled(framedLength)) this.#whenSent(() => returnAll(framed));
   }
 
-  /** Only then the memory is free: the answer may contain parts of the message. */
-  protected override whenSent(): void {
-    this.#recycled?.recycle();
-    if (this.#returned !== undefined) returnAll(this.#returned);
+  /**
+   * Calls back once the answer has been sent, which may contain parts of the message. Its stream closes later, with the
+   * next answer: memory that waited for that would no longer be in the processor's caches.
+   */
+  #whenSent(free: () => void): void {
+    this.stream.once("finish", free);
   }
 
   #reader(compression: Compression | undefined): MessageReader {

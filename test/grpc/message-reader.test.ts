@@ -131,15 +131,19 @@ describe("a large value", () => {
   });
 });
 
-it("is copied once while it grows, however large it is", () => {
+it.each([
+  // The place where the first bytes of any message land, and one of its size.
+  [16_384, 2, "is not copied while it arrives in whole frames"],
+  // Between them a small one of its own.
+  [1_000, 3, "is copied once while it grows"],
+])("in pieces of %i bytes uses %i buffers: it %s, however large it is", (pieceBytes, count) => {
   const bytes = 20_000_000;
   const reader = open(bytes);
   const buffers = new Set<ArrayBufferLike>();
   const whole = prefixed(Buffer.alloc(bytes));
-  for (let at = 0; at < whole.length; at += 16_384) {
+  for (let at = 0; at < whole.length; at += pieceBytes) {
     buffers.add(reader.writeBuffer().buffer);
-    reader.add(whole.subarray(at, at + 16_384));
+    reader.add(whole.subarray(at, at + pieceBytes));
   }
-  // The place where the first bytes of any message land, a small one of its own, and one of its size.
-  expect(buffers.size).toBe(3);
+  expect(buffers.size).toBe(count);
 });

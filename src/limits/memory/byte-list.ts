@@ -7,7 +7,7 @@ const EMPTY = new Uint8Array(0);
  * allocated: copying them again would block the thread for a millisecond per megabyte, and untouched memory costs
  * nothing.
  */
-export const MAX_PREALLOCATED_BYTES = 64 * 1024;
+export const MAX_PREALLOCATED_BYTES = 16 * 1024;
 /** The same limit where no length is claimed, and only a maximum is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */

@@ -15,9 +15,10 @@ export class MessageArrival {
     this.#memory = memory;
   }
 
-  /** Sets the length that the client announces. */
+  /** Sets the length that the client announces; throws as {@link add} where enough of it has arrived already. */
   announce(bytes: number): void {
     this.#announcedBytes = bytes;
+    this.add(0);
   }
 
   /** Counts arrived bytes; throws `unavailable` where there is no room for them, or for those that will follow. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ByteList } from "../../../src/limits/memory/byte-list.ts";
+import { ByteList, MAX_PREALLOCATED_BYTES } from "../../../src/limits/memory/byte-list.ts";
 
 it("keeps one block as a view, and joins several in order without changing them", () => {
   const list = new ByteList();
@@ -21,7 +21,7 @@ it("does not write behind a view into the buffer that it shows", () => {
   expect([...list.contents()]).toEqual([1, 2, 9]);
 });
 
-it("has no more room than was expected, and believes no more at once than 64 KB", () => {
+it("has no more room than was expected, and believes no more at once than a frame of HTTP/2", () => {
   const list = new ByteList();
   list.expect(100);
   for (let value = 0; value < 100; value++) list.append(Uint8Array.of(value));
@@ -32,7 +32,7 @@ it("has no more room than was expected, and believes no more at once than 64 KB"
   claimed.expect(2 ** 40);
   claimed.append(Uint8Array.of(1));
   claimed.append(Uint8Array.of(2));
-  expect(claimed.contents().buffer.byteLength).toBe(64 * 1024);
+  expect(claimed.contents().buffer.byteLength).toBe(MAX_PREALLOCATED_BYTES);
 });
 
 it.each([0, 1, 7, 8, 93])("puts the byte at %i where numbers can be viewed, once blocks are copied", (alignedAt) => {

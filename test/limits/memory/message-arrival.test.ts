@@ -30,6 +30,15 @@ describe("a message that arrives", () => {
       first.add(MAX_PREALLOCATED_BYTES);
   });
 
+  it("holds all at once where enough has arrived before the length is known", () => {
+    const memory = new MemoryBudget(LENGTH);
+    const [first, second] = [new MessageArrival(memory.open()), new MessageArrival(memory.open())];
+    first.add(MAX_PREALLOCATED_BYTES);
+    first.announce(LENGTH - MAX_PREALLOCATED_BYTES + 1);
+    expect(memory.heldBytes).toBe(LENGTH - MAX_PREALLOCATED_BYTES + 1);
+    expect(() => second.add(MAX_PREALLOCATED_BYTES)).toThrow(expect.objectContaining({ code: "unavailable" }));
+  });
+
   it("holds what comes where it announces nothing", () => {
     const memory = new MemoryBudget(3 * MAX_PREALLOCATED_BYTES);
     arrive(memory, 0).add(2 * MAX_PREALLOCATED_BYTES);
