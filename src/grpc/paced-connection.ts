@@ -1,5 +1,5 @@
 import type { Http2Session, Http2Stream } from "node:http2";
-import { isSmallPiece, TurnUse, turns } from "../limits/turns.ts";
+import { isSmallPiece, TurnUse, turns } from "../limits/event-loop-turns.ts";
 import { type ReadSwitch, readSwitchOf } from "../net/node-members.ts";
 
 /** Bytes of the largest frame, with its head. */

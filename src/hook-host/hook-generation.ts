@@ -1,7 +1,7 @@
 import { reasonText, type ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ThreadCounts } from "../observability/thread-counts.ts";
+import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -96,7 +96,7 @@ export class HookGeneration {
   }
 
   /** Counts of its threads, including starting and lost ones. */
-  get threads(): ThreadCounts {
+  get threads(): ThreadStates {
     const ready = [...this.#ready].filter((worker) => worker.isOpen).length;
     const pids = [...this.#threads].flatMap(({ pid }) => pid ?? []);
     return { ready, missing: Math.max(0, this.#wanted - ready), lost: this.#lostCount, pids };

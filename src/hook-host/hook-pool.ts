@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
-import type { ThreadCounts } from "../observability/thread-counts.ts";
+import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
@@ -71,7 +71,7 @@ export class HookPool implements PipelineRunner {
     return this.#generation.isReady();
   }
 
-  threads(): ThreadCounts {
+  threads(): ThreadStates {
     const { lost, ...current } = this.#generation.threads;
     return { ...current, lost: this.#lostBefore + lost };
   }

@@ -12,7 +12,6 @@ import { Responder } from "../threads/responder.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { createThreadLogger } from "../threads/thread-logger.ts";
 import { toWireError } from "../threads/wire-error.ts";
-import { answerRequest } from "./answer-request.ts";
 import { watchExternalMemory } from "./external-memory.ts";
 import { guardProcess } from "./guard-process.ts";
 import type { HookCommand, HookEvent, HookThreadData } from "./hook-protocol.ts";
@@ -20,6 +19,7 @@ import { type OpenedHooks, openHooks } from "./open-hooks.ts";
 import { OtherModels } from "./other-models.ts";
 import { ParentModels } from "./parent-models.ts";
 import { replacedBuiltIn } from "./replaced-built-in.ts";
+import { runRequest } from "./run-request.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 import { toModelClient } from "./to-model-client.ts";
 
@@ -125,7 +125,7 @@ async function startPipeline({
   const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (request, signal) =>
-      answerRequest(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
+      runRequest(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
     startMark: new StartMark(data.started),
   });
   say({ ready: true });

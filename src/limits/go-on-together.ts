@@ -1,4 +1,4 @@
-import { isSmallPiece } from "./turns.ts";
+import { isSmallPiece } from "./event-loop-turns.ts";
 
 /** Number of requests that go on together at most; further ones do so after data has been read again. */
 const MAX_TOGETHER = 32;

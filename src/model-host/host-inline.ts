@@ -3,7 +3,7 @@ import { toHostPort } from "../threads/host-port.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
-import { ModelServer } from "./threads/serve-model.ts";
+import { ModelServer } from "./threads/model-server.ts";
 
 /** Lets other threads use a model of this thread. */
 export function hostInline(handle: ModelHandle, close: () => Promise<void>): ModelHost {

@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ThreadCounts } from "../observability/thread-counts.ts";
+import type { ThreadStates } from "../observability/thread-states.ts";
 import type { MalformedListener } from "../threads/malformed-message.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
@@ -28,7 +28,7 @@ export interface ModelHost {
   /** True while any instance can answer. */
   isReady(): boolean;
   /** Its threads; absent where it has none. */
-  threads?(): ThreadCounts;
+  threads?(): ThreadStates;
   /** Waits for the last predict, then frees the model and ends its threads. */
   close(): Promise<void>;
 }

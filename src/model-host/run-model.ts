@@ -4,8 +4,8 @@ import { failedPrecondition, publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { copiedBytes, whileCounted } from "./counted-run.ts";
 import type { ModelCall } from "./model-handle.ts";
+import { copiedBytes, whileCounted } from "./while-counted.ts";
 
 /** A loaded model, and what its runs need besides their inputs. */
 export interface RunnableModel {
@@ -18,7 +18,7 @@ export interface RunnableModel {
 }
 
 /** Creates a function that runs a model; the copies that batches and the driver make of inputs count as memory. */
-export function countedRun(runnable: RunnableModel) {
+export function createRun(runnable: RunnableModel) {
   const copies = (runnable.isBatched ? 1 : 0) + (runnable.model.copiesInputs === true ? 1 : 0);
   return (inputs: Tensors, call: ModelCall): Promise<Tensors> =>
     copies === 0

@@ -1,6 +1,6 @@
 import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
-import { sumThreads } from "../observability/thread-counts.ts";
+import { sumThreads } from "../observability/thread-states.ts";
 import { CopyUsers } from "./copy-users.ts";
 import { LaneMark } from "./fast-lane/lane-mark.ts";
 import { openFastLane } from "./fast-lane/open-fast-lane.ts";
@@ -8,7 +8,7 @@ import { withFastLane } from "./fast-lane/with-fast-lane.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
-import { canShareThread, type ModelSource, type StartModelOptions } from "./model-source.ts";
+import { canShareThread, type ModelToLoad, type StartModelOptions } from "./model-to-load.ts";
 import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 import type { ModelThreadData } from "./threads/model-thread-messages.ts";
@@ -16,7 +16,7 @@ import type { StartModelThread } from "./threads/start-model-thread.ts";
 import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 
 /** Loads the copies of a model, each in a supervised thread or process of its own; a small one in a shared thread. */
-export async function startCopies(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
+export async function startCopies(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { log } = options;
   const mark = new LaneMark();
   const users = new CopyUsers();
@@ -59,7 +59,7 @@ export async function startCopies(source: ModelSource, options: StartModelOption
 }
 
 /** The data that each copy's thread starts with. */
-function toThreadData(source: ModelSource, options: StartModelOptions, mark: LaneMark): ModelThreadData {
+function toThreadData(source: ModelToLoad, options: StartModelOptions, mark: LaneMark): ModelThreadData {
   const { found, path, options: raw, hookFolder } = source;
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, isolate, log } = options;
   return {
@@ -88,7 +88,7 @@ function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelT
 }
 
 /** Nearly no server needs the code. */
-async function ownProcesses({ found: { driver }, path, name = path }: ModelSource, { signal }: StartModelOptions) {
+async function ownProcesses({ found: { driver }, path, name = path }: ModelToLoad, { signal }: StartModelOptions) {
   const { processStarts } = await import("./processes/start-model-process.ts");
   return processStarts({ name, environment: driver.environment ?? {} }, signal);
 }

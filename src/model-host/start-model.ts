@@ -3,14 +3,14 @@ import type { PreprocessInputs } from "./images/image-input.ts";
 import { ImagePreprocessor } from "./images/image-preprocessor.ts";
 import { loadHostedModel } from "./load-hosted-model.ts";
 import type { ModelHost } from "./model-host.ts";
-import type { ModelSource, StartModelOptions } from "./model-source.ts";
+import type { ModelToLoad, StartModelOptions } from "./model-to-load.ts";
 import { startCopies } from "./start-copies.ts";
 
 /**
  * Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. A
  * driver that is an object of this thread runs in it.
  */
-export async function startModel(source: ModelSource, options: StartModelOptions): Promise<ModelHost> {
+export async function startModel(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { driver, isHere = false } = source.found;
   const { environment = {}, placement, name, isIsolated = false } = driver;
   if (options.isolate && !isHere) {
@@ -23,7 +23,7 @@ export async function startModel(source: ModelSource, options: StartModelOptions
 }
 
 async function startInline(
-  { found, path, options: raw, hookFolder }: ModelSource,
+  { found, path, options: raw, hookFolder }: ModelToLoad,
   { threads = 1, log }: StartModelOptions,
 ): Promise<ModelHost> {
   const preprocessor = new ImagePreprocessor(log);

@@ -1,7 +1,7 @@
 import { unlessAborted } from "../async/unless-aborted.ts";
 import { failedPrecondition } from "../errors.ts";
 import { AbandonedRuns } from "./abandoned-runs.ts";
-import { Turns } from "./turns.ts";
+import { RunLimit } from "./run-limit.ts";
 
 /** A run in another thread. */
 interface StartedRun<Result> {
@@ -31,7 +31,7 @@ const STUCK_MS = 1000;
  * is cancelled, and keeps its place until it has ended.
  */
 export class CancellableRuns {
-  readonly #turns: Turns;
+  readonly #runs: RunLimit;
   readonly #abandoned: AbandonedRuns;
   readonly #running = new Set<StartedRun<unknown>>();
   /** Those whose callers wait. */
@@ -39,14 +39,14 @@ export class CancellableRuns {
   #closed = false;
 
   constructor({ limit, onStuck, onFreed }: RunLimits) {
-    this.#turns = new Turns(limit);
+    this.#runs = new RunLimit(limit);
     this.#abandoned = new AbandonedRuns({ limit, graceMs: STUCK_MS, onStuck, onFreed });
   }
 
   /** Starts a run when its turn has come; rejects with the signal's reason when that aborts first. */
   run<Result>(start: () => StartedRun<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#closed) return Promise.reject(failedPrecondition("The model is closed."));
-    const run = this.#turns.run(() => this.#runNow(start, signal));
+    const run = this.#runs.run(() => this.#runNow(start, signal));
     const answer = signal === undefined ? run : unlessAborted(run, signal);
     this.#answers.add(answer);
     return answer.finally(() => this.#answers.delete(answer));
@@ -57,7 +57,7 @@ export class CancellableRuns {
     this.#closed = true;
     await Promise.allSettled(this.#answers);
     for (const run of this.#running) run.cancel();
-    await this.#turns.idle();
+    await this.#runs.idle();
   }
 
   async #runNow<Result>(start: () => StartedRun<Result>, signal?: AbortSignal): Promise<Result> {

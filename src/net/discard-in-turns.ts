@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { TurnUse, turns } from "../limits/turns.ts";
+import { TurnUse, turns } from "../limits/event-loop-turns.ts";
 import { receiveInto } from "./node-members.ts";
 
 /** Buffer for discarded bytes; all sockets share it. */

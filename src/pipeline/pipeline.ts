@@ -3,7 +3,7 @@ import { checkResponse } from "../hooks/check-response.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
-import { RequestLog } from "../observability/request-log.ts";
+import { RequestLogger } from "../observability/request-logger.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -140,7 +140,7 @@ export class Pipeline {
       metadata,
       request: info,
       signal,
-      log: new RequestLog(log, info.id, call.timeline),
+      log: new RequestLogger(log, info.id, call.timeline),
       models: new BoundModels(findOther, { limits, requestId }),
       remote: (address) => remoteHandle(remote, address, call),
     });

@@ -1,4 +1,4 @@
-import type { ThreadCounts } from "../observability/thread-counts.ts";
+import type { ThreadStates } from "../observability/thread-states.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { HookTimes } from "./hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
@@ -18,7 +18,7 @@ export interface PipelineRunner {
   /** Reports if requests can be run now: false while no hook thread is alive. */
   isReady(): boolean;
   /** Hook threads; absent where hooks have none. */
-  threads?(): ThreadCounts;
+  threads?(): ThreadStates;
   /** Times of the hooks until now; absent = there are no hooks. */
   hookTimes?(): readonly HookTimes[];
   /**

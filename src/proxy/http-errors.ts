@@ -8,7 +8,7 @@ import { ID_HEADER } from "../observability/request-id.ts";
 import { retryDelayMs } from "../retry-info.ts";
 import { cutText } from "../text/cut-text.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
-import { RecordedRequest } from "./recorded-request.ts";
+import { ObservedRequest } from "./observed-request.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
 /** Time for a client that is still sending to read why it is refused, in milliseconds. */
@@ -56,7 +56,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   const { status, message, headers } = error instanceof HttpError ? error : toHttpError(error);
   const { method, url: path = "" } = request;
   const code = error instanceof HttpError ? undefined : error.code;
-  const record = RecordedRequest.recordOf(request);
+  const record = ObservedRequest.recordOf(request);
   logFailure({ reason, code, record, path, fields: { method, status } }, log);
   if (response.headersSent || response.destroyed) {
     response.destroy();

@@ -9,8 +9,8 @@ import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
+import { ObservedRequest } from "./observed-request.ts";
 import { readBody } from "./read-body.ts";
-import { RecordedRequest } from "./recorded-request.ts";
 
 /** Shared by all requests, to avoid a stack trace for each. */
 const CLOSED = new DOMException("The client closed the connection.", "AbortError");
@@ -40,7 +40,7 @@ export class HttpExchange {
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
     const { maxMessageBytes, memory } = limits;
     this.request = request;
-    this.record = RecordedRequest.recordOf(request);
+    this.record = ObservedRequest.recordOf(request);
     this.#response = response;
     this.maxMessageBytes = maxMessageBytes;
     this.#memory = memory.open();

@@ -24,10 +24,10 @@ import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { limitSilence } from "./limit-silence.ts";
+import { ObservedRequest, observeRequests } from "./observed-request.ts";
 import { OpenExchanges } from "./open-exchanges.ts";
 import type { PageSources } from "./page-sources.ts";
 import type { Connect } from "./pass-on.ts";
-import { observeRequests, RecordedRequest } from "./recorded-request.ts";
 import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
 
@@ -171,7 +171,7 @@ function newServer(
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
     requireHostHeader: false,
-    IncomingMessage: RecordedRequest,
+    IncomingMessage: ObservedRequest,
     maxHeaderSize: TRANSPORT_LIMITS.headBytes,
     headersTimeout: Math.min(handshakeTimeoutMs, arrivalTimeoutMs),
     requestTimeout: arrivalTimeoutMs,

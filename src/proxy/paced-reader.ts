@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { isSmallPiece, TurnUse, turns } from "../limits/turns.ts";
+import { isSmallPiece, TurnUse, turns } from "../limits/event-loop-turns.ts";
 import { isPausedByHttp, receiveInto } from "../net/node-members.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { sendError } from "./http-errors.ts";
-import { RecordedRequest } from "./recorded-request.ts";
+import { ObservedRequest } from "./observed-request.ts";
 
 /** Opens a connection to the thread that answers, for a client's one. */
 export type Connect = (client: Socket) => Socket;
@@ -18,7 +18,7 @@ const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-con
 export function passOn(connect: Connect, log: Logger): RequestListener {
   return (request: IncomingMessage, response: ServerResponse) => {
     const { method = "GET", url = "/" } = request;
-    RecordedRequest.recordOf(request).isPassedOn = true;
+    ObservedRequest.recordOf(request).isPassedOn = true;
     const inner = send({
       createConnection: () => connect(request.socket),
       method,

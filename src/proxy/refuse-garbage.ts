@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { errorBody, hadLastAnswer } from "./http-errors.ts";
-import { observeGarbage } from "./recorded-request.ts";
+import { observeGarbage } from "./observed-request.ts";
 
 /** Statuses for errors of Node's parser, by code; 400 for all others. */
 const PARSER_STATUS: Readonly<Record<string, string>> = {

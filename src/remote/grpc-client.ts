@@ -6,7 +6,7 @@ import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
 import { clientCredentials } from "./client-credentials.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
-import { parseRemoteAddress } from "./remote-address.ts";
+import { parseServerAddress } from "./server-address.ts";
 import { fromServiceError } from "./service-error.ts";
 
 /** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
@@ -14,10 +14,10 @@ const NEVER_IDLE_MS = 2 ** 31 - 1;
 
 /**
  * A client that keeps one connection to the server at an address, as
- * parseRemoteAddress takes it, and takes answers of so many bytes.
+ * parseServerAddress takes it, and takes answers of so many bytes.
  */
 export function createGrpcClient(address: string, maxMessageBytes: number, tls: RemoteTlsPaths = {}): Client {
-  const { authority, isEncrypted } = parseRemoteAddress(address);
+  const { authority, isEncrypted } = parseServerAddress(address);
   return new Client(authority, clientCredentials(isEncrypted, tls), {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,

@@ -3,9 +3,9 @@ import { ServingError } from "../errors.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { SingleRequest } from "../serving/infer-once.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { parseRemoteAddress } from "./remote-address.ts";
 import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
+import { parseServerAddress } from "./server-address.ts";
 
 /** One predict on another server. */
 type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs" | "deadline" | "metadata"> & {
@@ -58,7 +58,7 @@ export class RemotePool {
       throw unusable("file of credentials", address, cause);
     }
     await this.#credentials.freshen();
-    const authorization = this.#credentials.headerFor(parseRemoteAddress(address).authority);
+    const authorization = this.#credentials.headerFor(parseServerAddress(address).authority);
     return authorization === undefined ? {} : { authorization };
   }
 

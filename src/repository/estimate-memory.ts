@@ -1,4 +1,4 @@
-import { canShareThread, type StartModelOptions } from "../model-host/model-source.ts";
+import { canShareThread, type StartModelOptions } from "../model-host/model-to-load.ts";
 import type { Stage } from "./choose-stages.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
 

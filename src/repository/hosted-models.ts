@@ -8,7 +8,7 @@ import type { ModelConnection } from "../hook-host/hook-protocol.ts";
 import { SERVED } from "../hook-host/other-models.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
-import type { StartModelOptions } from "../model-host/model-source.ts";
+import type { StartModelOptions } from "../model-host/model-to-load.ts";
 import { SharedModels } from "../model-host/shared-models.ts";
 import { startModel } from "../model-host/start-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";

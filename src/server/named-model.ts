@@ -9,7 +9,7 @@ import type { VersionPolicy } from "../repository/config/version-policy.ts";
 import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
-import type { QueueLimits } from "../serving/model-queue.ts";
+import type { QueueLimits } from "../serving/model-places.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import { claimPath } from "../storage/claim-path.ts";
 import { toPlace } from "../storage/remote-address.ts";

@@ -1,5 +1,5 @@
 import type { ServingError } from "../errors.ts";
-import type { QueueLimits } from "./model-queue.ts";
+import type { QueueLimits } from "./model-places.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Servable } from "./servable.ts";
 import type { Traffic } from "./traffic.ts";

@@ -8,13 +8,13 @@ import { LocalLease, type ServiceLimits } from "./local-lease.ts";
  */
 export class KeptVersion {
   readonly description: ServableDescription;
-  readonly #version: Pick<LoadedVersion, "servable" | "queue">;
+  readonly #version: Pick<LoadedVersion, "servable" | "places">;
   readonly #limits: ServiceLimits;
   #isReleased = false;
 
-  constructor({ servable, queue }: LoadedVersion, limits: ServiceLimits) {
+  constructor({ servable, places }: LoadedVersion, limits: ServiceLimits) {
     // What answers now: the version may be loaded again, and has another one then.
-    this.#version = { servable, queue };
+    this.#version = { servable, places };
     this.#limits = limits;
     this.description = describe(this.#version, limits);
     servable.leases.keep();
@@ -33,7 +33,7 @@ export class KeptVersion {
   }
 }
 
-function describe(version: Pick<LoadedVersion, "servable" | "queue">, limits: ServiceLimits): ServableDescription {
+function describe(version: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits): ServableDescription {
   const lease = new LocalLease(version, limits);
   lease.release();
   return lease.description;

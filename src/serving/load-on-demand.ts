@@ -1,6 +1,6 @@
 import type { AspiredVersion } from "./aspired-model.ts";
+import { loadInTime } from "./load-in-time.ts";
 import type { LoadPolicy } from "./load-policy.ts";
-import { loadVersion } from "./load-version.ts";
 import type { Servable } from "./servable.ts";
 
 /** A load for requests that wait for it. */
@@ -17,7 +17,7 @@ export function loadOnDemand(
   { gate, needed, timeoutMs }: LoadPolicy,
   { model, version, atOnce, signal }: WantedLoad,
 ): Promise<Servable> {
-  const load = () => loadVersion(version, { signal, timeoutMs });
+  const load = () => loadInTime(version, { signal, timeoutMs });
   // A load that holds a place of the gate may run warm-up requests that need this version.
   return atOnce || needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal);
 }

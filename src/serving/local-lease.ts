@@ -7,7 +7,7 @@ import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
-import type { ModelQueue } from "./model-queue.ts";
+import type { ModelPlaces } from "./model-places.ts";
 import type { Servable } from "./servable.ts";
 
 /** Limits that all requests of a server share. */
@@ -22,17 +22,17 @@ export interface ServiceLimits {
 export class LocalLease implements Lease {
   readonly description: ServableDescription;
   readonly #servable: Servable;
-  readonly #queue: ModelQueue;
+  readonly #places: ModelPlaces;
   readonly #limits: ServiceLimits;
   #isReleased = false;
 
-  constructor({ servable, queue }: Pick<LoadedVersion, "servable" | "queue">, limits: ServiceLimits) {
+  constructor({ servable, places }: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits) {
     const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
     const { entries, models, hookPlaces, maxRequestRows } = servable;
     const sizes = { maxBatchSize, maxRequestRows };
     this.description = { model, version, drivers, signatures, ...sizes, graphRefusal, entries, models, hookPlaces };
     this.#servable = servable;
-    this.#queue = queue;
+    this.#places = places;
     this.#limits = limits;
     servable.leases.take();
   }
@@ -65,7 +65,7 @@ export class LocalLease implements Lease {
     try {
       memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signature.spec?.inputs));
       const { bytes } = memory;
-      this.#queue.enter(bytes);
+      this.#places.enter(bytes);
       queuedBytes = bytes;
       // A call from another model was admitted with that model's request, so it must end even while no new request may
       // begin.
@@ -82,7 +82,7 @@ export class LocalLease implements Lease {
     } finally {
       record?.endInference();
       limited?.clear();
-      if (queuedBytes >= 0) this.#queue.leave(queuedBytes);
+      if (queuedBytes >= 0) this.#places.leave(queuedBytes);
       if (admitted !== undefined) admission.leave(admitted);
       if (started >= 0 && given.warmUp === undefined) this.#servable.requests.add(started, isSuccess);
       if (given.memory === undefined) memory.release();

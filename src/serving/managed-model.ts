@@ -3,7 +3,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "./aspired-model.ts";
 import type { LoadPolicy } from "./load-policy.ts";
 import { ManagedVersion } from "./managed-version.ts";
-import { ModelQueue } from "./model-queue.ts";
+import { ModelPlaces } from "./model-places.ts";
 import type { RequestLogOptions } from "./request-log.ts";
 import type { Traffic } from "./traffic.ts";
 import { VersionLabels } from "./version-labels.ts";
@@ -29,7 +29,7 @@ const MAX_ENDED = 10;
 export class ManagedModel {
   readonly name: string;
   readonly #policy: ModelPolicy;
-  readonly #queue: ModelQueue;
+  readonly #places: ModelPlaces;
   readonly #onChange: (status: VersionStatus) => void;
   /** Highest first. */
   readonly #versions: ManagedVersion[] = [];
@@ -54,7 +54,7 @@ export class ManagedModel {
     this.isDependencyOnly = isDependencyOnly;
     this.#policy = policy;
     this.#onChange = onChange;
-    this.#queue = new ModelQueue(name);
+    this.#places = new ModelPlaces(name);
     this.#labels = new VersionLabels(name);
   }
 
@@ -131,7 +131,7 @@ export class ManagedModel {
 
   /** Changes the versions that should be served; a model that a client has unloaded stays unloaded. */
   aspire({ versions, labels = {}, idleUnloadMs, traffic, requestLog, ...limits }: Omit<AspiredModel, "name">): void {
-    this.#queue.limit(limits);
+    this.#places.limit(limits);
     this.#requestLog = requestLog;
     this.#idleUnloadMs = idleUnloadMs;
     this.#traffic = traffic;
@@ -189,7 +189,7 @@ export class ManagedModel {
     if (known !== undefined) return known;
     const managed = new ManagedVersion(this.name, version, {
       policy: this.#policy,
-      queue: this.#queue,
+      places: this.#places,
       idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.idleUnloadMs,
       log: this.#policy.log,
       change: (changed) => this.#change(changed),

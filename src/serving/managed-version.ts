@@ -4,9 +4,9 @@ import { unlessAborted } from "../async/unless-aborted.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { changesHooksAlone } from "./changes-hooks-alone.ts";
+import { loadInTime } from "./load-in-time.ts";
 import { loadOnDemand } from "./load-on-demand.ts";
-import { loadVersion } from "./load-version.ts";
-import type { ModelQueue } from "./model-queue.ts";
+import type { ModelPlaces } from "./model-places.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
 import { RETIRE_MS, retireServable } from "./retire-servable.ts";
 import { retryBackoff } from "./retry-backoff.ts";
@@ -21,8 +21,8 @@ import { VersionTarget } from "./version-target.ts";
 export class ManagedVersion {
   readonly model: string;
   readonly version: bigint;
-  /** The queue of its model. */
-  readonly queue: ModelQueue;
+  /** The places for requests of its model. */
+  readonly places: ModelPlaces;
   readonly #on: VersionContext<ManagedVersion>;
   readonly #policy: VersionContext<ManagedVersion>["policy"];
   #state: VersionState = "START";
@@ -45,7 +45,7 @@ export class ManagedVersion {
   constructor(model: string, version: bigint, on: VersionContext<ManagedVersion>) {
     this.model = model;
     this.version = version;
-    this.queue = on.queue;
+    this.places = on.places;
     this.#policy = on.policy;
     this.#needs = new VersionNeeds(on.policy.needed);
     this.#on = on;
@@ -184,7 +184,7 @@ export class ManagedVersion {
     await this.#prepare(target, signal);
     const attempt = () => {
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
-      return loadVersion(target.aspired as AspiredVersion, { signal, timeoutMs });
+      return loadInTime(target.aspired as AspiredVersion, { signal, timeoutMs });
     };
     return gate.run(() => this.#pursuit.attempt(attempt), signal);
   }

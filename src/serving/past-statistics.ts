@@ -1,5 +1,5 @@
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
-import { sumThreads } from "../observability/thread-counts.ts";
+import { sumThreads } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";
 

@@ -2,7 +2,7 @@ import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
-import { sumThreads, type ThreadCounts } from "../observability/thread-counts.ts";
+import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
 import type { HookTimes } from "../pipeline/hook-times.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
@@ -79,9 +79,9 @@ export interface ServableStatistics {
 
 /** Threads of one servable. */
 interface ServableThreads {
-  readonly hook: ThreadCounts;
+  readonly hook: ThreadStates;
   /** A model that shares its thread counts the shared thread as its own. */
-  readonly model: ThreadCounts;
+  readonly model: ThreadStates;
 }
 
 /** Parts of a servable. */

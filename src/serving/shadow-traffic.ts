@@ -60,7 +60,7 @@ export class ShadowTraffic {
   #hasRoom(target: LoadedVersion | undefined): boolean {
     const { admission, memory } = this.#limits;
     const places = admission.count + this.#underWay;
-    return places < admission.maxCount / 2 && !memory.isHalfFull && !target?.queue.isHalfFull;
+    return places < admission.maxCount / 2 && !memory.isHalfFull && !target?.places.isHalfFull;
   }
 
   async #run(request: InferRequest, { name, shadow, target }: ShadowedModel): Promise<void> {

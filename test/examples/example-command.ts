@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { toServerOptions } from "../../src/cli/commands/server-options.ts";
+import { toServerOptions } from "../../src/cli/commands/to-server-options.ts";
 import { parseSettings } from "../../src/cli/settings/parse-settings.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { onFreePorts } from "../helpers/on-free-ports.ts";

@@ -1,4 +1,4 @@
-import { TurnUse, turns } from "../../src/limits/turns.ts";
+import { TurnUse, turns } from "../../src/limits/event-loop-turns.ts";
 
 /** Makes this turn of the event loop one that has no time left. */
 export function useUpTheTurn(): void {

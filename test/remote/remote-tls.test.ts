@@ -6,7 +6,7 @@ import { openProxyPort } from "../../src/cli/commands/open-proxy-port.ts";
 import { ProxyTargets } from "../../src/cli/commands/proxy-targets.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { RemoteTlsPaths } from "../../src/pipeline/remote.ts";
-import { parseRemoteAddress } from "../../src/remote/remote-address.ts";
+import { parseServerAddress } from "../../src/remote/server-address.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -103,5 +103,5 @@ test.each([
   ["grpc://host:9000", "host:9000", false],
   ["grpcs://[::1]:9000", "[::1]:9000", true],
 ])("the address %s", (address, authority, isEncrypted) => {
-  expect(parseRemoteAddress(address)).toEqual({ authority, isEncrypted });
+  expect(parseServerAddress(address)).toEqual({ authority, isEncrypted });
 });

@@ -15,9 +15,9 @@ import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";
 import { openProxyPort } from "./open-proxy-port.ts";
 import { ProxyTargets } from "./proxy-targets.ts";
-import { toClientOptions } from "./server-options.ts";
 import { toProxyTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
+import { toClientOptions } from "./to-server-options.ts";
 import { watchTarget } from "./watch-target.ts";
 
 /** A proxy that serves HTTP. */

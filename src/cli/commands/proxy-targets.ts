@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
-import { parseRemoteAddress } from "../../remote/remote-address.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
+import { parseServerAddress } from "../../remote/server-address.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type {
   InferenceService,
@@ -100,7 +100,7 @@ export class ProxyTargets {
   #authorizationAt(address: string, given: string | undefined): { readonly authorization?: string } {
     const { credentials, forwardAuthorization } = this.#options;
     const authorization =
-      credentials?.headerFor(parseRemoteAddress(address).authority) ?? (forwardAuthorization ? given : undefined);
+      credentials?.headerFor(parseServerAddress(address).authority) ?? (forwardAuthorization ? given : undefined);
     return authorization === undefined ? {} : { authorization };
   }
 
@@ -116,7 +116,7 @@ export class ProxyTargets {
 
   /** Encrypted where the fixed server is. */
   #toAddress(host: string, port: string | undefined): string {
-    const { isEncrypted } = parseRemoteAddress(this.#options.grpcAddress);
+    const { isEncrypted } = parseServerAddress(this.#options.grpcAddress);
     return isEncrypted ? `grpcs://${toAddress(host, port)}` : toAddress(host, port);
   }
 

@@ -8,12 +8,12 @@ import type { ServerOptions } from "../../server/server-options.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { EXIT } from "../exit-codes.ts";
 import { endOnError } from "../lifecycle/end-on-error.ts";
-import { takeInheritedSockets } from "../lifecycle/inherited-sockets.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
+import { takeInheritedSockets } from "../lifecycle/take-inherited-sockets.ts";
 import { watchMemory } from "../lifecycle/watch-memory.ts";
 import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
 import type { Environment } from "../settings/environment.ts";
@@ -29,8 +29,8 @@ import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { toModelSources } from "./model-sources.ts";
 import { openFront } from "./open-front.ts";
 import { openLog } from "./open-log.ts";
-import { toServerOptions, toServerSettings } from "./server-options.ts";
 import { startServer } from "./start-server.ts";
+import { toServerOptions, toServerSettings } from "./to-server-options.ts";
 
 /**
  * `kserving serve`: loads, serves, and resolves with its exit code once it has stopped in good order. `further` also

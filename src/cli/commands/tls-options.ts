@@ -1,6 +1,6 @@
 import type { TlsPaths } from "../../access/tls-files.ts";
 import { invalidArgument } from "../../errors.ts";
-import { parseRemoteAddress } from "../../remote/remote-address.ts";
+import { parseServerAddress } from "../../remote/server-address.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { Settings } from "../settings/settings.ts";
 
@@ -43,7 +43,7 @@ export function toRemoteTls({
 export function toProxyTls(settings: Settings<"proxy">): ServerOptions["remoteTls"] {
   const { remoteTls } = toRemoteTls(settings);
   const { grpcAddress } = settings;
-  if (remoteTls === undefined || parseRemoteAddress(grpcAddress).isEncrypted) return remoteTls;
+  if (remoteTls === undefined || parseServerAddress(grpcAddress).isEncrypted) return remoteTls;
   throw invalidArgument(
     `--remote-ca, --remote-cert and --remote-key are for an encrypted connection; expected --grpc-address grpcs://${grpcAddress}.`,
   );

@@ -10,7 +10,7 @@ import { listModels } from "../../repository/folders/list-models.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readVersion } from "../../version.ts";
 import { toModelSources } from "../commands/model-sources.ts";
-import { isModelFlag } from "../commands/server-options.ts";
+import { isModelFlag } from "../commands/to-server-options.ts";
 import { AUTH_SETTINGS } from "../settings/auth-settings.ts";
 import { ENCRYPTION_SETTINGS } from "../settings/encryption-settings.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";

@@ -3,7 +3,7 @@ import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import { callUnary } from "../../remote/grpc-client.ts";
-import { parseRemoteAddress } from "../../remote/remote-address.ts";
+import { parseServerAddress } from "../../remote/server-address.ts";
 import { CallError } from "../call-error.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
 import type {
@@ -27,7 +27,7 @@ export class GrpcTransport implements Transport {
   /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for texts that are not PEM. */
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
     this.address = address;
-    const { authority, isEncrypted } = parseRemoteAddress(address);
+    const { authority, isEncrypted } = parseServerAddress(address);
     this.#client = new Client(
       authority.replace(/\/+$/, ""),
       isEncrypted ? encrypted(tls) : credentials.createInsecure(),

@@ -3,8 +3,8 @@ import { type Driver, defineDriver } from "../driver.ts";
 import type { OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";
 import { frameworkOptions } from "./framework-options.ts";
-import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./host-options.ts";
 import { loadPythonModel } from "./load-python-model.ts";
+import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./python-host-options.ts";
 
 /**
  * The driver of a framework that needs nothing but its entry of

@@ -2,10 +2,10 @@ import type { AnswerCall, PythonCall, PythonCallAnswer } from "../../drivers/pyt
 import { ServingError } from "../../errors.ts";
 import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks/hooks.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import { driverFacts } from "./driver-facts.ts";
 import type { HookRuns } from "./hook-runs.ts";
 import type { HookScopes } from "./hook-scopes.ts";
 import { packJson, unpackHookValues } from "./hook-values.ts";
+import { driverFacts } from "./stage-facts.ts";
 
 /** Models that hooks load have numbers from here on; stages have those below. */
 const FIRST_LOADED = 1000;

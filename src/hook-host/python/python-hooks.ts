@@ -4,10 +4,10 @@ import type { HookSet } from "../../hooks/hook-set.ts";
 import type { Hook, HookContext, InitContext, InitParams } from "../../hooks/hooks.ts";
 import type { HookKind } from "../../pipeline/hook-times.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import { driverFacts } from "./driver-facts.ts";
 import { type HookCalls, handlerEntry } from "./handler-entry.ts";
 import type { HookAnswers } from "./hook-answers.ts";
 import { packHookValues, unpackHookValues } from "./hook-values.ts";
+import { driverFacts } from "./stage-facts.ts";
 
 /** A hook that the file has. */
 export interface FoundHook {

@@ -3,7 +3,7 @@ import { expandAliases, parseOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { parseHostOptions } from "../host-options.ts";
 import type { ModelFacts } from "../model-facts.ts";
-import { isSmall, type ModelSource, type StartModelOptions } from "../model-source.ts";
+import { isSmall, type ModelToLoad, type StartModelOptions } from "../model-to-load.ts";
 import { FastLane } from "./fast-lane.ts";
 import type { LaneMark } from "./lane-mark.ts";
 
@@ -12,7 +12,7 @@ import type { LaneMark } from "./lane-mark.ts";
  * thread of this process, not batched.
  */
 export function openFastLane(
-  source: ModelSource,
+  source: ModelToLoad,
   facts: ModelFacts,
   { mark, log }: Pick<StartModelOptions, "log"> & { readonly mark: LaneMark },
 ): FastLane | undefined {

@@ -3,7 +3,7 @@ import { Backoff } from "../../async/backoff.ts";
 import { settlesWithin } from "../../async/settles-within.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { ThreadCounts } from "../../observability/thread-counts.ts";
+import type { ThreadStates } from "../../observability/thread-states.ts";
 import { type HostPort, toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
 import type { LostThread } from "./lost-thread.ts";
@@ -70,7 +70,7 @@ export class SupervisedModel {
   }
 
   /** Its thread, which other small models may share, or its process. */
-  get threads(): ThreadCounts {
+  get threads(): ThreadStates {
     const lost = this.#lost;
     if (!this.#alive) return { ready: 0, missing: 1, lost };
     const { pid } = this.#thread;

@@ -9,8 +9,8 @@ import { toWireError } from "../../threads/wire-error.ts";
 import { LaneMark, reportHang } from "../fast-lane/lane-mark.ts";
 import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
+import { ModelServer } from "./model-server.ts";
 import type { AttachedPort, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
-import { ModelServer } from "./serve-model.ts";
 import { ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;

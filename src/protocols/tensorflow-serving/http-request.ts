@@ -11,9 +11,9 @@ import { type ChosenSignature, chooseSignature } from "../../signature/choose-si
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
-import { withEncodedImages } from "./encoded-images.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, tensorflowRules } from "./json-tensor-rules.ts";
+import { withEncodedImages } from "./with-encoded-images.ts";
 
 /** A predict request's JSON, before the model is known. */
 export interface PredictBody {

@@ -4,7 +4,7 @@ import { CancelSource } from "../../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import type { ModelHost } from "../../../src/model-host/model-host.ts";
-import type { StartModelOptions } from "../../../src/model-host/model-source.ts";
+import type { StartModelOptions } from "../../../src/model-host/model-to-load.ts";
 import { startModel } from "../../../src/model-host/start-model.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";

@@ -1,7 +1,7 @@
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
 import type { NativeObject } from "../../../native/native-object.ts";
-import { Pace } from "../../../native/pace.ts";
 import type { PoolCalls } from "../../../native/pool-calls.ts";
+import { QuickRuns } from "../../../native/quick-runs.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import { type OnnxValues, sizeOfValue } from "../onnx-value.ts";
 import { readMetadata } from "./metadata.ts";
@@ -41,7 +41,7 @@ export class NativeSession implements EngineSession {
   readonly #runnable: RunnableSession;
   readonly #all: Names;
   readonly #prepared: PreparedRuns;
-  readonly #pace: Pace | undefined;
+  readonly #quickRuns: QuickRuns | undefined;
   readonly #runs: CancellableRuns;
   readonly #poolCalls: PoolCalls;
   readonly #staysHere: boolean;
@@ -56,7 +56,7 @@ export class NativeSession implements EngineSession {
     this.outputs = readOutputs(context, pointer);
     this.metadata = readMetadata(context, pointer);
     this.#all = toNames(this.outputs.map(({ name }) => name));
-    this.#pace = hasBoundedRuns ? new Pace(QUICK_MS) : undefined;
+    this.#quickRuns = hasBoundedRuns ? new QuickRuns(QUICK_MS) : undefined;
     this.#prepared = new PreparedRuns(this.#runnable, this.#all);
     this.#poolCalls = poolCalls;
     this.#staysHere = staysHere;
@@ -70,7 +70,8 @@ export class NativeSession implements EngineSession {
   async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
-    if (this.#staysHere || this.#pace?.isQuick(bytes)) return this.#timed(bytes, () => this.#runHere(inputs, wanted));
+    if (this.#staysHere || this.#quickRuns?.isQuick(bytes))
+      return this.#timed(bytes, () => this.#runHere(inputs, wanted));
     const start = () => {
       const run = new NativeRun(this.#runnable, inputs, wanted);
       const result = this.#timed(bytes, () => this.#runSlow(run)).finally(() => run.release());
@@ -94,7 +95,7 @@ export class NativeSession implements EngineSession {
     try {
       return await run();
     } finally {
-      this.#pace?.note(bytes, performance.now() - started);
+      this.#quickRuns?.note(bytes, performance.now() - started);
     }
   }
 

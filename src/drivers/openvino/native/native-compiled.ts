@@ -1,6 +1,6 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
-import { Pace } from "../../../native/pace.ts";
+import { QuickRuns } from "../../../native/quick-runs.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
 import type { NativeContext } from "./native-context.ts";
 import { NativeRequest } from "./native-request.ts";
@@ -14,7 +14,7 @@ export class NativeCompiled implements CompiledNetwork {
   readonly #context: NativeContext;
   readonly #compiled: NativeObject;
   readonly #outputs: readonly Port[];
-  readonly #pace: Pace | undefined;
+  readonly #quickRuns: QuickRuns | undefined;
 
   /** Takes ownership of the compiled model, whose outputs are those of its network. */
   constructor(
@@ -22,7 +22,7 @@ export class NativeCompiled implements CompiledNetwork {
     compiled: Pointer,
     { outputs, hasBoundedRuns }: { readonly outputs: readonly Port[]; readonly hasBoundedRuns: boolean },
   ) {
-    this.#pace = hasBoundedRuns ? new Pace(QUICK_MS) : undefined;
+    this.#quickRuns = hasBoundedRuns ? new QuickRuns(QUICK_MS) : undefined;
     this.#context = context;
     this.#compiled = new NativeObject(compiled, context.api.ov_compiled_model_free);
     this.#outputs = outputs;
@@ -36,7 +36,7 @@ export class NativeCompiled implements CompiledNetwork {
   createRequest(): InferRequest {
     const { api } = this.#context;
     const request = takePointer(api, (at) => api.ov_compiled_model_create_infer_request(this.#compiled.pointer, at));
-    return new NativeRequest(this.#context, request, { outputs: this.#outputs, pace: this.#pace });
+    return new NativeRequest(this.#context, request, { outputs: this.#outputs, quickRuns: this.#quickRuns });
   }
 
   release(): void {

@@ -1,6 +1,6 @@
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
-import type { Pace } from "../../../native/pace.ts";
+import type { QuickRuns } from "../../../native/quick-runs.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { InferRequest, Port } from "../engine.ts";
 import type { NativeContext } from "./native-context.ts";
@@ -12,18 +12,18 @@ export class NativeRequest implements InferRequest {
   readonly #context: NativeContext;
   readonly #request: NativeObject;
   readonly #outputs: readonly Port[];
-  readonly #pace: Pace | undefined;
+  readonly #quickRuns: QuickRuns | undefined;
 
   /** Takes over the request. */
   constructor(
     context: NativeContext,
     request: Pointer,
-    { outputs, pace }: { outputs: readonly Port[]; pace: Pace | undefined },
+    { outputs, quickRuns }: { outputs: readonly Port[]; quickRuns: QuickRuns | undefined },
   ) {
     this.#context = context;
     this.#request = new NativeObject(request, context.api.ov_infer_request_free);
     this.#outputs = outputs;
-    this.#pace = pace;
+    this.#quickRuns = quickRuns;
   }
 
   async infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]> {
@@ -55,8 +55,8 @@ export class NativeRequest implements InferRequest {
   async #run(bytes: number): Promise<void> {
     const { ov_infer_request_infer: infer } = this.#context.api;
     const started = performance.now();
-    const status = this.#pace?.isQuick(bytes) ? infer(this.#request.pointer) : await this.#runElsewhere();
-    this.#pace?.note(bytes, performance.now() - started);
+    const status = this.#quickRuns?.isQuick(bytes) ? infer(this.#request.pointer) : await this.#runElsewhere();
+    this.#quickRuns?.note(bytes, performance.now() - started);
     check(this.#context.api, status);
   }
 

@@ -3,7 +3,7 @@ import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { AbandonedRuns } from "../../../native/abandoned-runs.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
-import { Turns } from "../../../native/turns.ts";
+import { RunLimit } from "../../../native/run-limit.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";
@@ -44,7 +44,7 @@ export class TensorflowSession {
   readonly #api: TensorflowApi;
   readonly #session: NativeObject;
   readonly #graph: NativeObject;
-  readonly #turns: Turns;
+  readonly #runs: RunLimit;
   readonly #abandoned: AbandonedRuns;
   readonly #shapes: ShapeGuard | undefined;
   /** The runs whose callers wait. */
@@ -62,7 +62,7 @@ export class TensorflowSession {
       withStatus(api, (status) => api.TF_DeleteSession(pointer, status)),
     );
     this.#tensors = new TensorflowGraph(api, graph.pointer);
-    this.#turns = new Turns(limit);
+    this.#runs = new RunLimit(limit);
   }
 
   /** The operations and tensors; throws `failed_precondition` once the session is closed. */
@@ -105,7 +105,7 @@ export class TensorflowSession {
     const { signal, deadlineMs, targets } = limits;
     const until = deadlineMs === undefined ? undefined : performance.now() + deadlineMs;
     let running: Promise<Tensor[]> | undefined;
-    const run = this.#turns.run(async () => {
+    const run = this.#runs.run(async () => {
       if (signal?.aborted) throw signal.reason;
       if (this.#ended !== undefined) throw new ServingError("unavailable", "The model is loaded again.");
       const timeoutMs = until === undefined ? undefined : until - performance.now();
@@ -128,10 +128,10 @@ export class TensorflowSession {
   /** TensorFlow ends either all of a session's runs or none. */
   async #end(): Promise<void> {
     const { TF_CloseSession } = this.#api;
-    if (!this.#turns.isIdle) {
+    if (!this.#runs.isIdle) {
       await withStatusAsync(this.#api, (status) => runAsync(TF_CloseSession, this.#session.pointer, status));
     }
-    await this.#turns.idle();
+    await this.#runs.idle();
     this.#session.release();
     this.#graph.release();
   }

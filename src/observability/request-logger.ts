@@ -12,7 +12,7 @@ type Write = Logger[Level];
  * A log whose every line carries a request's id. It costs one small object, since most requests log nothing; its
  * functions may be passed on alone.
  */
-export class RequestLog implements Logger {
+export class RequestLogger implements Logger {
   readonly #log: Logger;
   readonly #requestId: string;
   readonly #timeline: Timeline | undefined;

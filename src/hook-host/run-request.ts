@@ -16,7 +16,7 @@ interface Running {
 }
 
 /** Runs a request of the main thread in the pipeline, and makes its answer, with the times where they are wanted. */
-export async function answerRequest(
+export async function runRequest(
   pipeline: Pipeline,
   { meta, tensors = {} }: WireRecord,
   { signal, onError }: Running,

@@ -3,7 +3,7 @@ import type { TensorSpec } from "../../signature/signature.ts";
 import { packJson } from "./hook-values.ts";
 
 /** Facts about a model for Python hooks: plain data. */
-export interface DriverFacts {
+export interface StageFacts {
   readonly name: string;
   readonly inputs: readonly NamedShape[];
   readonly outputs: readonly NamedShape[];
@@ -20,7 +20,7 @@ interface NamedShape {
 }
 
 /** Facts about a model, for a Python process before its first request. */
-export function driverFacts({ name, inputs = [], outputs = [], args }: StageHandle): DriverFacts {
+export function driverFacts({ name, inputs = [], outputs = [], args }: StageHandle): StageFacts {
   const { driver: _, ...own } = args;
   const { model_inputs: shapes = {} } = own;
   return {

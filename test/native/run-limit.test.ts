@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Turns } from "../../src/native/turns.ts";
+import { RunLimit } from "../../src/native/run-limit.ts";
 
 /** A task that ends when it is told to. */
 function createTask() {
@@ -16,9 +16,9 @@ function createTask() {
 }
 
 test("lets as many tasks run at once as the limit says, the others in their order", async () => {
-  const turns = new Turns(2);
+  const limit = new RunLimit(2);
   const tasks = Array.from({ length: 4 }, createTask);
-  const runs = tasks.map(({ task }) => turns.run(task));
+  const runs = tasks.map(({ task }) => limit.run(task));
   const started = () => tasks.map(({ hasStarted }) => hasStarted());
   expect(started()).toEqual([true, true, false, false]);
   tasks[1]?.end();
@@ -26,22 +26,22 @@ test("lets as many tasks run at once as the limit says, the others in their orde
   expect(started()).toEqual([true, true, true, false]);
   for (const { end } of tasks) end();
   await Promise.all(runs);
-  expect(turns.isIdle).toBe(true);
+  expect(limit.isIdle).toBe(true);
 });
 
 test("passes the turn on when a task fails", async () => {
-  const turns = new Turns(1);
-  const failing = turns.run(() => Promise.reject(new Error("no")));
-  const next = turns.run(async () => "next");
+  const limit = new RunLimit(1);
+  const failing = limit.run(() => Promise.reject(new Error("no")));
+  const next = limit.run(async () => "next");
   await expect(failing).rejects.toThrow("no");
   expect(await next).toBe("next");
 });
 
 test("is idle once nothing runs and nothing waits", async () => {
-  const turns = new Turns(1);
-  await turns.idle();
+  const limit = new RunLimit(1);
+  await limit.idle();
   const done: number[] = [];
-  for (const value of [1, 2]) void turns.run(async () => void done.push(value));
-  await turns.idle();
+  for (const value of [1, 2]) void limit.run(async () => void done.push(value));
+  await limit.idle();
   expect(done).toEqual([1, 2]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { threadMemory } from "../../src/limits/memory/thread-memory.ts";
-import { copiedBytes, whileCounted } from "../../src/model-host/counted-run.ts";
+import { copiedBytes, whileCounted } from "../../src/model-host/while-counted.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 
 const LARGE = createTensors([["x", createTensor("float32", [100_000], new Float32Array(100_000))]]);

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { Pace } from "../../src/native/pace.ts";
+import { QuickRuns } from "../../src/native/quick-runs.ts";
 
 /** Predictions for runs on 100 and on 101 bytes after runs of these lengths on 100 bytes. */
 function expected(...lengthsMs: number[]): boolean[] {
-  const pace = new Pace(0.3);
-  for (const ms of lengthsMs) pace.note(100, ms);
-  return [pace.isQuick(100), pace.isQuick(101)];
+  const runs = new QuickRuns(0.3);
+  for (const ms of lengthsMs) runs.note(100, ms);
+  return [runs.isQuick(100), runs.isQuick(101)];
 }
 
-describe("the pace of a model", () => {
+describe("quick runs in a row", () => {
   it.each([
     ["nothing is known", [], [false, false]],
     ["a few runs were quick", [0.1, 0.1], [false, false]],

@@ -58,7 +58,7 @@ interface Waiting {
  * each turn. The rest waits, and a turn spends as long again on waiting work: in turn on the shortest piece, so that a
  * small request does not wait for all large ones, and on the one that has waited longest.
  */
-export class Turns {
+export class EventLoopTurns {
   /** Waiting work, in the order of arrival. */
   readonly #waiting: Waiting[] = [];
   /** Start of this turn's first work; 0 = none has started. */
@@ -211,4 +211,4 @@ function notSmall(): boolean {
 }
 
 /** The turns of this process's main thread. */
-export const turns = new Turns();
+export const turns = new EventLoopTurns();

@@ -2,7 +2,7 @@
 const ENOUGH = 3;
 
 /** Predicts from a model's earlier runs if the next one will be quick. */
-export class Pace {
+export class QuickRuns {
   readonly #quickMs: number;
   #inARow = 0;
   #bytes = 0;

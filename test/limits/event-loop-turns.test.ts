@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Turns, TurnUse } from "../../src/limits/turns.ts";
+import { EventLoopTurns, TurnUse } from "../../src/limits/event-loop-turns.ts";
 
 // The clock goes on by work alone: another process that takes the core would be charged to the client that is served.
 let clockMs = 0;
@@ -15,7 +15,7 @@ function work(ms: number): void {
 }
 
 /** Work of a connection that has to wait for its turn. */
-function serve(turns: Turns, use: TurnUse, ms: number): Promise<void> {
+function serve(turns: EventLoopTurns, use: TurnUse, ms: number): Promise<void> {
   return new Promise((resolve) => {
     turns.wait(use, () => {
       turns.resume(use);
@@ -26,7 +26,7 @@ function serve(turns: Turns, use: TurnUse, ms: number): Promise<void> {
 }
 
 it("gives time to the first connections of a turn, and none to busy ones once it is spent", () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const greedy = new TurnUse();
   expect(turns.begin(greedy)).toBeGreaterThan(0);
   work(10);
@@ -34,7 +34,7 @@ it("gives time to the first connections of a turn, and none to busy ones once it
 });
 
 it("always has a little for those who used little", () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const [greedy, modest] = [new TurnUse(), new TurnUse()];
   const most = turns.begin(greedy);
   work(4);
@@ -46,14 +46,14 @@ it("always has a little for those who used little", () => {
 });
 
 it("has no time left for any connection in a turn that has taken long", () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   turns.begin(new TurnUse());
   work(10);
   expect(turns.begin(new TurnUse())).toBe(0);
 });
 
 it("begins again with the next turn", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const greedy = new TurnUse();
   const most = turns.begin(greedy);
   work(10);
@@ -62,7 +62,7 @@ it("begins again with the next turn", async () => {
 });
 
 it("continues those that wait, by turns the oldest and the one that should take least, and few where they take long", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const order: number[] = [];
   for (const [index, tookMs] of [2, 3, 2, 0.1].entries()) {
     const use = new TurnUse();
@@ -83,7 +83,7 @@ it("continues those that wait, by turns the oldest and the one that should take 
 });
 
 it("continues all that wait in one turn where they take no time", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const order: number[] = [];
   for (let index = 0; index < 5; index++) turns.wait(new TurnUse(), () => order.push(index));
   await nextTurn();
@@ -91,7 +91,7 @@ it("continues all that wait in one turn where they take no time", async () => {
 });
 
 it("lets one that asks for little wait for few of many that ask for much", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const light = new TurnUse();
   for (let request = 0; request < 5; request++) await serve(turns, light, 0.1);
   let heavy = 0;
@@ -117,7 +117,7 @@ it("does not take for large what was held up once", () => {
 });
 
 it("lets a small piece of work come before all that is not known to be small", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const order: string[] = [];
   const [quick, slow] = [new TurnUse(), new TurnUse()];
   for (let piece = 0; piece < 5; piece++) {
@@ -135,7 +135,7 @@ it("lets a small piece of work come before all that is not known to be small", a
 });
 
 it("knows which connections had work in the turn that has ended, and which are new", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const [early, late] = [new TurnUse(), new TurnUse()];
   await nextTurn();
   for (const use of [early, late]) {
@@ -146,7 +146,7 @@ it("knows which connections had work in the turn that has ended, and which are n
 });
 
 it("does not count the time between two turns", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const use = new TurnUse();
   for (let piece = 0; piece < 10; piece++) await serve(turns, use, 1);
   await nextTurn();
@@ -156,7 +156,7 @@ it("does not count the time between two turns", async () => {
 });
 
 it("ends a turn that began in continued work with that work, before other data arrives", async () => {
-  const turns = new Turns();
+  const turns = new EventLoopTurns();
   const [waiting, arriving] = [new TurnUse(), new TurnUse()];
   const overs: number[] = [];
   const began = new Promise<void>((resolve) => {

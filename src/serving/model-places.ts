@@ -12,7 +12,7 @@ export interface QueueLimits {
 }
 
 /** Counts the requests of one model, so that a slow model does not use up the places of others. */
-export class ModelQueue {
+export class ModelPlaces {
   readonly #model: string;
   #maxCount = Number.POSITIVE_INFINITY;
   #maxBytes = Number.POSITIVE_INFINITY;

@@ -1,5 +1,5 @@
 /** Threads of one kind that work for one version of a model. */
-export interface ThreadCounts {
+export interface ThreadStates {
   /** Those that can take work. */
   readonly ready: number;
   /** Those that should be there, and start or have been lost. */
@@ -11,8 +11,8 @@ export interface ThreadCounts {
 }
 
 /** Threads of several pools together. */
-export function sumThreads(parts: readonly ThreadCounts[]): ThreadCounts {
-  const sum = (read: (part: ThreadCounts) => number) => parts.reduce((total, part) => total + read(part), 0);
+export function sumThreads(parts: readonly ThreadStates[]): ThreadStates {
+  const sum = (read: (part: ThreadStates) => number) => parts.reduce((total, part) => total + read(part), 0);
   const pids = parts.flatMap((part) => part.pids ?? []);
   return {
     ...{ ready: sum(({ ready }) => ready), missing: sum(({ missing }) => missing), lost: sum(({ lost }) => lost) },

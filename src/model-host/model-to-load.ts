@@ -4,7 +4,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { SharedThreads } from "./threads/shared-threads.ts";
 
 /** A model as the command line or a hook names it. */
-export interface ModelSource {
+export interface ModelToLoad {
   readonly found: FoundDriver;
   /** Empty for a driver that needs none. */
   readonly path: string;
@@ -38,13 +38,13 @@ export interface StartModelOptions {
 const SMALL_BYTES = 1024 * 1024;
 
 /** Checks if the files of a model are known to be small. */
-export function isSmall({ fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelSource, "fileBytes">): boolean {
+export function isSmall({ fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelToLoad, "fileBytes">): boolean {
   return fileBytes <= SMALL_BYTES;
 }
 
 /** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
 export function canShareThread(
-  source: Pick<ModelSource, "found" | "fileBytes">,
+  source: Pick<ModelToLoad, "found" | "fileBytes">,
   { instances, sharedThreads, isolate }: Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate">,
 ): boolean {
   const mayShare = sharedThreads !== undefined && isolate !== true;

@@ -1,5 +1,5 @@
 /** Lets a number of tasks run at once; the others wait, in order. */
-export class Turns {
+export class RunLimit {
   readonly #limit: number;
   readonly #waiting: (() => void)[] = [];
   #running = 0;

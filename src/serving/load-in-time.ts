@@ -19,7 +19,7 @@ export interface LoadLimits {
  * Loads a version. Rejects with the signal's reason when that aborts, and with `deadline_exceeded` when the time is
  * over; a version that is loaded nevertheless later is closed.
  */
-export async function loadVersion(version: AspiredVersion, limits: LoadLimits): Promise<Servable> {
+export async function loadInTime(version: AspiredVersion, limits: LoadLimits): Promise<Servable> {
   const { signal, timeoutMs } = limits;
   signal.throwIfAborted();
   const late = new AbortController();

@@ -2,8 +2,8 @@ import { IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
-/** A request with its record, for `createServer({ IncomingMessage: RecordedRequest })`. */
-export class RecordedRequest extends IncomingMessage {
+/** A request with its record, for `createServer({ IncomingMessage: ObservedRequest })`. */
+export class ObservedRequest extends IncomingMessage {
   #record: RequestRecord | undefined;
 
   /** The record of a request; a request from another server class gets a new record each time. */
@@ -17,7 +17,7 @@ export class RecordedRequest extends IncomingMessage {
 /** Reports each request of a server to the observer, when its connection or its answer ends. */
 export function observeRequests(server: Server, observer: RequestObserver): void {
   const begin = (request: IncomingMessage, response: ServerResponse) => {
-    const record = RecordedRequest.recordOf(request);
+    const record = ObservedRequest.recordOf(request);
     if (!observer.begin(record, request.socket.remoteAddress)) return;
     response.on("close", () => tellOver(request, response, { record, observer }));
   };

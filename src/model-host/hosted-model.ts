@@ -1,0 +1,124 @@
+import type { Model } from "../drivers/driver.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
+import type { Logger } from "../observability/logger.ts";
+import { steadyMs } from "../observability/steady-clock.ts";
+import { assertOutputs } from "../signature/assert-outputs.ts";
+import { defaultSignatureName, type Signature } from "../signature/signature.ts";
+import type { Tensors } from "../tensor/tensor.ts";
+import { checkInputs } from "./check-inputs.ts";
+import { convertNumbers, markConversion } from "./convert-numbers.ts";
+import type { HostChoices } from "./host-options.ts";
+import { hasImages, type PreprocessInputs } from "./images/image-input.ts";
+import { withImageLayouts } from "./images/image-layout.ts";
+import { labelByOption } from "./label-by-option.ts";
+import type { ModelFacts } from "./model-facts.ts";
+import type { ModelCall, ModelHandle } from "./model-handle.ts";
+import { BatchPolicy } from "./queue/batch-policy.ts";
+import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
+import { oneAtATime } from "./queue/one-at-a-time.ts";
+import { RunQueue } from "./queue/run-queue.ts";
+import { createRun, type RunnableModel, runGraph } from "./run-model.ts";
+import { bytesOfPreprocessed, whileCounted } from "./while-counted.ts";
+
+/** Facts about a loaded model that its runs need. */
+export interface HostFacts {
+  readonly driver: string;
+  readonly path: string;
+  readonly loadMs: number;
+  readonly log: Logger;
+  readonly choices: HostChoices;
+  readonly preprocess: PreprocessInputs;
+}
+
+/** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
+export function hostModel(model: Model, facts: HostFacts): ModelHandle {
+  const { preprocess, choices } = facts;
+  const { batching, images, convertInputs, labels, maxRequestRows } = choices;
+  const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, facts.log);
+  const runnable: RunnableModel = { model, driver: facts.driver, isBatched: batching !== undefined, log: facts.log };
+  const run = createRun(runnable);
+  const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
+  const queue = new RunQueue(policy, model.concurrency ?? 1);
+  const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
+    const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
+    const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });
+    if (batching !== undefined) rowsOf(checked);
+    assertRequestRows(checked, maxRequestRows);
+    return queue.push(checked, call);
+  };
+  /** Predicts whose images are being decoded; they are not in the queue yet. */
+  const preprocessing = new Set<Promise<Tensors>>();
+  let closed: Promise<void> | undefined;
+  return {
+    driver: facts.driver,
+    path: facts.path,
+    loadMs: facts.loadMs,
+    signatures: convertInputs ? markConversion(signatures) : signatures,
+    defaultSignature: defaultSignatureName(model.signatures),
+    hookArgs: model.hookArgs ?? {},
+    echoes: model.echoes ?? false,
+    ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
+    ...knownFacts(model),
+    async predict(inputs, call) {
+      if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
+      if (call.targets !== undefined) return runGraph(runnable, inputs, call);
+      const signature = signatureOf(model, call.signature);
+      assertOutputs(call.outputs, signature.outputs);
+      const { inputs: specs = [] } = signature;
+      const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
+      try {
+        if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
+        const preprocessed = timedImages(preprocess(inputs, specs, choice, call.signal), call).then((decoded) =>
+          whileCounted(bytesOfPreprocessed(decoded, inputs), () => push(decoded, signature, call)),
+        );
+        preprocessing.add(preprocessed);
+        return await preprocessed.finally(() => preprocessing.delete(preprocessed));
+      } catch (reason) {
+        throw ServingError.from(reason);
+      }
+    },
+    statistics: async () => queue.statistics(),
+    ...processesOf(model),
+    close: () => {
+      closed ??= Promise.allSettled(preprocessing)
+        .then(() => queue.idle())
+        .then(() => model.close());
+      return closed;
+    },
+  };
+}
+
+/** The facts that a driver may leave out. */
+function knownFacts(model: Model): Partial<ModelFacts> {
+  const { runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs, unserved, modelInfo } = model;
+  return {
+    ...(runtime !== undefined && { runtime }),
+    ...(isPure !== undefined && { isPure }),
+    ...(isSteady !== undefined && { isSteady }),
+    ...(runGraph !== undefined && { runsGraph: true }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(likelyInputs !== undefined && { likelyInputs }),
+    ...(unserved !== undefined && { unserved }),
+    ...(modelInfo !== undefined && { modelInfo }),
+  };
+}
+
+/** The state of a model that runs in processes of its own. */
+function processesOf(model: Model): Pick<ModelHandle, "isReady" | "processIds"> {
+  return { isReady: () => model.isReady?.() ?? true, processIds: () => model.processIds?.() ?? [] };
+}
+
+async function timedImages(preprocessing: Promise<Tensors>, { timeline }: ModelCall): Promise<Tensors> {
+  if (timeline === undefined) return preprocessing;
+  const start = steadyMs();
+  const preprocessed = await preprocessing;
+  timeline.add("images", start);
+  return preprocessed;
+}
+
+function signatureOf({ signatures }: Model, name: string): Signature {
+  const signature = Object.hasOwn(signatures, name) ? signatures[name] : undefined;
+  if (signature !== undefined) return signature;
+  const known = Object.keys(signatures).join(", ");
+  throw failedPrecondition(`Serving signature key "${name}" not found. The model has ${known}.`);
+}
