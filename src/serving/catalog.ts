@@ -70,24 +70,25 @@ export class Catalog {
     const name = this.nameOf(given);
     const model = this.#models.get(name);
     const wanted = label !== undefined && model !== undefined ? versionOf(model, label) : version;
-    const isLatest = wanted === undefined || (wanted === 0n && model?.find(0n) === undefined);
-    const found = isLatest ? model && this.#route(model, request) : model?.find(wanted);
+    const isLatest = namesNone(wanted, model);
+    const found = isLatest ? model && this.#route(model, request) : model?.find(wanted as bigint);
     if (isLoaded(found)) return found;
     throw this.#notFound(name, isLatest ? undefined : wanted, model);
   }
 
   /** Names of the inputs that decide where a request with this reference is routed; undefined where none do. */
-  stickyInputs({ model: given, version = 0n, label }: ModelRef): readonly string[] | "all" | undefined {
+  stickyInputs({ model: given, version, label }: ModelRef): readonly string[] | "all" | undefined {
     const model = this.#models.get(this.nameOf(given));
     const inputs = model?.traffic?.split?.stickyInputs;
-    return inputs === undefined || label !== undefined || version !== 0n ? undefined : inputs;
+    return inputs === undefined || label !== undefined || !namesNone(version, model) ? undefined : inputs;
   }
 
   /** The model to which a request is copied; undefined where this request is not. */
-  shadowOf({ model: given, version = 0n, label }: ModelRef): ShadowedModel | undefined {
+  shadowOf({ model: given, version, label }: ModelRef): ShadowedModel | undefined {
     const model = this.#models.get(this.nameOf(given));
     const shadow = model?.traffic?.shadow;
-    if (model === undefined || shadow === undefined || label !== undefined || version !== 0n) return undefined;
+    if (model === undefined || shadow === undefined || label !== undefined || !namesNone(version, model))
+      return undefined;
     if (Math.random() >= shadow.share) return undefined;
     const target = this.#targetOf(model, shadow);
     return { name: model.name, shadow, target: isLoaded(target) ? target : undefined };
@@ -119,6 +120,13 @@ export class Catalog {
       `ModelSpec has no name specified.${servedNames("", this.#models.keys())}`,
     );
   }
+}
+
+/** Checks if a request names no version: 0 is one where the model has it, and did not only have it once. */
+function namesNone(version: bigint | undefined, model: ManagedModel | undefined): version is undefined | 0n {
+  if (version !== 0n) return version === undefined;
+  const zero = model?.find(0n);
+  return zero === undefined || (zero.servable === undefined && !zero.isWanted);
 }
 
 function isLoaded(version: ManagedVersion | undefined): version is LoadedVersion {

@@ -22,6 +22,15 @@ describe("a reference means", () => {
     expect((await catalogOf(["m", 0n], ["m", 2n])).resolve({ model: "m", version: 0n }).version).toBe(0n);
   });
 
+  test("the highest version where it says 0, once version 0 has been replaced", async () => {
+    const manager = await manage([{ name: "m", versions: [pipelineVersion(0n)] }]);
+    manager.aspire([{ name: "m", versions: [pipelineVersion(1n)] }]);
+    await manager.settled();
+    expect(manager.statuses()).toMatchObject([{ version: 1n, state: "AVAILABLE" }, { version: 0n }]);
+    await expect.poll(() => manager.statuses()[1]?.state).toBe("END");
+    expect(manager.catalog.resolve({ model: "m", version: 0n }).version).toBe(1n);
+  });
+
   test("the only model where the name is the alias, unless a model has that name", async () => {
     const versions = [pipelineVersion(1n)];
     const { catalog } = await manage([{ name: "m", versions }], { alias: "default" });
@@ -72,4 +81,19 @@ describe("what there is not is refused in TensorFlow Serving's words", () => {
   test("and a version twice", async () => {
     await expect(catalogOf(["m", 1n], ["m", 1n])).rejects.toMatchObject({ code: "invalid_argument" });
   });
+});
+
+test("version 0 that is there takes no part in the rules for requests without a version", async () => {
+  const traffic = {
+    split: { targets: [{ version: 1n, weight: 1 }], stickyInputs: ["x"] },
+    shadow: { version: 1n, share: 1 },
+  };
+  const { catalog } = await manage([{ name: "m", versions: [pipelineVersion(0n), pipelineVersion(1n)], traffic }]);
+  for (const version of [undefined, 1n, 0n]) {
+    const ref = { model: "m", ...(version !== undefined && { version }) };
+    const isRouted = version === undefined;
+    expect([catalog.stickyInputs(ref), catalog.shadowOf(ref)?.name]).toEqual(
+      isRouted ? [["x"], "m"] : [undefined, undefined],
+    );
+  }
 });
