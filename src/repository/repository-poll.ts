@@ -1,5 +1,4 @@
 import type { AspiredModel } from "../serving/aspired-model.ts";
-import { trafficText } from "../serving/traffic.ts";
 import { FolderWatches } from "./folder-watches.ts";
 import type { ModelRepository, ScanOptions } from "./model-repository.ts";
 
@@ -86,11 +85,9 @@ export class RepositoryPoll {
 
 /** Equal where the same models should be served. */
 function textOf(models: readonly AspiredModel[]): string {
-  const parts = models.map(({ name, labels = {}, versions, traffic = {}, ...limits }) => [
-    name,
-    [limits, trafficText(traffic)],
-    Object.entries(labels).map(([label, version]) => [label, String(version)]),
-    versions.map(({ version, fingerprint }) => [String(version), fingerprint]),
+  const parts = models.map(({ versions, ...settings }) => [
+    settings,
+    versions.map(({ version, fingerprint }) => [version, fingerprint]),
   ]);
-  return JSON.stringify(parts);
+  return JSON.stringify(parts, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
 }

@@ -65,3 +65,19 @@ test("a setting for which nothing is loaded again is a change too", async () => 
   await polling.scan();
   expect(changes).toEqual(["a 1", "a 1"]);
 });
+
+test("so is a share of the traffic that differs by less than is shown", async () => {
+  const write = (share: number) =>
+    JSON.stringify({
+      models: [
+        { name: "a", driver: "null", shadow: { model: "b", share } },
+        { name: "b", driver: "null" },
+      ],
+    });
+  const file = join(tempFolder({ "serving.yaml": write(0.00001) }), "serving.yaml");
+  const { polling, changes } = poll({ files: [file] }, 0);
+  await polling.scan();
+  writeFileSync(file, write(0.00002));
+  await polling.scan();
+  expect(changes).toHaveLength(2);
+});
