@@ -67,8 +67,8 @@ export class ModelMemory {
   readonly #options: ModelMemoryOptions;
   readonly #maxBytes: number;
   readonly #unloadable = new Set<Unloadable>();
-  /** Sizes of models that were loaded before, by name: the estimate from their files may be too small. */
-  readonly #measured = new Map<string, number>();
+  /** Sizes of models that were loaded before, by name, with the estimates from their files, which may be too small. */
+  readonly #measured = new Map<string, { readonly expected: number; readonly bytes: number }>();
   #bytes = 0;
   /** Running loads, and their total size. */
   readonly #loading = { count: 0, bytes: 0 };
@@ -98,11 +98,11 @@ export class ModelMemory {
    * where models in use leave no room for it within ten seconds.
    */
   async reserve({ what, bytes: expected, signal }: MemoryNeed): Promise<MemoryShare> {
-    const bytes = Math.max(expected, this.#measured.get(what) ?? 0);
+    const bytes = Math.max(expected, this.#measuredFor(what, expected));
     if (bytes > this.#maxBytes) throw tooLarge(what, bytes, this.#maxBytes);
     const since = performance.now();
     for (;;) {
-      const share = await this.#tryTake({ what, bytes });
+      const share = await this.#tryTake({ what, bytes }, expected);
       if (share !== undefined) return share;
       signal?.throwIfAborted();
       const waitMs = this.#loading.count > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS;
@@ -111,14 +111,21 @@ export class ModelMemory {
     }
   }
 
+  /** The size of a model that was loaded before; less in proportion where its files have become smaller. */
+  #measuredFor(what: string, expected: number): number {
+    const before = this.#measured.get(what);
+    if (before === undefined) return 0;
+    return before.expected > expected ? (before.bytes * expected) / before.expected : before.bytes;
+  }
+
   /**
    * Undefined while there is no room; throws `resource_exhausted` for a model that does not fit into the free memory.
    */
-  async #tryTake({ what, bytes }: MemoryNeed): Promise<MemoryShare | undefined> {
+  async #tryTake({ what, bytes }: MemoryNeed, expected: number): Promise<MemoryShare | undefined> {
     const { isChecked, free = freeMemory } = this.#options;
     const left = isChecked ? await free() : undefined;
     if (this.#bytes + bytes > this.#maxBytes) return undefined;
-    if (left === undefined || bytes <= left.bytes - this.#loading.bytes) return this.#take(what, bytes);
+    if (left === undefined || bytes <= left.bytes - this.#loading.bytes) return this.#take({ what, bytes }, expected);
     // The part of it that running loads have taken is not known.
     if (this.#loading.count > 0) return undefined;
     throw notFree(what, bytes, left);
@@ -152,7 +159,7 @@ export class ModelMemory {
     };
   }
 
-  #take(what: string, bytes: number): MemoryShare {
+  #take({ what, bytes }: MemoryNeed, expected: number): MemoryShare {
     const measured = this.#measure();
     this.#bytes += bytes;
     this.#loading.count++;
@@ -175,7 +182,7 @@ export class ModelMemory {
         endLoading();
         resize(now);
         if (now > this.#maxBytes) throw tooLarge(what, now, this.#maxBytes);
-        this.#measured.set(what, now);
+        this.#measured.set(what, { expected, bytes: now });
         if (this.#bytes > this.#maxBytes) await this.#makeRoom(0);
         return now;
       },

@@ -78,6 +78,12 @@ describe("a model that is to be loaded", () => {
     expect(unloaded).toEqual(["other"]);
   });
 
+  it("is expected to take less than it took the last time where its files are smaller now", async () => {
+    const { memory } = limited(100);
+    await (await memory.reserve(needs(40))).loaded(80 * MB);
+    await memory.reserve(needs(10));
+  });
+
   it("is refused where the machine has less free, with numbers", async () => {
     const { memory } = limited(0, { bytes: 3 * MB, of: "this container" });
     await memory.reserve(needs(3)).then((share) => share.release());
