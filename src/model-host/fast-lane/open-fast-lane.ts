@@ -32,8 +32,8 @@ export function openFastLane(
   return new FastLane({ facts, maxMs: fastLaneUs / 1000, open, mark, log });
 }
 
-/** Text that differs once a file has changed; empty where it is missing. */
+/** Text that differs once a file has changed, also by a copy that keeps times; empty where it is missing. */
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? "" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
 }

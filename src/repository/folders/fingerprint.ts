@@ -5,7 +5,7 @@ import { basename, dirname, join, parse } from "node:path";
 
 /** Identity of a version's files, without their content. */
 export interface Fingerprint {
-  /** Changes when a file is added or removed, or its size or time changes. */
+  /** Changes when a file is added, removed or replaced, or its size, time, owner or mode changes. */
   readonly text: string;
   /** Time of the last change of a file, in milliseconds since 1970, by the clock of its disk. */
   readonly changedMs: number;
@@ -80,9 +80,11 @@ class Walk {
 
   #add(path: string, stats: Stats | string): void {
     this.#files++;
-    const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ino}`;
+    // Unlike the time of modification, no program sets ctime: a copy that keeps times (cp -p) is noticed too, also
+    // into the same inode. The price is a load for nothing after a change of owner, mode or hard links. Inode numbers
+    // do not count: mounts of object stores may give a file another one at any time, and a ctime that does not change.
+    const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
     this.#hash.update(`${path}\0${facts}\0`);
-    // Unlike the time of modification, no program sets this time: a copy that keeps times is noticed too.
     if (typeof stats === "string") return;
     this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
     this.#bytes += stats.size;

@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
@@ -19,6 +19,13 @@ async function start(raw: RawOptions, options: Partial<StartModelOptions> = {}, 
   const host = await startModel(source, { instances: 1, modelStallMs: 0, log: createSilentLogger(), ...options });
   onTestFinished(() => host.close());
   return host;
+}
+
+function halfPlusThree(): Buffer {
+  const bytes = readFileSync(PATH);
+  const two = bytes.indexOf(Buffer.from(Float32Array.of(2).buffer));
+  bytes.writeFloatLE(3, two);
+  return bytes;
 }
 
 /** A predict, and if it needed no turn of the event loop. */
@@ -60,10 +67,15 @@ test.each<[string, RawOptions, Partial<StartModelOptions>]>([
   expect(all).not.toContain(true);
 });
 
-test("a file that was written again since the model was loaded does not come to run", async () => {
+test.each([
+  ["", readFileSync(modelPath("identity-float32.onnx")), new Date()],
+  [", with the same size and time,", halfPlusThree(), new Date("2020-01-01")],
+])("a file that was written again%s since the model was loaded does not come to run", async (_, file, at) => {
   const path = `${tempFolder({ "model.onnx": readFileSync(PATH) })}/model.onnx`;
+  utimesSync(path, new Date("2020-01-01"), new Date("2020-01-01"));
   const host = await start({ fast_lane_us: "900" }, {}, path);
-  writeFileSync(path, readFileSync(modelPath("identity-float32.onnx")));
+  writeFileSync(path, file);
+  utimesSync(path, at, at);
   for (let run = 0; run < 300; run++) {
     const { outputs, isHere } = await predict(host, run);
     expect([isHere, Object.values(outputs)[0]?.data[0]]).toEqual([false, run / 2 + 2]);
