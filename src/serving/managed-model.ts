@@ -140,7 +140,7 @@ export class ManagedModel {
     this.#labels.wanted = labels;
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
-    this.#transition();
+    this.approach();
   }
 
   /**
@@ -151,7 +151,7 @@ export class ManagedModel {
     if (this.#aspired.length === 0) throw new ServingError("not_found", `The model ${this.name} is being removed.`);
     this.#isUnloaded = false;
     const loads = this.#aspired.map((aspired) => this.#manage(aspired.version).reload(aspired));
-    this.#transition();
+    this.approach();
     const failed = (await Promise.allSettled(loads)).find(({ status }) => status === "rejected");
     if (failed?.status === "rejected") throw failed.reason;
   }
@@ -162,8 +162,11 @@ export class ManagedModel {
     await Promise.all(this.#versions.map((version) => version.drop()));
   }
 
-  /** Keeps a model available: an old version is unloaded only once a new one can answer. */
-  #transition(): void {
+  /**
+   * Brings its versions to what should be served, unless a load on request is about to. It stays available: an old
+   * version is unloaded only once a new one can answer.
+   */
+  approach(): void {
     // Its own failure is reported by the load itself, and would start it again.
     if (this.#isChanging || this.#policy.isHeld(this.name)) return;
     this.#isChanging = true;
@@ -202,7 +205,7 @@ export class ManagedModel {
   #change(changed: ManagedVersion): void {
     this.#route();
     this.#onChange(this.statusOf(changed));
-    this.#transition();
+    this.approach();
   }
 
   #route(): void {

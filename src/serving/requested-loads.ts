@@ -62,15 +62,31 @@ export class RequestedLoads {
     change?: () => Promise<void>,
   ): Promise<{ readonly loaded: Promise<void> }> {
     return this.#turns.run(name, async () => {
-      await this.#prepare(name, change);
-      const model = this.#catalog.require(name);
-      model.isDependencyOnly = isDependencyOnly;
-      for (const need of model.wantedNeeds) {
-        // A model that needs it is notified where its load fails.
-        if (this.#catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+      this.#held.push(name);
+      try {
+        return await this.#prepare(name, isDependencyOnly, change);
+      } finally {
+        this.#held.splice(this.#held.indexOf(name), 1);
+        // A change that was found meanwhile counts also where this fails.
+        this.#catalog.get(name)?.approach();
       }
-      return { loaded: model.load() };
     });
+  }
+
+  async #prepare(
+    name: string,
+    isDependencyOnly: boolean,
+    change?: () => Promise<void>,
+  ): Promise<{ readonly loaded: Promise<void> }> {
+    await this.#refresh(name);
+    await change?.();
+    const model = this.#catalog.require(name);
+    model.isDependencyOnly = isDependencyOnly;
+    for (const need of model.wantedNeeds) {
+      // A model that needs it is notified where its load fails.
+      if (this.#catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
+    }
+    return { loaded: model.load() };
   }
 
   async #unload(name: string): Promise<void> {
@@ -90,16 +106,6 @@ export class RequestedLoads {
     for (const need of needs) {
       const isLeft = this.#catalog.get(need)?.isDependencyOnly && this.#needed.dependentsOf(need).length === 0;
       if (isLeft) await this.#unloadWithOthers(need);
-    }
-  }
-
-  async #prepare(name: string, change?: () => Promise<void>): Promise<void> {
-    this.#held.push(name);
-    try {
-      await this.#refresh(name);
-      await change?.();
-    } finally {
-      this.#held.splice(this.#held.indexOf(name), 1);
     }
   }
 }

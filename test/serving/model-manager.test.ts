@@ -289,6 +289,25 @@ describe("a client", () => {
   });
 });
 
+describe("a change that is found", () => {
+  it("while a client's load is prepared is not lost where that fails", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    const change = async () => {
+      manager.aspire([model(changed(1n, "2"))]);
+      throw new ServingError("invalid_argument", "no such option");
+    };
+    await expect(manager.load("m", change)).rejects.toThrow("no such option");
+    await manager.settled();
+    expect(manager.statuses()).toMatchObject([{ state: "AVAILABLE", generation: 2 }]);
+  });
+
+  it("while a client's load is prepared is loaded once, with that", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    await manager.load("m", async () => manager.aspire([model(changed(1n, "2"), pipelineVersion(2n))]));
+    expect(manager.statuses()).toMatchObject([{ generation: 1 }, { generation: 2 }]);
+  });
+});
+
 describe("readiness", () => {
   it("begins when everything has loaded or failed", async () => {
     const held = heldVersion(1n);
