@@ -121,8 +121,8 @@ export class ManagedVersion {
     if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) return this.#pursuit.target.done;
     const servable = this.#servable;
     if (servable === undefined || servable.sources().length === 0) return;
-    // Files that have been replaced and do not load have a reason of their own.
-    const isCurrent = () => this.#servable === servable && this.#pursuit.target === this.#loaded;
+    // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
+    const isCurrent = () => this.#servable === servable && this.#isLoadedButForHooks(this.#pursuit.target);
     try {
       await servable.reload();
     } catch (reason) {
@@ -130,8 +130,14 @@ export class ManagedVersion {
       throw reason;
     }
     if (!isCurrent()) return;
+    this.#loaded = this.#pursuit.target;
     this.#generation++;
     this.#enter("AVAILABLE", undefined);
+  }
+
+  #isLoadedButForHooks(target: VersionTarget): boolean {
+    const print = target.aspired?.modelFingerprint;
+    return target === this.#loaded || (print !== undefined && print === this.#loaded?.aspired?.modelFingerprint);
   }
 
   /** Takes no new requests, finishes those under way, frees the model; resolves once it is freed. */

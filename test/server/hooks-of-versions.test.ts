@@ -82,6 +82,17 @@ describe("edited hooks", () => {
     expect([answer, new Set([...loads, load]).size]).toEqual(["newest", 3]);
   });
 
+  it("that fail in a load leave no error once they are mended and read again", async () => {
+    const { folder, server, ask, seen } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
+    writeFileSync(join(folder, "m/1/hooks.ts"), "export const postproces = 5;");
+    await expect(server.load("m")).rejects.toThrow("postproces");
+    await seen(1, "postproces");
+    writeFileSync(join(folder, "m/1/hooks.ts"), answering("mended"));
+    await server.reloadHooks();
+    expect(server.models()[0]).not.toHaveProperty("error");
+    expect((await ask()).answer).toBe("mended");
+  });
+
   it("that come or go load the version again", async () => {
     const { folder, ask, seen, rescan } = await serve({ "m/1/hooks.ts": answering("own") }, (at) => ({
       hooks: join(at, "shared.ts"),
