@@ -54,9 +54,10 @@ export interface Server {
   exampleInputs(): Promise<ExampleInputs | undefined>;
   /**
    * Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and
-   * keeps the old ones, when the new file fails: the version's `error` says why.
+   * keeps the old ones, when the new file fails: the version's `error` says why. Hooks that were read after `since`, on
+   * the clock of performance.now(), stay; default: now.
    */
-  reloadHooks(): Promise<void>;
+  reloadHooks(since?: number): Promise<void>;
   /** The files that the hooks were made of; empty where they do not run in threads. */
   hookSources(): readonly string[];
   /** The running requests, oldest first; after a {@link Server.close} that timed out, those that it cut off. */
@@ -124,7 +125,7 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());
       return example;
     },
-    reloadHooks: () => manager.reloadHooks(),
+    reloadHooks: (since) => manager.reloadHooks(since),
     hookSources: () => manager.servables().flatMap((servable) => servable.sources()),
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
     retire: () => {

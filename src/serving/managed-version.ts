@@ -31,6 +31,8 @@ export class ManagedVersion {
   #servable: OnDemandServable | undefined;
   /** The target whose files are those of the servable. */
   #loaded: VersionTarget | undefined;
+  /** The beginning of the last load, or of the last change of hooks alone, on the clock of performance.now(). */
+  #hooksReadAt = 0;
   readonly #needs: VersionNeeds;
   readonly #pursuit = new TargetPursuit({
     load: (target, signal) => this.#load(target, signal),
@@ -114,11 +116,13 @@ export class ManagedVersion {
   }
 
   /**
-   * Replaces the hooks by their file as it is now; what is being loaded has them already, and is waited for instead.
-   * Where the new ones fail, the old ones stay, the status gives the reason, and this throws it.
+   * Replaces the hooks by their file as it is now, unless they were read after `since`, on the clock of
+   * performance.now(). Waits for a load that is under way, which may have read older ones. Where the new ones fail, the
+   * old ones stay, the status gives the reason, and this throws it.
    */
-  async reloadHooks(): Promise<void> {
-    if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) return this.#pursuit.target.done;
+  async reloadHooks(since = performance.now()): Promise<void> {
+    if (this.#pursuit.isBusy && !this.#pursuit.target.isSettled) await this.#pursuit.target.done;
+    if (this.#hooksReadAt >= since) return;
     const servable = this.#servable;
     if (servable === undefined || servable.sources().length === 0) return;
     // Files that have been replaced and do not load have a reason of their own, unless they differ in the hooks alone.
@@ -190,6 +194,7 @@ export class ManagedVersion {
     await this.#prepare(target, signal);
     const attempt = () => {
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
+      this.#hooksReadAt = performance.now();
       return loadInTime(target.aspired as AspiredVersion, { signal, timeoutMs });
     };
     return gate.run(() => this.#pursuit.attempt(attempt), signal);
@@ -215,6 +220,7 @@ export class ManagedVersion {
 
   /** Requests that have begun end with the old hooks; they are not waited for where something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
+    this.#hooksReadAt = performance.now();
     await unlessAborted((this.#servable as OnDemandServable).reload(), signal);
     this.#loaded = target;
     this.#generation++;
@@ -256,6 +262,7 @@ export class ManagedVersion {
 
   #fail(target: VersionTarget, reason: unknown, isTriedAgain: boolean): void {
     target.fail(reason);
+    this.#hooksReadAt = 0;
     const state = isTriedAgain ? "LOADING" : "END";
     this.#enter(this.#servable === undefined ? state : "AVAILABLE", reason);
   }

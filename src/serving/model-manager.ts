@@ -87,11 +87,12 @@ export class ModelManager {
 
   /**
    * Replaces the hooks of every version by their file as it is now. Where new ones fail, their version's status gives
-   * the reason, and the first reason is thrown.
+   * the reason, and the first reason is thrown. Those that were read after `since`, on the clock of performance.now(),
+   * stay; default: now.
    */
-  async reloadHooks(): Promise<void> {
+  async reloadHooks(since?: number): Promise<void> {
     const versions = this.catalog.models().flatMap((model) => model.versions);
-    const reloads = await Promise.allSettled(versions.map((version) => version.reloadHooks()));
+    const reloads = await Promise.allSettled(versions.map((version) => version.reloadHooks(since)));
     for (const reload of reloads) if (reload.status === "rejected") throw reload.reason;
   }
 

@@ -1,12 +1,14 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
-/** Answers which load of the model it is. */
+/** Answers which load of the model it is; a load waits while there is a file "hold" next to the driver. */
 const DRIVER = `
+import { existsSync, writeFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import { defineDriver } from "kserving";
 const output = { name: "load", dtype: "float64", shape: [] };
 export default defineDriver({
@@ -14,7 +16,12 @@ export default defineDriver({
   options: {},
   pathless: true,
   placement: "inline",
-  load: async () => {
+  load: async (path) => {
+    const hold = \`\${path}/../../hold\`;
+    while (existsSync(hold)) {
+      writeFileSync(hold, "held");
+      await delay(5);
+    }
     const load = Math.random();
     return {
       signatures: { serving_default: { outputs: [output] } },
@@ -91,6 +98,34 @@ describe("edited hooks", () => {
     await server.reloadHooks();
     expect(server.models()[0]).not.toHaveProperty("error");
     expect((await ask()).answer).toBe("mended");
+  });
+
+  it("during a load that has read them before answer once that is over", async () => {
+    const { folder, server, ask } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
+    writeFileSync(join(folder, "hold"), "");
+    const loading = server.load("m");
+    await expect.poll(() => readFileSync(join(folder, "hold"), "utf8"), { timeout: 20_000 }).toBe("held");
+    writeFileSync(join(folder, "m/1/hooks.ts"), answering("new"));
+    const reloading = server.reloadHooks();
+    rmSync(join(folder, "hold"));
+    await Promise.all([loading, reloading]);
+    expect((await ask()).answer).toBe("new");
+  });
+
+  it("that a scan has found are not read twice, but for broken ones", async () => {
+    const { folder, server, seen, rescan } = await serve({ "m/1/hooks.ts": answering("old") }, () => ({}));
+    const since = performance.now();
+    writeFileSync(join(folder, "m/1/hooks.ts"), answering("new"));
+    await rescan();
+    await server.reloadHooks(since);
+    await seen(2);
+    await server.reloadHooks();
+    await seen(3);
+    writeFileSync(join(folder, "m/1/hooks.ts"), "export const postproces = 5;");
+    await rescan();
+    await expect(server.reloadHooks(since)).rejects.toThrow("postproces");
+    await seen(3, "postproces");
+    await expect(server.reloadHooks(since)).rejects.toThrow("postproces");
   });
 
   it("that come or go load the version again", async () => {

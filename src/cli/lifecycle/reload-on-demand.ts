@@ -30,8 +30,9 @@ export function reloadOnDemand(
   // Hooks that the scan has found changed are not loaded twice.
   const reload = async () => {
     options.onReload?.(false);
+    const since = performance.now();
     await scanModels(options);
-    await reloadHooks(server, options);
+    await reloadHooks(server, since, options);
     options.onReload?.(true);
     follow();
   };
@@ -62,6 +63,7 @@ async function scanModels({ rescan, log }: ReloadOptions): Promise<void> {
 
 async function reloadHooks(
   server: Pick<Server, "reloadHooks" | "hookSources">,
+  since: number,
   { log, rescan }: ReloadOptions,
 ): Promise<void> {
   if (server.hookSources().length === 0) {
@@ -71,7 +73,7 @@ async function reloadHooks(
   }
   const started = performance.now();
   try {
-    await server.reloadHooks();
+    await server.reloadHooks(since);
     log.info("hooks reloaded", { ms: Math.round(performance.now() - started) });
   } catch {
     // The line about the model's state has the reason.
