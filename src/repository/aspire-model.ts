@@ -12,9 +12,9 @@ import { scanModel } from "./scan-model.ts";
 export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
   try {
     options.storage?.expire();
-    const { model, warnings } = await scanModel(config, options, (version) => version);
+    const { model, available, warnings } = await scanModel(config, options, (version) => version);
     for (const warning of warnings) options.log.warn(warning);
-    return model;
+    return { ...model, present: [...available] };
   } catch (reason) {
     return failedModel(config, reason);
   }

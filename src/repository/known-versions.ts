@@ -38,6 +38,11 @@ export class KnownVersions {
     return this.#disk;
   }
 
+  /** Versions that were served at some time, and whose files are still there. */
+  get present(): readonly bigint[] {
+    return [...this.#settled.keys()];
+  }
+
   /** Ends a check, which has seen these versions on a disk. */
   saw(available: ReadonlySet<bigint>, disk?: number): void {
     this.#disk = disk;

@@ -102,15 +102,19 @@ export class ModelRepository {
     const before = this.#models.get(config.name);
     const known = this.#known.get(config.name) as KnownVersions;
     try {
-      const { model, available, isPending, warnings, hasFolders, disk } = await scanModel(
-        config,
-        this.#load,
-        (version, changedMs) => {
-          const key = [config.name, version.version] as const;
-          return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
-        },
-      );
+      const {
+        model: found,
+        available,
+        isPending,
+        warnings,
+        hasFolders,
+        disk,
+      } = await scanModel(config, this.#load, (version, changedMs) => {
+        const key = [config.name, version.version] as const;
+        return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
+      });
       known.saw(available, disk);
+      const model = { ...found, present: known.present };
       this.#hasVersionFolders ||= hasFolders;
       for (const warning of warnings) this.#scan.log.warn(warning);
       // For example after a version's folder was renamed: the old one answers until the new one counts as written.

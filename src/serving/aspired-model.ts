@@ -17,6 +17,8 @@ export interface AspiredModel extends QueueLimits {
   readonly traffic?: Traffic | undefined;
   /** Files in which its requests are recorded; absent = the server's setting. */
   readonly requestLog?: RequestLogOptions | undefined;
+  /** Versions whose files are there, of those that are or were chosen; absent = those that are. */
+  readonly present?: readonly bigint[];
   /** The versions that the version policy chose, each number once. */
   readonly versions: readonly AspiredVersion[];
 }

@@ -35,6 +35,7 @@ export class ManagedModel {
   readonly #versions: ManagedVersion[] = [];
   readonly #labels: VersionLabels;
   #aspired: readonly AspiredVersion[] = [];
+  #present: readonly bigint[] = [];
   #idleUnloadMs: number | undefined;
   /** True where it was loaded only because other models need it. */
   isDependencyOnly: boolean;
@@ -130,13 +131,22 @@ export class ManagedModel {
   }
 
   /** Changes the versions that should be served; a model that a client has unloaded stays unloaded. */
-  aspire({ versions, labels = {}, idleUnloadMs, traffic, requestLog, ...limits }: Omit<AspiredModel, "name">): void {
+  aspire({
+    versions,
+    present,
+    labels = {},
+    idleUnloadMs,
+    traffic,
+    requestLog,
+    ...limits
+  }: Omit<AspiredModel, "name">): void {
     this.#places.limit(limits);
     this.#requestLog = requestLog;
     this.#idleUnloadMs = idleUnloadMs;
     this.#traffic = traffic;
     for (const { servable } of this.#versions) servable?.watchIdle();
     this.#aspired = versions.toSorted((a, b) => (a.version < b.version ? 1 : -1));
+    this.#present = present ?? versions.map(({ version }) => version);
     this.#labels.wanted = labels;
     if (versions.length === 0) this.#isUnloaded = false;
     this.#route();
@@ -194,6 +204,7 @@ export class ManagedModel {
       policy: this.#policy,
       places: this.#places,
       idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.idleUnloadMs,
+      isPresent: (one) => this.#present.includes(one),
       log: this.#policy.log,
       change: (changed) => this.#change(changed),
     });

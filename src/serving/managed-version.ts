@@ -230,19 +230,19 @@ export class ManagedVersion {
 
   /**
    * Lets the servable be unloaded while it is idle, but for one whose files have been
-   * replaced: it could not be loaded again.
+   * replaced or are gone: it could not be loaded again.
    */
   #onDemand(loaded: Servable): OnDemandServable {
-    const { idleUnloadMs, log } = this.#on;
+    const { idleUnloadMs, isPresent, log } = this.#on;
     const version = () => this.#loaded?.aspired as AspiredVersion;
-    const mayUnload = () => this.#pursuit.target === this.#loaded;
+    const isCurrent = () => this.#pursuit.target === this.#loaded;
     const servable: OnDemandServable = new OnDemandServable(loaded, {
       idleUnloadMs,
-      mayUnload,
+      mayUnload: () => isCurrent() && isPresent(this.version),
       load: (signal, atOnce) => loadOnDemand(this.#policy, { model: this.model, version: version(), atOnce, signal }),
       onLoad: (failure) => {
         const isNews = failure !== undefined || this.#failure !== undefined;
-        if (isNews && this.#servable === servable && mayUnload()) this.#enter("AVAILABLE", failure);
+        if (isNews && this.#servable === servable && isCurrent()) this.#enter("AVAILABLE", failure);
       },
       memory: this.#policy.memory,
       log,

@@ -8,6 +8,8 @@ export interface VersionContext<Version> {
   readonly places: ModelPlaces;
   /** Idle time after which it is unloaded, in milliseconds; 0 = never. */
   readonly idleUnloadMs: () => number;
+  /** Reports if the files of a version were there at the last check. */
+  readonly isPresent: (version: bigint) => boolean;
   readonly log: Logger;
   readonly change: (version: Version) => void;
 }

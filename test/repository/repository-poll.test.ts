@@ -66,6 +66,21 @@ test("a setting for which nothing is loaded again is a change too", async () => 
   expect(changes).toEqual(["a 1", "a 1"]);
 });
 
+test("so is a version that goes after it was served, but not one that never was", async () => {
+  const folder = tempFolder({ "a/1/m.onnx": "1", "a/2/m.onnx": "2" });
+  const { polling, changes } = poll(folder, 0);
+  await polling.scan();
+  mkdirSync(join(folder, "a/3"));
+  writeFileSync(join(folder, "a/3/m.onnx"), "3");
+  await polling.scan();
+  rmSync(join(folder, "a/1"), { recursive: true });
+  await polling.scan();
+  expect(changes).toEqual(["a 2", "a 3"]);
+  rmSync(join(folder, "a/2"), { recursive: true });
+  await polling.scan();
+  expect(changes).toEqual(["a 2", "a 3", "a 3"]);
+});
+
 test("so is a share of the traffic that differs by less than is shown", async () => {
   const write = (share: number) =>
     JSON.stringify({

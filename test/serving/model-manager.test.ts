@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
 import { ServingError } from "../../src/errors.ts";
@@ -305,6 +306,18 @@ describe("a change that is found", () => {
     const { manager } = await observe([model(pipelineVersion(1n))]);
     await manager.load("m", async () => manager.aspire([model(changed(1n, "2"), pipelineVersion(2n))]));
     expect(manager.statuses()).toMatchObject([{ generation: 1 }, { generation: 2 }]);
+  });
+});
+
+describe("a version that is kept since the next one does not load", () => {
+  it("is not unloaded while it is idle: its files may be gone", async () => {
+    const { manager } = await observe([model(pipelineVersion(1n))]);
+    manager.aspire([{ ...model(failing(2n)), idleUnloadMs: 10 }]);
+    await manager.settled();
+    await delay(50);
+    expect(manager.servables()).toMatchObject([{ version: 1n, isLoaded: true }]);
+    manager.aspire([{ ...model(pipelineVersion(1n)), idleUnloadMs: 10 }]);
+    await expect.poll(() => manager.servables()).toMatchObject([{ version: 1n, isLoaded: false }]);
   });
 });
 
