@@ -82,6 +82,11 @@ export interface DriverHost {
    */
   readonly hookFolder?: string;
   /**
+   * Aborts when the load is given up, so that a driver ends what it has started for it; never once the model is loaded.
+   * Given to `inline` drivers only.
+   */
+  readonly signal?: AbortSignal;
+  /**
    * Reports that nothing can run in the model: its thread then counts as unresponsive, which `--model-stall` limits,
    * until the returned function is called, once. Absent for `inline` drivers.
    */

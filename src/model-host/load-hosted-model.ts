@@ -25,6 +25,8 @@ export interface LoadSource {
   readonly poolCalls?: SharedArrayBuffer | undefined;
   /** The folder of the pipeline's hook file. */
   readonly hookFolder?: string | undefined;
+  /** As in {@link DriverHost}. */
+  readonly signal?: AbortSignal | undefined;
   /** Reports the thread as unresponsive until the returned function is called. */
   readonly reportStuck?: () => () => void;
   /** Makes inputs of images; default = in this thread. */
@@ -63,7 +65,7 @@ async function openModel(
 
 async function load({ driver, path, options, ...place }: LoadSource, log: Logger): Promise<Model> {
   const parsed = parseOptions(driver.options, options);
-  const { threads, copies, poolCalls, hookFolder, reportStuck } = place;
+  const { threads, copies, poolCalls, hookFolder, signal, reportStuck } = place;
   try {
     return await driver.load(path, parsed, {
       log,
@@ -71,6 +73,7 @@ async function load({ driver, path, options, ...place }: LoadSource, log: Logger
       ...(copies !== undefined && { copies }),
       ...(poolCalls !== undefined && { poolCalls }),
       ...(hookFolder !== undefined && { hookFolder }),
+      ...(signal !== undefined && { signal }),
       ...(reportStuck !== undefined && { reportStuck }),
     });
   } catch (reason) {

@@ -27,7 +27,7 @@ export interface StartModelOptions {
   readonly modelStallMs: number;
   /** Runs each copy in a process of its own, which may crash without the server. Default false. */
   readonly isolate?: boolean;
-  /** Ends loading in a process; threads cannot be ended. */
+  /** Ends loading in a process, of the server or of the driver; threads cannot be ended. */
   readonly signal?: AbortSignal;
   /** Threads for small models; absent = each model has its own. */
   readonly sharedThreads?: SharedThreads;

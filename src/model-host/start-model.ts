@@ -24,12 +24,12 @@ export async function startModel(source: ModelToLoad, options: StartModelOptions
 
 async function startInline(
   { found, path, options: raw, hookFolder }: ModelToLoad,
-  { threads = 1, log }: StartModelOptions,
+  { threads = 1, signal, log }: StartModelOptions,
 ): Promise<ModelHost> {
   const preprocessor = new ImagePreprocessor(log);
   const preprocess: PreprocessInputs = (...preprocessing) => preprocessor.preprocess(...preprocessing);
   const handle = await loadHostedModel(
-    { driver: found.driver, path, options: raw, threads, hookFolder, preprocess },
+    { driver: found.driver, path, options: raw, threads, hookFolder, signal, preprocess },
     log,
   );
   const close = async () => {

@@ -1,4 +1,5 @@
 import { settlesWithin } from "../async/settles-within.ts";
+import { unlessAborted } from "../async/unless-aborted.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { Servable } from "./servable.ts";
@@ -22,31 +23,29 @@ export interface LoadLimits {
 export async function loadInTime(version: AspiredVersion, limits: LoadLimits): Promise<Servable> {
   const { signal, timeoutMs } = limits;
   signal.throwIfAborted();
-  const late = new AbortController();
-  const timer = timeoutMs > 0 ? setTimeout(() => late.abort(tooLong(version, timeoutMs)), timeoutMs) : undefined;
-  const givenUp = AbortSignal.any([signal, late.signal]);
-  const loading = startLoad(version, givenUp);
+  const givingUp = new AbortController();
+  const late = () => givingUp.abort(tooLong(version, timeoutMs));
+  const timer = timeoutMs > 0 ? setTimeout(late, timeoutMs) : undefined;
+  // A version that is loaded goes on until it is closed, whatever becomes of what asked for it.
+  const abort = () => givingUp.abort(signal.reason);
+  signal.addEventListener("abort", abort);
+  const loading = startLoad(version, givingUp.signal);
   try {
-    return await Promise.race([loading, untilAborted(givenUp)]);
+    return await unlessAborted(loading, givingUp.signal);
   } catch (reason) {
-    if (!givenUp.aborted) throw reason;
+    if (!givingUp.signal.aborted) throw reason;
     const ended = loading.then((servable) => servable.close()).catch(() => {});
     await settlesWithin(ended, GRACE_MS);
-    throw givenUp.reason;
+    throw givingUp.signal.reason;
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", abort);
   }
 }
 
 /** Async, so that a load that throws synchronously rejects. */
 async function startLoad(version: AspiredVersion, signal: AbortSignal): Promise<Servable> {
   return version.load(signal);
-}
-
-function untilAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
 }
 
 function tooLong({ version }: AspiredVersion, timeoutMs: number): ServingError {

@@ -179,6 +179,18 @@ describe("a load that fails", () => {
     opened.resolve();
     await freed.promise;
   });
+
+  it("is not given up any more once it has loaded", async () => {
+    let given: AbortSignal | undefined;
+    const version = changed(1n, "1", (signal) => {
+      given = signal;
+      return pipelineVersion(1n).load(signal);
+    });
+    const { manager } = await observe([model(version)]);
+    manager.aspire([model(changed(1n, "2"))]);
+    await manager.settled();
+    expect(given?.aborted).toBe(false);
+  });
 });
 
 it("loads no more models at once than it may", async () => {

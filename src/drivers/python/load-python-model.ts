@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
+import { unlessAborted } from "../../async/unless-aborted.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { processMemory } from "../../processes/process-memory.ts";
 import type { DriverHost, Model } from "../driver.ts";
@@ -49,17 +50,22 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   assertIsModel(source);
   const request = toRequest(source, host);
   const log = host.log.child({ driver: source.framework.name });
-  const start = (python: string) => startProcess(python, { source, request, host: { ...host, log } });
-  const first = await startWithFirst(toSearch(source, start));
+  const { threads, signal = new AbortController().signal } = host;
+  const start = (python: string, until = signal) =>
+    startProcess(python, { source, request, host: { threads, log, signal: until } });
+  const first = await startWithFirst(toSearch(source, (python) => start(python)));
   const { python } = first.loaded;
   log.info("the model runs in Python", { python, pid: first.process.pid, ...first.loaded.facts });
-  const again = async () => (await start(python)).process;
-  const others = await startAll(source.options.processes - 1, again, first.process);
+  const again = async (until: AbortSignal) => (await start(python, until)).process;
+  const others = await startAll(source.options.processes - 1, () => again(signal), first.process);
   const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
   const size = await processMemory(first.process.pid);
   const memory = size !== undefined && { memoryBytes: size * processes.length };
   return { ...createPythonModel(source.framework.name, processes, first.loaded), ...memory };
 }
+
+/** Settings of a process; the signal gives its start up. */
+type ProcessHost = Pick<DriverHost, "threads" | "log"> & Required<Pick<DriverHost, "signal">>;
 
 /** Before an interpreter is started, which takes seconds. */
 function assertIsModel({ framework: { name, files }, path }: PythonSource): void {
@@ -107,17 +113,23 @@ function toSearch(
 
 async function startProcess(
   python: string,
-  { source, request, host }: { source: PythonSource; request: Record<string, unknown>; host: DriverHost },
+  { source, request, host }: { source: PythonSource; request: Record<string, unknown>; host: ProcessHost },
 ): Promise<Started> {
+  const { signal } = host;
+  signal.throwIfAborted();
   const { timeout } = source.options;
   const threads = source.options.threads || host.threads;
   const process = await PythonProcess.start({ python, threads, timeoutMs: 1000 * timeout, log: host.log });
   try {
-    const { result } = await process.ask({ op: "load", ...request });
+    signal.throwIfAborted();
+    const { result } = await unlessAborted(process.ask({ op: "load", ...request }), signal);
     process.limitTime();
     return { process, loaded: result as LoadedFacts };
   } catch (reason) {
+    // Code that hangs never closes the model.
+    if (signal.aborted) process.kill();
     await process.close();
+    signal.throwIfAborted();
     throw await toLoadError(reason, process);
   }
 }

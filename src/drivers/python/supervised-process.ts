@@ -1,5 +1,4 @@
 import { Backoff } from "../../async/backoff.ts";
-import { settlesWithin } from "../../async/settles-within.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PythonRequest, PythonResponse } from "./conversation.ts";
@@ -8,11 +7,8 @@ import type { PythonProcess } from "./python-process.ts";
 /** The waits before a process that ended is started again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 
-/** Time that {@link SupervisedProcess.close} waits for a process that is being started, in milliseconds. */
-const STARTING_MS = 5000;
-
-/** Starts a process and loads the model in it. */
-export type StartProcess = () => Promise<PythonProcess>;
+/** Starts a process and loads the model in it, and ends the process where the signal aborts meanwhile. */
+export type StartProcess = (signal: AbortSignal) => Promise<PythonProcess>;
 
 /** A request that waits for a process. */
 interface Waiter {
@@ -31,7 +27,7 @@ export class SupervisedProcess {
   #failure: ServingError | undefined;
   #retry: NodeJS.Timeout | undefined;
   #starting: Promise<void> | undefined;
-  #closed = false;
+  readonly #closing = new AbortController();
 
   /** Takes over a process in which the model is loaded. */
   constructor(process: PythonProcess, start: StartProcess, log: Logger) {
@@ -68,12 +64,15 @@ export class SupervisedProcess {
 
   /** Ends the process, after its model has closed. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing.abort(closed());
     clearTimeout(this.#retry);
-    for (const { reject } of this.#waiting.splice(0)) reject(new ServingError("unavailable", "The model is closed."));
+    for (const { reject } of this.#waiting.splice(0)) reject(closed());
     await this.#alive?.close();
-    // One that takes longer, or hangs, is closed once it has loaded the model.
-    if (this.#starting !== undefined) await settlesWithin(this.#starting, STARTING_MS);
+    await this.#starting;
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
   }
 
   #next(): Promise<PythonProcess> {
@@ -87,7 +86,7 @@ export class SupervisedProcess {
     for (const { resolve } of this.#waiting.splice(0)) resolve(process);
     void process.ended.then((why) => {
       this.#alive = undefined;
-      if (!this.#closed) this.#startLater(`the model's Python process ${why}`, process.lastWords);
+      if (!this.#isClosed) this.#startLater(`the model's Python process ${why}`, process.lastWords);
     });
   }
 
@@ -101,15 +100,19 @@ export class SupervisedProcess {
 
   async #startAgain(): Promise<void> {
     try {
-      const process = await this.#start();
-      if (this.#closed) await process.close();
+      const process = await this.#start(this.#closing.signal);
+      if (this.#isClosed) await process.close();
       else this.#supervise(process);
     } catch (cause) {
-      if (this.#closed) return;
+      if (this.#isClosed) return;
       const message = "The model's Python process has ended and could not be started again; the server's log says why.";
       this.#failure = new ServingError("unavailable", message, { cause });
       for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
       this.#startLater(`the model could not be loaded again: ${reasonText(cause)}`, cause);
     }
   }
+}
+
+function closed(): ServingError {
+  return new ServingError("unavailable", "The model is closed.");
 }
