@@ -411,6 +411,18 @@ def lite_loop():
 
 
 @converted()
+def lite_counter():
+    """Adds up what it is given, from one request to the next."""
+    module = tf.Module()
+    module.total = tf.Variable(tf.zeros([1, 3]))
+    signature = [tf.TensorSpec([1, 3], tf.float32, name="x")]
+    module.call = tf.function(lambda x: {"y": module.total.assign_add(x)}, input_signature=signature)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([module.call.get_concrete_function()], module)
+    converter.experimental_enable_resource_variables = True
+    return converter, 1
+
+
+@converted()
 def lite_text():
     return from_function(lambda x: {"y": tf.reshape(x, [3])}, x=([1, 3], tf.string)), None
 

@@ -41,6 +41,16 @@ export class LiteRtModel {
     return outputs;
   }
 
+  /** True once {@link run} makes one run of the signature. */
+  isProven(key: string): boolean {
+    return this.#proven.has(key);
+  }
+
+  /** Takes over what is known of another copy of the model: its runs are made once from the first on. */
+  trust(key: string): void {
+    this.#proven.add(key);
+  }
+
   async #run(key: string, inputs: Tensors): Promise<Tensors> {
     const signature = this.signatures.get(key)!;
     const index = [...this.signatures.keys()].indexOf(key);

@@ -61,10 +61,23 @@ export class RowModels {
 
   async #run(key: string, inputs: Tensors, rows: number): Promise<Tensors> {
     try {
-      return await (await this.#modelFor(rows)).run(key, inputs);
+      const model = await this.#modelFor(rows);
+      if (this.#file.hasState && !model.isProven(key)) await this.#proveOnCopy(model, { key, inputs, rows });
+      return await model.run(key, inputs);
     } catch (reason) {
       this.#forget(rows);
       throw toRowsError(reason, rows);
+    }
+  }
+
+  /** A second run of a model that keeps values would keep those of a request twice. */
+  async #proveOnCopy(model: LiteRtModel, { key, inputs, rows }: Run): Promise<void> {
+    const copy = await compileModel(this.runtime, withRows(this.#file, rows));
+    try {
+      await copy.run(key, inputs).catch(unlessOfValues);
+      model.trust(key);
+    } finally {
+      copy.close();
     }
   }
 
@@ -124,6 +137,13 @@ export class RowModels {
     }
     return found;
   }
+}
+
+/** A run of a signature. */
+interface Run {
+  readonly key: string;
+  readonly inputs: Tensors;
+  readonly rows: number;
 }
 
 /** LiteRT gives an output the memory that the input was to have. */

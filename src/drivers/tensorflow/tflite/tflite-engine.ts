@@ -25,7 +25,10 @@ const engine: TensorflowEngine = {
     });
     try {
       const named = withSignatureDefs(models, file);
-      return createTfliteModel(named, chooseSignature(named, model_signature), () => models.close());
+      return createTfliteModel(named, chooseSignature(named, model_signature), {
+        isPure: !file.hasState,
+        close: () => models.close(),
+      });
     } catch (reason) {
       models.close();
       throw reason;
@@ -66,11 +69,17 @@ function chooseSignature({ signatures }: NamedModel, asked: string): string {
   );
 }
 
-function createTfliteModel(named: NamedModel, chosen: string, close: () => void): Model {
+/** Facts about a loaded model that its signatures lack. */
+interface OwnParts {
+  readonly isPure: boolean;
+  readonly close: () => void;
+}
+
+function createTfliteModel(named: NamedModel, chosen: string, { isPure, close }: OwnParts): Model {
   const shown = named.signatures.get(chosen)!;
   return {
     signatures: { ...Object.fromEntries(named.signatures), [DEFAULT_SIGNATURE]: shown },
-    isPure: true,
+    isPure,
     copiesInputs: true,
     checksShapes: true,
     hookArgs: {

@@ -103,6 +103,15 @@ describe("the tflite engine", () => {
     ]);
   });
 
+  it("counts each request once with a model that keeps values, and does not try such a model", async () => {
+    const model = await loadTensorflow(formatModel("lite_counter/model.tflite"));
+    for (const sum of [1, 2, 3]) {
+      expect((await predict(model, { x: rows([1, 2, 3]) })).y?.data).toEqual(rows([sum, 2 * sum, 3 * sum]).data);
+    }
+    expect(model.isPure).toBe(false);
+    expect((await loadTensorflow(formatModel("lite_loop/model.tflite"))).isPure).toBe(true);
+  });
+
   it("leaves no global variable behind", async () => {
     const before = Object.getOwnPropertyNames(globalThis);
     await loadTensorflow(formatModel("lite_loop/model.tflite"));
