@@ -1,8 +1,14 @@
-import { type IncomingMessage, type RequestListener, type ServerResponse, request as send } from "node:http";
+import {
+  type ClientRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+  request as send,
+} from "node:http";
 import type { Socket } from "node:net";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { sendError } from "./http-errors.ts";
+import { HttpError, sendError } from "./http-errors.ts";
 import { ObservedRequest } from "./observed-request.ts";
 
 /** Opens a connection to the thread that answers, for a client's one. */
@@ -17,14 +23,12 @@ const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-con
  */
 export function passOn(connect: Connect, log: Logger): RequestListener {
   return (request: IncomingMessage, response: ServerResponse) => {
-    const { method = "GET", url = "/" } = request;
+    const inner = begin(request, connect);
+    if (inner === undefined) {
+      sendError(new HttpError(400, "The request's head has characters that HTTP lacks."), { request, response, log });
+      return;
+    }
     ObservedRequest.recordOf(request).isPassedOn = true;
-    const inner = send({
-      createConnection: () => connect(request.socket),
-      method,
-      path: url,
-      headers: [...withoutOwn(request.rawHeaders, "trailer"), ...viaOf(request), "connection", "close"],
-    });
     inner.on("continue", () => response.writeContinue());
     inner.on("response", (answer) => answerWith(answer, response));
     inner.on("error", (cause) => {
@@ -36,6 +40,17 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
     response.on("close", () => inner.destroy());
     request.pipe(inner);
   };
+}
+
+/** Undefined for a head that Node's client refuses, while its server was told to take it (--insecure-http-parser). */
+function begin(request: IncomingMessage, connect: Connect): ClientRequest | undefined {
+  const { method = "GET", url = "/" } = request;
+  const headers = [...withoutOwn(request.rawHeaders, "trailer"), ...viaOf(request), "connection", "close"];
+  try {
+    return send({ createConnection: () => connect(request.socket), method, path: url, headers });
+  } catch {
+    return undefined;
+  }
 }
 
 /** Proxies that say nothing of themselves may speak HTTP/1.0, which must not pass for a later one (RFC 9110 §7.6.3). */

@@ -52,6 +52,16 @@ test("a request in HTTP/1.0 does not pass for one in HTTP/1.1, which only client
   expect(await passedHead("GET / HTTP/1.0")).toMatch(/\r\nvia: 1.0 kserving\r\n/);
 });
 
+test("a request whose head Node's client refuses is answered, where its server was told to take it", async () => {
+  const { log } = createEventLog();
+  const listener = passOn(() => connect(1, "127.0.0.1"), log);
+  const client = connect(await listen(createHttpServer({ insecureHTTPParser: true }, listener)), "127.0.0.1");
+  client.write("GET / HTTP/1.1\r\nhost: x\r\na: b\0c\r\n\r\n");
+  const [answer] = await once(client, "data");
+  client.destroy();
+  expect(String(answer)).toMatch(/^HTTP\/1.1 400 .*characters/s);
+});
+
 test("a request is refused, and logged, where the other thread ends", async () => {
   const { inner, port, events } = await start();
   const answer = fetch(`http://127.0.0.1:${port}/`);
