@@ -3,6 +3,7 @@ import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import { reasonText, ServingError } from "../errors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
+import { fileStamp } from "../text/file-stamp.ts";
 import { jsonOf } from "./config/json-of.ts";
 import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { requireStorage } from "./folders/require-storage.ts";
@@ -80,11 +81,10 @@ export class FileSource {
   }
 }
 
-/** Changes with every write, even one that leaves size and times unchanged. */
+/** The code of the error for a file that is not there. */
 async function stampOf(path: string): Promise<string> {
   try {
-    const { ino, size, mtimeMs, ctimeMs } = await stat(path);
-    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+    return fileStamp(await stat(path));
   } catch (reason) {
     return String((reason as NodeJS.ErrnoException).code);
   }

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { expandAliases, parseOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition } from "../../errors.ts";
+import { fileStamp } from "../../text/file-stamp.ts";
 import { parseHostOptions } from "../host-options.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import { isSmall, type ModelToLoad, type StartModelOptions } from "../model-to-load.ts";
@@ -32,8 +33,8 @@ export function openFastLane(
   return new FastLane({ facts, maxMs: fastLaneUs / 1000, open, mark, log });
 }
 
-/** Text that differs once a file has changed, also by a copy that keeps times; empty where it is missing. */
+/** Empty where the file is missing. */
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? "" : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+  return stats === undefined ? "" : fileStamp(stats);
 }

@@ -1,5 +1,6 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
+import { fileStamp } from "../../text/file-stamp.ts";
 
 /** Time within which a file system may give two changes the same time, in milliseconds. */
 const TICK_MS = 2000;
@@ -23,22 +24,17 @@ export class StampedCache<Value> {
    * `stats` = the path's facts, where they were just read.
    */
   async get(path: string, read: () => Promise<Value>, stats?: Stats): Promise<Value> {
-    const { stamp, changedMs } = stampOf(stats ?? (await statOf(path)));
+    const found = stats ?? (await statOf(path));
+    if (found === undefined) return read();
+    const stamp = fileStamp(found);
     const entry = this.#entries.get(path);
-    if (entry !== undefined && entry.stamp === stamp) return entry.value;
+    if (entry?.stamp === stamp) return entry.value;
     this.#entries.delete(path);
     const value = await read();
     if (this.#entries.size >= MAX_ENTRIES) this.#entries.clear();
-    if (stamp !== "" && Date.now() - changedMs > TICK_MS) this.#entries.set(path, { stamp, value });
+    if (Date.now() - found.ctimeMs > TICK_MS) this.#entries.set(path, { stamp, value });
     return value;
   }
-}
-
-/** Empty where the path's facts cannot be read. */
-function stampOf(stats: Stats | undefined): { readonly stamp: string; readonly changedMs: number } {
-  if (stats === undefined) return { stamp: "", changedMs: 0 };
-  const { dev, ino, size, mtimeMs, ctimeMs } = stats;
-  return { stamp: `${dev} ${ino} ${size} ${mtimeMs} ${ctimeMs}`, changedMs: ctimeMs };
 }
 
 function statOf(path: string): Promise<Stats | undefined> {
