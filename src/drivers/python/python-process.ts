@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -38,6 +39,7 @@ export class PythonProcess {
   /** Resolves when it has ended, with the reason as a text that can follow "the process". */
   readonly ended: Promise<string>;
   readonly #child: ChildProcess;
+  readonly #stream: Duplex;
   readonly #slots: readonly SlotFile[];
   readonly #conversation: Conversation;
   readonly #timeoutMs: number;
@@ -63,11 +65,14 @@ export class PythonProcess {
       stdio: ["pipe", "pipe", "pipe", "pipe", ...slots.map(({ fd }) => fd)],
       windowsHide: true,
     });
-    const stream = childStream(this.#child, FRAMES_FD);
+    this.#stream = childStream(this.#child, FRAMES_FD);
     const onProgress = () => this.#restartTimer();
-    this.#conversation = new Conversation(stream, { slots, own: SLOTS }, { onProgress, onCall });
+    this.#conversation = new Conversation(this.#stream, { slots, own: SLOTS }, { onProgress, onCall });
     this.#child.stdin?.on("error", () => {});
-    this.#watched = new WatchedChild(this.#child, { stream, log: log.child({ python: this.#child.pid }) });
+    this.#watched = new WatchedChild(this.#child, {
+      stream: this.#stream,
+      log: log.child({ python: this.#child.pid }),
+    });
     this.ended = this.#watched.ended;
     // Before anyone who waits for an answer learns of it, everyone who waits for the end has.
     void this.ended.then((why) => this.#settle(why));
@@ -120,7 +125,7 @@ export class PythonProcess {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#child.stdin?.end();
-    childStream(this.#child, FRAMES_FD).end();
+    this.#stream.end();
     const kill = setTimeout(() => this.kill(), CLOSE_MS);
     await this.ended;
     clearTimeout(kill);
