@@ -27,7 +27,7 @@ describe("a reference means", () => {
     manager.aspire([{ name: "m", versions: [pipelineVersion(1n)] }]);
     await manager.settled();
     expect(manager.statuses()).toMatchObject([{ version: 1n, state: "AVAILABLE" }, { version: 0n }]);
-    await expect.poll(() => manager.statuses()[1]?.state).toBe("END");
+    await expect.poll(() => manager.statuses()[1]?.state, { timeout: 20_000 }).toBe("END");
     expect(manager.catalog.resolve({ model: "m", version: 0n }).version).toBe(1n);
   });
 

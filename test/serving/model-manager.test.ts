@@ -329,7 +329,7 @@ describe("a version that is kept since the next one does not load", () => {
     await delay(50);
     expect(manager.servables()).toMatchObject([{ version: 1n, isLoaded: true }]);
     manager.aspire([{ ...model(pipelineVersion(1n)), idleUnloadMs: 10 }]);
-    await expect.poll(() => manager.servables()).toMatchObject([{ version: 1n, isLoaded: false }]);
+    await expect.poll(() => manager.servables(), { timeout: 20_000 }).toMatchObject([{ version: 1n, isLoaded: false }]);
   });
 });
 
