@@ -5,8 +5,15 @@ import type { DescribedModel } from "../serving/described-model.ts";
 
 /** Source of the models that should be served. */
 export interface ModelSource {
-  /** Calls `aspire` with all its models before it resolves, and with each change; rejects where it cannot know them. */
-  start(load: LoadOptions, aspire: (models: readonly AspiredModel[]) => void): Promise<void>;
+  /**
+   * Calls `aspire` with all its models before it resolves, and with each change; rejects where it cannot know them.
+   * `isUnloaded` says if a client has unloaded a model.
+   */
+  start(
+    load: LoadOptions,
+    aspire: (models: readonly AspiredModel[]) => void,
+    isUnloaded: (name: string) => boolean,
+  ): Promise<void>;
   /** Scans one model, which a client wants to be loaded as it is now; does nothing for an unknown one. */
   refresh(name: string): Promise<void>;
   /** Scans all its models; does nothing where they cannot change. */

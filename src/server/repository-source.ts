@@ -6,11 +6,11 @@ import type { LoadOptions } from "../repository/load-servable.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
 import { RepositoryPoll } from "../repository/repository-poll.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
-import { withNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
 import { toModelConfig } from "./named-model.ts";
+import { wantedModels } from "./wanted-models.ts";
 
 /** Settings of a repository that is served. */
 export interface RepositorySourceOptions {
@@ -34,7 +34,11 @@ export class RepositorySource implements ModelSource {
   #repository: ModelRepository | undefined;
   #poll: RepositoryPoll | undefined;
   #aspire: Aspire = () => {};
+  #isUnloaded: (name: string) => boolean = () => false;
+  /** All models, as of the last scan. */
   #models: readonly AspiredModel[] = [];
+  /** Those that should be served, by name. */
+  #served: ReadonlyMap<string, AspiredModel> = new Map();
 
   constructor(sources: ModelSources, options: RepositorySourceOptions) {
     this.#sources = sources;
@@ -45,29 +49,32 @@ export class RepositorySource implements ModelSource {
   /**
    * Throws what is wrong with the descriptions of the models, and `invalid_argument` for a name to load that none has.
    */
-  async start(load: LoadOptions, aspire: Aspire): Promise<void> {
+  async start(load: LoadOptions, aspire: Aspire, isUnloaded: (name: string) => boolean): Promise<void> {
     const { pollMs, log } = this.#options;
     const quietMs = Math.max(0, pollMs);
     const repository = new ModelRepository(this.#sources, { load, quietMs, log });
     this.#repository = repository;
     this.#aspire = aspire;
+    this.#isUnloaded = isUnloaded;
     this.#poll = new RepositoryPoll(repository, {
       pollMs: quietMs,
       onChange: (models) => {
         this.#models = models;
         this.#nameAll();
-        this.#update();
+        this.#forgetGone();
+        if (pollMs > 0) this.#update();
       },
     });
     this.#checkAlone();
     if (pollMs < 0) aspire([]);
-    else await this.#poll.scan();
+    else await this.rescan();
     this.#checkWanted();
   }
 
   /** Scans everything now. */
   async rescan(): Promise<void> {
     await this.#poll?.scan();
+    this.#update();
   }
 
   /** Their versions are looked for as those of the models before. */
@@ -77,11 +84,12 @@ export class RepositorySource implements ModelSource {
     await this.rescan();
   }
 
+  /** Without polling the other models stay as they are served: their files may be half written. */
   async refresh(name: string): Promise<void> {
     await this.#poll?.scan(name);
-    if (this.#wanted === undefined || !this.#has(name)) return;
-    this.#wanted.add(name);
-    this.#update();
+    if (this.#has(name)) this.#wanted?.add(name);
+    if (this.#options.pollMs > 0) this.#update();
+    else this.#updateOne(name);
   }
 
   get findsVersions(): boolean {
@@ -109,18 +117,20 @@ export class RepositorySource implements ModelSource {
   }
 
   #update(): void {
-    this.#aspire(this.#wanted === undefined ? this.#models : this.#chosen(this.#wanted));
+    this.#serve(this.#wanted === undefined ? this.#models : wantedModels(this.#wanted, this.#models));
   }
 
-  /** The models that are wanted, and those that they need. */
-  #chosen(wanted: ReadonlySet<string>): readonly AspiredModel[] {
-    const needs = this.#models.map(({ name, versions }) => ({
-      name,
-      needs: versions.flatMap((version) => version.needs ?? []),
-    }));
-    const chosen = withNeeds(wanted, needs);
-    const models = this.#models.filter(({ name }) => chosen.has(name));
-    return models.map((model) => ({ ...model, isDependencyOnly: !wanted.has(model.name) }));
+  /** Takes one model as it is now, with models that it needs and that are not loaded. */
+  #updateOne(name: string): void {
+    const kept = new Map([...this.#served].filter(([other]) => other !== name && !this.#isUnloaded(other)));
+    const models = [...kept.values(), ...this.#models.filter((model) => !kept.has(model.name))];
+    const wanted = [...this.#served.keys()].filter((other) => this.#wanted?.has(other) ?? true);
+    this.#serve(wantedModels(new Set([...wanted, name]), models));
+  }
+
+  #serve(models: readonly AspiredModel[]): void {
+    this.#served = new Map(models.map((model) => [model.name, model]));
+    this.#aspire(models);
   }
 
   #has(name: string): boolean {
@@ -130,6 +140,11 @@ export class RepositorySource implements ModelSource {
   /** Puts the names of the models in the place of `*`; those that come later wait until they are asked for. */
   #nameAll(): void {
     if (this.#wanted?.delete(ALL)) for (const { name } of this.#models) this.#wanted.add(name);
+  }
+
+  /** A model that a client has unloaded waits for a client, too, where its files go and come back. */
+  #forgetGone(): void {
+    for (const name of this.#wanted ?? []) if (!this.#has(name) && this.#isUnloaded(name)) this.#wanted?.delete(name);
   }
 
   #checkAlone(): void {

@@ -56,7 +56,8 @@ export class ServedModels {
     this.#load = load;
     // The failure of the only model is what the start rejects with.
     if (!isAlone) this.manager.onState(logState(log));
-    for (const source of this.#sources) await source.start(load, (models) => this.#aspire(source, models));
+    const isUnloaded = (name: string) => this.manager.catalog.get(name)?.isUnloaded === true;
+    for (const source of this.#sources) await source.start(load, (models) => this.#aspire(source, models), isUnloaded);
     const failures = await this.manager.settled();
     const [first, ...others] = failures;
     const isFatal = failFast || this.manager.servables().length === 0;
