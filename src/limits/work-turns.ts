@@ -1,6 +1,6 @@
 import { TurnUse, turns } from "./event-loop-turns.ts";
 
-/** EventLoopTurns of the event loop for pieces of work of one kind, such as the new connections of a server. */
+/** Turns of the event loop for pieces of work of one kind, such as the new connections of a server. */
 export class WorkTurns {
   readonly #use = new TurnUse();
   #isTaken = false;
