@@ -74,14 +74,22 @@ export function byteSize(tensor: Tensor): number {
 }
 
 /**
- * Views raw little-endian bytes as a tensor's data: in place when the address is
- * aligned, else one copy. The length must fit whole elements.
+ * Views raw little-endian bytes as a tensor's data: in place when the address is aligned, else one copy; also a copy of
+ * a bool tensor with bytes other than 0 and 1, which become 1. The length must fit whole elements.
  */
 export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): TensorData<D> {
+  if (dtype === "bool") return asBooleans(bytes) as TensorData<D>;
   const { array } = numericLayout(dtype);
   const isAligned = bytes.byteOffset % array.BYTES_PER_ELEMENT === 0;
   const { buffer, byteOffset, byteLength } = isAligned ? bytes : alignedCopy(bytes);
   return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT) as TensorData<D>;
+}
+
+/** Runtimes compute on the bytes of booleans as they are, each in its own way. */
+function asBooleans(bytes: Uint8Array): Uint8Array {
+  for (let index = 0; index < bytes.length; index++)
+    if (bytes[index]! > 1) return bytes.map((byte) => Number(byte !== 0));
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /**

@@ -51,6 +51,14 @@ test("aligned bytes are viewed in place and others copied once", () => {
   expect(moved).toHaveLength(2);
 });
 
+test("bytes of booleans are viewed in place, and copied where one is neither 0 nor 1", () => {
+  const bytes = Uint8Array.of(0, 1, 1, 0);
+  expect(viewBytes("bool", bytes).buffer).toBe(bytes.buffer);
+  const odd = Uint8Array.of(0, 1, 2, 255);
+  expect(viewBytes("bool", odd)).toEqual(Uint8Array.of(0, 1, 1, 1));
+  expect(odd).toEqual(Uint8Array.of(0, 1, 2, 255));
+});
+
 describe("a tensor", () => {
   const bytes = [Buffer.from("a")];
 

@@ -15,7 +15,7 @@ import { applyShapes } from "./shape-option.ts";
 import { readTfliteNames } from "./tflite-names.ts";
 
 const NARROWED =
-  "OpenVINO's CPU plugin computes on 64-bit integers in 32 bits, whatever the operator; greater values are cut";
+  "OpenVINO's CPU plugin computes on 64-bit numbers in 32 bits, whatever the operator; inputs that 32 bits do not hold are refused, and greater results are cut";
 
 const STUCK =
   "runs whose requests are over do not end, and leave no room for others; if that goes on for --model-stall, the model is loaded again";
@@ -62,7 +62,8 @@ async function load(
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);
-    const traits = { computes: source.ir?.computes !== false, isPure: source.ir?.isStateful !== true };
+    const computes = source.ir?.computes !== false;
+    const traits = { computes, narrows: computes && device === "CPU", isPure: source.ir?.isStateful !== true };
     if (anyShape) return new ServedNetwork(ports, { runner: new ReshapingRunner(network, compile, pool), ...traits });
     network.release();
     return new ServedNetwork(ports, { runner: pool, ...traits });
@@ -105,7 +106,7 @@ function createPool(
 
 /** Logs facts that users need and that are not in the signature. */
 function tellOf({ inputs, outputs }: Network, { path, ir, weights }: ModelSource, log: Logger): void {
-  const is64Bits = ({ elementType }: Port) => /^[iu]64$/.test(elementType);
+  const is64Bits = ({ elementType }: Port) => /64$/.test(elementType);
   if ([...inputs, ...outputs].some(is64Bits) && ir?.computes !== false)
     log[inputs.some(is64Bits) ? "warn" : "info"](NARROWED, { path });
   if (weights !== undefined && weights.spareBytes > 0)

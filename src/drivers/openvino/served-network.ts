@@ -10,22 +10,32 @@ import { toRunError } from "./run-error.ts";
 import type { Runner } from "./runner.ts";
 import type { ServedPort } from "./served-ports.ts";
 
+/** Facts about the use that a network makes of its inputs. */
+export interface NetworkTraits {
+  /** True where it does more with them than give them back. */
+  readonly computes: boolean;
+  /** True where it computes on 64-bit numbers in 32 bits. */
+  readonly narrows: boolean;
+  /** True where a run leaves nothing behind. */
+  readonly isPure: boolean;
+}
+
 /** A network that runs on tensors by name. */
 export class ServedNetwork {
   readonly signature: Required<Pick<Signature, "inputs" | "outputs">>;
   readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
   readonly #runner: Runner;
-  readonly #computes: boolean;
+  readonly #traits: NetworkTraits;
   /** True where a run leaves nothing behind. */
   readonly isPure: boolean;
 
-  /** Takes over the runner. A network that computes does more with its inputs than give them back. */
+  /** Takes over the runner. */
   constructor(
     ports: Readonly<Record<PortRole, readonly ServedPort[]>>,
-    { runner, computes, isPure }: { readonly runner: Runner; readonly computes: boolean; readonly isPure: boolean },
+    { runner, ...traits }: NetworkTraits & { readonly runner: Runner },
   ) {
-    this.#computes = computes;
-    this.isPure = isPure;
+    this.#traits = traits;
+    this.isPure = traits.isPure;
     this.#ports = ports;
     this.#runner = runner;
     this.signature = { inputs: ports.inputs.map(({ spec }) => spec), outputs: ports.outputs.map(({ spec }) => spec) };
@@ -48,7 +58,9 @@ export class ServedNetwork {
     if (signal?.aborted) throw ServingError.from(signal.reason);
     const wanted = this.#ports.outputs.filter(({ spec }) => outputs?.includes(spec.name) ?? true);
     const given = this.#ports.inputs.map((port) => tensorFor(port, inputs));
-    if (this.#computes) given.forEach(refuseEmptyTexts);
+    if (this.#traits.computes) given.forEach(refuseEmptyTexts);
+    if (this.#traits.narrows)
+      for (const [index, tensor] of given.entries()) refuseCut(tensor, this.#ports.inputs[index]!);
     try {
       const tensors = await this.#runner.run(
         given,
@@ -94,6 +106,23 @@ function tensorFor({ spec: { name, dtype } }: ServedPort, inputs: Tensors): Tens
 function refuseEmptyTexts({ dtype, data }: Tensor): void {
   if (dtype !== "bytes" || data.length > 0) return;
   throw invalidArgument("OpenVINO does not compute on tensors of strings without elements.");
+}
+
+/** Such values would be cut before anything is computed, and the answer wrong without a word. */
+function refuseCut(tensor: Tensor, { spec: { name } }: ServedPort): void {
+  const index = firstCut(tensor);
+  if (index < 0) return;
+  throw invalidArgument(
+    `Element ${index} of input "${name}" is ${tensor.data[index]}, which 32 bits do not hold: OpenVINO's CPU plugin computes on ${tensor.dtype} in 32 bits. Send smaller numbers, or serve the model with another driver.`,
+  );
+}
+
+/** Index of the first number that does not fit into 32 bits; -1 = none. */
+function firstCut({ dtype, data }: Tensor): number {
+  if (dtype === "int64") return (data as BigInt64Array).findIndex((value) => BigInt.asIntN(32, value) !== value);
+  if (dtype === "uint64") return (data as BigUint64Array).findIndex((value) => value >= 2n ** 31n);
+  if (dtype !== "float64") return -1;
+  return (data as Float64Array).findIndex((value) => Number.isFinite(value) && !Number.isFinite(Math.fround(value)));
 }
 
 function checkName(role: string, name: string, known: readonly { readonly name: string }[]): void {

@@ -1,4 +1,3 @@
-import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
 import { resample } from "../../media/resample.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
@@ -9,6 +8,7 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { copyPixels, type PixelTarget } from "./copy-pixels.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
+import { imageRefused } from "./image-refused.ts";
 
 /** Encoded images, and the input that they are for. */
 export interface ImagePreprocessing {
@@ -35,6 +35,7 @@ export function preprocessImages({ images, ...preprocessing }: ImagePreprocessin
   checkDType(spec);
   const colours = images.map((image) => toColours(image, spec, { layout, choices }));
   const channels = colours[0]?.channels ?? 0;
+  checkChannels(colours, channels, preprocessing);
   const sizes = layout.order === "NHWC" ? [size.height, size.width, channels] : [channels, size.height, size.width];
   const isExact = colours.every((image) => keepsValues(image, preprocessing));
   const data = (isExact ? copyAll : computeAll)({ images: colours, ...preprocessing });
@@ -86,7 +87,24 @@ function placesOf(
 
 function checkDType(spec: TensorSpec): void {
   if (IMAGE_DTYPES.includes(spec.dtype)) return;
-  throw refused("Invalid input precision", `Images do not become ${spec.dtype}`, spec);
+  throw imageRefused("Invalid input precision", `Images do not become ${spec.dtype}`, spec);
+}
+
+/** Refuses images with different channels, where the input leaves them open, and numbers for other channels. */
+function checkChannels(
+  colours: readonly Pixels[],
+  channels: number,
+  { spec, choices }: Pick<ImagePreprocessing, "spec" | "choices">,
+): void {
+  const what = "Invalid number of channels in binary input";
+  const other = colours.find((image) => image.channels !== channels);
+  if (other !== undefined)
+    throw imageRefused(what, `The first image has ${channels}; another has ${other.channels}`, spec);
+  for (const name of ["mean", "scale"] as const) {
+    const { length } = choices[name];
+    if (length > 1 && length !== channels)
+      throw imageRefused(what, `The option ${name} has numbers for ${length}; Actual: ${channels}`, spec);
+  }
 }
 
 interface ColourWish {
@@ -98,7 +116,7 @@ interface ColourWish {
 function toColours(image: Pixels, spec: TensorSpec, { layout, choices }: ColourWish): Pixels {
   const grey = choices.colorFormat === "GRAY" && image.channels > 1 ? toGrey(image) : image;
   if (layout.channels === -1 || layout.channels === grey.channels) return grey;
-  throw refused(
+  throw imageRefused(
     "Invalid number of channels in binary input",
     `Expected: ${layout.channels}; Actual: ${grey.channels}${layout.channels === 1 ? " (-o color_format=GRAY makes images grey)" : ""}`,
     spec,
@@ -154,8 +172,4 @@ function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
       range === undefined ? toFloat16(value) : Math.min(range[1] - 1, Math.max(range[0], Math.round(value)));
   }
   return elements;
-}
-
-function refused(what: string, detail: string, { name }: TensorSpec): ServingError {
-  return invalidArgument(`${what} - ${detail}; input name: ${name}`);
 }

@@ -5,7 +5,7 @@ import type { Signature } from "../../signature/signature.ts";
 import { concatRows, copyRows, padTo, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
-import { checkedRows, rowsOf } from "./batch-rows.ts";
+import { checkedRows, joinTensors, rowsOf } from "./batch-rows.ts";
 import type { RunPolicy } from "./run-queue.ts";
 import type { QueuedRun } from "./waiting-run.ts";
 
@@ -129,12 +129,12 @@ export class BatchPolicy implements RunPolicy {
           ),
         );
       }
-      return joinTensors(parts);
+      return joinTensors(parts, "Output");
     }
     const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
     if (padded === rows || rows === 0) return checkedRows(await this.#predict(inputs, call), rows);
     const filled = mapTensors(inputs, (tensor) =>
-      concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),
+      concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))], "Input"),
     );
     const outputs = checkedRows(await this.#predict(filled, call), padded);
     return mapTensors(outputs, (tensor) => sliceRows(tensor, 0, rows));
@@ -143,7 +143,7 @@ export class BatchPolicy implements RunPolicy {
   #join(taken: readonly QueuedRun[]): Tensors {
     if (taken.length === 1) return taken[0]!.inputs;
     const all = taken.map(({ inputs }) => inputs);
-    return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all);
+    return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all, "Input");
   }
 
   /** True for the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */
@@ -204,11 +204,6 @@ function padAlike(all: readonly Tensors[]): Tensors[] {
 function largestShape(tensors: readonly Tensor[]): number[] {
   const [first] = tensors as readonly [Tensor];
   return first.shape.map((_, axis) => Math.max(...tensors.map(({ shape }) => shape[axis]!)));
-}
-
-function joinTensors(all: readonly Tensors[]): Tensors {
-  const names = Object.keys(all[0]!);
-  return createTensors(names.map((name) => [name, concatRows(all.map((tensors) => tensors[name]!))]));
 }
 
 function mapTensors(tensors: Tensors, change: (tensor: Tensor) => Tensor): Tensors {

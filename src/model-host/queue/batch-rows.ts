@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { rowCount } from "../../tensor/rows.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { concatRows, rowCount } from "../../tensor/rows.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 
 /** The rows that all inputs have; throws `invalid_argument`, in TensorFlow Serving's words first, where they differ. */
 export function rowsOf(inputs: Tensors): number {
@@ -35,4 +35,14 @@ export function checkedRows(outputs: Tensors, rows: number): Tensors {
     throw failedPrecondition(`${problem}: "${name}" has shape [${tensor.shape}] for ${rows} rows.`);
   }
   return outputs;
+}
+
+/**
+ * The rows of several requests, or of the parts of one, behind each other; throws `failed_precondition` where they
+ * differ in more than their number. `what`: `Input` or `Output`, for the error.
+ */
+export function joinTensors(all: readonly Tensors[], what: string): Tensors {
+  const [first = {}] = all;
+  const parts = (name: string) => all.map((tensors) => tensors[name]!);
+  return createTensors(Object.keys(first).map((name) => [name, concatRows(parts(name), `${what} "${name}"`)]));
 }

@@ -1,8 +1,9 @@
 import type { Model, PredictCall } from "../../drivers/driver.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
-import { concatRows, rowCount, sliceRows } from "../../tensor/rows.ts";
+import { rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { checkedRows, joinTensors } from "./batch-rows.ts";
 
 /**
  * Makes a model with a fixed first dimension take any number of rows: it runs once per so many rows, and the outputs
@@ -47,10 +48,9 @@ async function predictInParts(model: Model, inputs: Tensors, call: PredictCall, 
     const part = createTensors(
       Object.entries(inputs).map(([name, tensor]) => [name, sliceRows(tensor, start, start + size)]),
     );
-    parts.push(await model.predict(part, call));
+    parts.push(checkedRows(await model.predict(part, call), size));
   }
-  const names = Object.keys(parts[0]!);
-  return createTensors(names.map((name) => [name, concatRows(parts.map((part) => part[name] as never))]));
+  return joinTensors(parts, "Output");
 }
 
 function rowsOf(inputs: Tensors, size: number): number {

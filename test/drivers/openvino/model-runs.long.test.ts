@@ -53,13 +53,27 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
   });
 
   it.each([
-    ["type_i64", [expect.stringContaining("64-bit integers in 32 bits")]],
+    ["type_i64", [expect.stringContaining("64-bit numbers in 32 bits")]],
+    ["type_f64", [expect.stringContaining("64-bit numbers in 32 bits")]],
     ["carried", []],
     ["dense", []],
-  ])("says at load when it cuts 64-bit integers: %s", async (name, expected) => {
+  ])("says at load when it cuts 64-bit numbers: %s", async (name, expected) => {
     const warnings: string[] = [];
     await loadModel(name, {}, { warn: (message: string) => warnings.push(message), info: () => {} } as never);
     expect(warnings).toEqual(expected);
+  });
+
+  it.each([
+    ["type_i64", createTensor("int64", [3], BigInt64Array.of(-(2n ** 31n), 2n ** 31n - 1n, 2n ** 31n)), 2, 2n ** 31n],
+    ["type_i64", createTensor("int64", [1], BigInt64Array.of(-(2n ** 31n) - 1n)), 0, -(2n ** 31n) - 1n],
+    ["type_u64", createTensor("uint64", [1], BigUint64Array.of(2n ** 40n)), 0, 2n ** 40n],
+    ["type_f64", createTensor("float64", [3], Float64Array.of(Number.NaN, Number.POSITIVE_INFINITY, 1e300)), 2, 1e300],
+  ])("is given no number that it would cut: %s", async (name, x, index, value) => {
+    const model = await loadModel(name);
+    await expect(predict(model, { x })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(`Element ${index} of input "x" is ${value}, which 32 bits do not hold`),
+    });
   });
 
   it("says at load when the weights may be another model's", async () => {

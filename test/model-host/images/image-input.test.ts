@@ -221,3 +221,30 @@ describe("what is no image for an input is refused", () => {
     expect(() => parseHostOptions({ scale: "0" })).toThrow("numbers other than 0");
   });
 });
+
+describe("images whose channels the input leaves open", () => {
+  const GREY: Colour = [50];
+
+  it.each([
+    ["a grey one after a coloured one", [RED, GREY], "The first image has 3; another has 1"],
+    ["a coloured one after a grey one", [GREY, RED], "The first image has 1; another has 3"],
+  ])("are refused where they differ: %s", async (_, colours, detail) => {
+    const images = await Promise.all(colours.map((colour) => png([[colour]])));
+    const wanted: Wanted = { shape: [-1, 2, 2, -1] };
+    await expect(decode(images, wanted)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `Invalid number of channels in binary input - ${detail}; input name: x`,
+    });
+  });
+
+  it.each([
+    [GREY, 1],
+    [[...RED, 200], 4],
+  ])("are refused where the numbers of -o mean are for others: %j", async (colour, channels) => {
+    const wanted: Wanted = { shape: [-1, 2, 2, -1], options: { mean: "100,110,120" } };
+    await expect(decode([await png([[colour]])], wanted)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `Invalid number of channels in binary input - The option mean has numbers for 3; Actual: ${channels}; input name: x`,
+    });
+  });
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { assertRequestRows, checkedRows, rowsOf } from "../../../src/model-host/queue/batch-rows.ts";
+import { assertRequestRows, checkedRows, joinTensors, rowsOf } from "../../../src/model-host/queue/batch-rows.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 
 describe("the rows of a batched request", () => {
@@ -38,5 +38,36 @@ describe("the rows of a batch's outputs", () => {
   ])("are those of its inputs, else the error has TensorFlow Serving's words: %j", (outputs, message) => {
     const error = expect.objectContaining({ code: "failed_precondition", message });
     expect(() => checkedRows(toTensors(outputs), 2)).toThrow(error);
+  });
+});
+
+describe("the parts of a request that was split", () => {
+  it("are put together in order", () => {
+    const parts = [
+      { y: [[1, 2]] },
+      {
+        y: [
+          [3, 4],
+          [5, 6],
+        ],
+      },
+    ].map((part) => toTensors(part));
+    expect(joinTensors(parts, "Output").y).toMatchObject({ shape: [3, 2], data: Int32Array.of(1, 2, 3, 4, 5, 6) });
+  });
+
+  it.each([
+    [[{ y: [[3, 3, 3]] }, { y: [[2, 2]] }], "int32 [1,3] in one part, int32 [1,2] in another"],
+    [[{ y: [[2, 2]] }, { y: [[3, 3, 3]] }], "int32 [1,2] in one part, int32 [1,3] in another"],
+    [[{ y: [1] }, { y: [[1]] }], "int32 [1] in one part, int32 [1,1] in another"],
+    [[{ y: [1] }, { y: ["a"] }], "int32 [1] in one part, bytes [1] in another"],
+  ])("are not, where a model's output is as long as its values say: %j", (parts, detail) => {
+    const message = `Output "y" has rows that do not go together: ${detail}.`;
+    const error = expect.objectContaining({ code: "failed_precondition", message });
+    expect(() =>
+      joinTensors(
+        parts.map((part) => toTensors(part)),
+        "Output",
+      ),
+    ).toThrow(error);
   });
 });

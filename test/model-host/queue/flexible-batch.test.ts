@@ -66,6 +66,26 @@ describe("a model with a fixed first dimension", () => {
     await expect(predict(flexible, none)).rejects.toThrow(/The inputs have 0 rows/);
   });
 
+  test("refuses a model whose outputs have no row for each of its inputs'", async () => {
+    const { model } = fixedModel(2);
+    const sum: Model = {
+      ...model,
+      predict: async () => ({ y: createTensor("float64", [1], Float64Array.of(3)) }),
+    };
+    const rows = {
+      x: [
+        [1.5, 2],
+        [3, 4],
+        [5, 6],
+        [7, 8],
+      ],
+    };
+    await expect(predict(flexibleBatch(sum), rows)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringContaining('"y" has shape [1] for 2 rows'),
+    });
+  });
+
   test("refuses inputs with different numbers of rows", async () => {
     const inputs = ["x", "z"].map((name) => ({ name, dtype: "float64", shape: [1, 2] }) as const);
     const flexible = flexibleBatch(fixedModel(1, inputs).model);
