@@ -30,14 +30,18 @@ export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMes
     const given: NodeOptions = { method, headers, signal, ...(lookup && { lookup }) };
     const outgoing = send(url, given);
     const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${headMs / 1000} s`)), headMs);
+    let isAnswered = false;
     outgoing.on("error", (cause) => {
       clearTimeout(timer);
+      // On a connection that was used before, Node tells the request too of a reset amid the body, which fails anyway.
+      if (isAnswered) return;
       // A server ends connections that it has not heard on for a while, perhaps just now.
       if (outgoing.reusedSocket && isReset(cause) && ["GET", "HEAD"].includes(method) && !signal.aborted)
         return resolve(httpRequest(url, options));
       reject(signal.aborted ? signal.reason : unreachable(url, cause));
     });
     outgoing.on("response", (response) => {
+      isAnswered = true;
       clearTimeout(timer);
       response.setTimeout(IDLE_MS, () => response.destroy(new Error(`nothing came for ${IDLE_MS / 1000} s`)));
       resolve(response);

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import type { Socket } from "node:net";
+import { setTimeout as wait } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { httpRequest } from "../../../src/storage/http/http-request.ts";
 import { readBody } from "../../../src/storage/http/read-body.ts";
@@ -19,6 +20,22 @@ test("a connection that the server has ended between two requests is made again"
   );
   for (const _ of [1, 2, 3]) expect(await readBody(await httpRequest(url, { signal }))).toBe("answer");
   expect(sockets.size).toBe(3);
+});
+
+test("a connection that was used before and is reset amid an answer fails its body, and nothing is asked again", async () => {
+  let requests = 0;
+  const url = new URL(
+    await startWeb((_, response) => {
+      if (++requests === 1) return response.end("answer");
+      response.writeHead(200, { "content-length": 10 });
+      return response.write("cut", () => setTimeout(() => response.socket?.resetAndDestroy(), 20));
+    }),
+  );
+  await readBody(await httpRequest(url, { signal }));
+  const response = await httpRequest(url, { signal });
+  await expect(readBody(response)).rejects.toThrow("the server's answer is not complete");
+  await wait(50);
+  expect(requests).toBe(2);
 });
 
 test("a server that never answers is given up after half a minute", async () => {
