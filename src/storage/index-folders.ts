@@ -7,6 +7,7 @@ import { fingerprintFiles } from "./fingerprint-files.ts";
 import { localName } from "./local-name.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 import type { RemoteFile, StorageAddress } from "./storage-client.ts";
+import { withinTime } from "./within-time.ts";
 
 /** Maximum size of a file of which an index has the content, in bytes. */
 const MAX_BYTES = 1024 * 1024;
@@ -80,7 +81,9 @@ interface CopyOptions {
   readonly signal: AbortSignal;
 }
 
-async function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<void> {
-  const { stream } = await address.open().open(file, 0, signal);
-  await pipeline(stream, createWriteStream(path), { signal });
+function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<void> {
+  return withinTime(basename(file.key), signal, async (limited) => {
+    const { stream } = await address.open().open(file, 0, limited);
+    await pipeline(stream, createWriteStream(path), { signal: limited });
+  });
 }

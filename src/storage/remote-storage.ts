@@ -11,6 +11,7 @@ import type { ModelStorage, RemoteStamp } from "./model-storage.ts";
 import { type FoundFiles, findFiles } from "./objects/find-files.ts";
 import { openAddress } from "./open-address.ts";
 import { isArchiveName } from "./unpack/unpack-archive.ts";
+import { withinTime } from "./within-time.ts";
 
 /** Settings of remote models. */
 export interface RemoteStorageOptions extends ModelCacheOptions {
@@ -41,7 +42,7 @@ export class RemoteStorage implements ModelStorage {
       pollMs: options.pollMs,
       list: (text) => {
         const address = openAddress(text);
-        return findFiles(address.open(), address, signal);
+        return withinTime("its list", signal, (limited) => findFiles(address.open(), address, limited));
       },
     });
   }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStorage } from "./open-storage.ts";
 import { setEnv, useS3 } from "./set-env.ts";
 import { startS3, type ToyS3 } from "./start-s3.ts";
@@ -256,6 +256,38 @@ test("a slow server is waited for while bytes come", async () => {
     return true;
   };
   expect(readFileSync((await fetch(at("m.bin"))).path, "utf8")).toBe("slow");
+});
+
+describe("of a server that sends a byte now and then", () => {
+  /** Answers what the path of a request has in it by a byte every few milliseconds, and tells when some have come. */
+  async function openDripping(part: string) {
+    const bucket = await openBucket({ "m/config.pbtxt": "", "m/1/a.onnx": "" });
+    const { storage } = openStorage({ describes: (name) => name === "config.pbtxt" });
+    const dripping = new Promise<void>((resolve) => {
+      bucket.s3.fault = ({ url = "" }, response) => {
+        if (!url.includes(part)) return false;
+        response.writeHead(200, { "content-length": 10_000 });
+        let count = 0;
+        const timer = setInterval(() => response.write("x", () => ++count === 10 && resolve()), 5);
+        response.on("close", () => clearInterval(timer));
+        return true;
+      };
+    });
+    return { ...bucket, storage, dripping };
+  }
+
+  test.each([
+    ["a list", "list-type", /\/m cannot be read: its list did not come within 60 s/],
+    ["a description", "config.pbtxt", /\/m cannot be read: config\.pbtxt did not come within 60 s/],
+  ])("%s is given up after a minute", async (_, part, message) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { at, storage, dripping } = await openDripping(part);
+    const failed = expect(storage.indexOf(at("m"))).rejects.toThrow(message);
+    await dripping;
+    vi.advanceTimersByTime(60_000);
+    await failed;
+  });
 });
 
 test("a public bucket needs no key", async () => {
