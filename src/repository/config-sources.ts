@@ -1,3 +1,4 @@
+import { inOrder } from "../async/in-order.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument } from "../errors.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
@@ -6,7 +7,7 @@ import { folderOf } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { FileSource } from "./file-source.ts";
 import { FolderSource, type ListedPath } from "./folder-source.ts";
-import type { ScanState } from "./scan-state.ts";
+import { SCANS_AT_ONCE, type ScanState } from "./scan-state.ts";
 import { toNeedingModel } from "./to-needing-model.ts";
 
 /** Descriptions of the models with which a server is started. */
@@ -93,7 +94,11 @@ export class ConfigSources {
       for (const model of models) this.#add(all, { title, model }, scan);
     };
     add("the command line", this.#models);
-    for (const source of this.#named) add(source.title, await source.read(scan));
+    const addAll = async (sources: readonly FolderSource[]) => {
+      const read = async (source: FolderSource) => [source.title, await source.read(scan)] as const;
+      for await (const [title, models] of inOrder(sources, read, SCANS_AT_ONCE)) add(title, models);
+    };
+    await addAll(this.#named);
     // A batching_parameters_file applies to all TensorFlow models.
     const batching: RawOptions[] = [];
     for (const source of this.#files) {
@@ -101,7 +106,7 @@ export class ConfigSources {
       if (file.batching !== undefined) batching.push(file.batching);
       add(source.title, file.models);
     }
-    for (const source of this.#folders) add(source.title, await source.read(scan));
+    await addAll(this.#folders);
     this.#isFirst = false;
     this.#batching = Object.assign({}, ...batching) as RawOptions;
     return Array.from(all.values(), ({ model }) => {

@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { inOrder } from "../async/in-order.ts";
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
@@ -9,7 +10,7 @@ import { ConfigSources, type ModelSources } from "./config-sources.ts";
 import { KnownVersions } from "./known-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { scanModel } from "./scan-model.ts";
-import { ScanState } from "./scan-state.ts";
+import { SCANS_AT_ONCE, ScanState } from "./scan-state.ts";
 
 /** Settings of a repository. */
 export interface RepositoryOptions {
@@ -92,7 +93,8 @@ export class ModelRepository {
       this.#configs.map(({ name }) => [name, this.#known.get(name) ?? new KnownVersions(this.#quietMs)]),
     );
     const models = new Map<string, AspiredModel>();
-    for (const config of this.#configs) models.set(config.name, await this.#scanModel(config));
+    const scan = async (config: ModelConfig) => [config.name, await this.#scanModel(config)] as const;
+    for await (const [name, model] of inOrder(this.#configs, scan, SCANS_AT_ONCE)) models.set(name, model);
     this.#models = models;
     this.#isFirst = false;
     return [...models.values()];

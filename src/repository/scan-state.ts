@@ -2,6 +2,9 @@ import type { Logger } from "../observability/logger.ts";
 import { DistinctLog } from "./distinct-log.ts";
 import { QuietFiles } from "./quiet-files.ts";
 
+/** Models, or folders of them, that a check looks at together: one may be on a server that takes long to answer. */
+export const SCANS_AT_ONCE = 32;
+
 /** State that all checks of a repository share, and the options of the present one. */
 export class ScanState {
   readonly log: DistinctLog;

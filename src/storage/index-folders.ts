@@ -2,6 +2,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { TurnsByName } from "../async/turns-by-name.ts";
 import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import { localName } from "./local-name.ts";
@@ -15,6 +16,8 @@ const MAX_BYTES = 1024 * 1024;
 interface Index {
   readonly fingerprint: string;
   readonly folder: ScratchFile;
+  /** The folder before it, which another model's check may be looking at. */
+  readonly former: ScratchFile | undefined;
 }
 
 /** The source of an index. */
@@ -31,6 +34,7 @@ export interface IndexSource {
 export class IndexFolders {
   readonly #describes: (name: string) => boolean;
   readonly #indexes = new Map<string, Index>();
+  readonly #turns = new TurnsByName();
 
   constructor(describes: (name: string) => boolean) {
     this.#describes = describes;
@@ -39,23 +43,28 @@ export class IndexFolders {
   /** The path in the index that stands for an address; made again where the files have changed. */
   async pathOf(source: IndexSource): Promise<string> {
     const { address, found } = source;
-    const fingerprint = fingerprintFiles(found.files);
-    const before = this.#indexes.get(address.title);
-    const index = before?.fingerprint === fingerprint ? before : await this.#create(fingerprint, source);
-    if (index !== before) {
-      before?.folder.remove();
-      this.#indexes.set(address.title, index);
-    }
-    const folder = join(index.folder.path, "index");
-    return found.isFolder ? folder : join(folder, localName(basename(address.key)));
+    const { folder } = await this.#turns.run(address.title, () => this.#update(source));
+    const path = join(folder.path, "index");
+    return found.isFolder ? path : join(path, localName(basename(address.key)));
   }
 
   close(): void {
-    for (const { folder } of this.#indexes.values()) folder.remove();
+    for (const { folder, former } of this.#indexes.values()) for (const each of [folder, former]) each?.remove();
     this.#indexes.clear();
   }
 
-  async #create(fingerprint: string, { address, found, signal }: IndexSource): Promise<Index> {
+  async #update(source: IndexSource): Promise<Index> {
+    const { title } = source.address;
+    const fingerprint = fingerprintFiles(source.found.files);
+    const before = this.#indexes.get(title);
+    if (before?.fingerprint === fingerprint) return before;
+    const index = { fingerprint, folder: await this.#create(source), former: before?.folder };
+    before?.former?.remove();
+    this.#indexes.set(title, index);
+    return index;
+  }
+
+  async #create({ address, found, signal }: IndexSource): Promise<ScratchFile> {
     const folder = createScratchFolder();
     try {
       const root = found.isFolder ? address.key : dirname(address.key).replace(/^\.$/, "");
@@ -67,7 +76,7 @@ export class IndexFolders {
         if (this.#describes(name) && (file.bytes ?? 0) <= MAX_BYTES) await copy(file, { path, address, signal });
         else await writeFile(path, "");
       }
-      return { fingerprint, folder };
+      return folder;
     } catch (reason) {
       folder.remove();
       throw reason;

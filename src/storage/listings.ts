@@ -24,6 +24,8 @@ interface State {
   /** A list that differs from the one in use, and is waited for to stay the same. */
   changed?: string | undefined;
   asking: Promise<void> | undefined;
+  /** True while a call waits for what is being asked; others do so too. */
+  isWaitedFor: boolean;
 }
 
 /**
@@ -44,6 +46,7 @@ export class Listings {
     const state = this.#states.get(address) ?? this.#open(address);
     const isFirst = state.found === undefined && state.error === undefined;
     if (isFirst || state.isExpired) await this.#ask(address, state, true);
+    else if (state.isWaitedFor) await state.asking;
     else if (this.#isDue(state)) void this.#ask(address, state, false);
     if (state.error !== undefined) throw state.error;
     return state.found as FoundFiles;
@@ -61,7 +64,7 @@ export class Listings {
   }
 
   #open(address: string): State {
-    const state: State = { atMs: 0, isExpired: false, asking: undefined };
+    const state: State = { atMs: 0, isExpired: false, asking: undefined, isWaitedFor: false };
     this.#states.set(address, state);
     return state;
   }
@@ -79,8 +82,10 @@ export class Listings {
       return state.asking.then(() => this.#ask(address, state, true));
     }
     state.isExpired = false;
+    state.isWaitedFor ||= isAtOnce;
     state.asking ??= this.#list(address, state, isAtOnce).finally(() => {
       state.asking = undefined;
+      state.isWaitedFor = false;
     });
     return state.asking;
   }

@@ -226,6 +226,20 @@ test("an empty bucket has nothing, and a folder that loses its files is one", as
   await expect(storage.indexOf(at("m"))).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("after a reload all calls wait for the same new list, and an index stays while it is looked at", async () => {
+  const { at, storage, s3 } = await openBucket({ "m/1/a.onnx": "" });
+  const [index] = await Promise.all([storage.indexOf(at("m")), storage.indexOf(at("m"))]);
+  const before = await storage.stampOf(at("m"));
+  s3.objects.set("m/2/a.onnx", "");
+  storage.expire();
+  const [first, second] = await Promise.all([storage.indexOf(at("m")), storage.stampOf(at("m"))]);
+  expect(second).not.toEqual(before);
+  expect(readdirSync(first)).toEqual(["1", "2"]);
+  expect(readdirSync(index)).toEqual(["1"]);
+  storage.close();
+  expect([index, first].filter(existsSync)).toEqual([]);
+});
+
 test("a list that changes with each look is used when it has stayed the same", async () => {
   const { at, s3 } = await openBucket({ "m/1/a.onnx": "" });
   const { storage } = openStorage({ pollMs: 1 });
