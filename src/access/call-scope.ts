@@ -43,6 +43,12 @@ export class CallScope {
     return this.isWhole || this.#modelsFor(this.#kind)?.matches(model) === true;
   }
 
+  /** Checks that the caller may learn of a model, by this call or another kind. */
+  hears(model: string): boolean {
+    const isNamed = (kind: CallKind) => this.#rules.isOpen(kind) || this.#modelsFor(kind)?.matches(model) === true;
+    return this.knows(model) || NAMING.some(isNamed);
+  }
+
   /** Throws `permission_denied` for a model that the call may not name. */
   assertModel(model: string): void {
     if (this.#identity === undefined) this.#named.add(model);
@@ -63,6 +69,9 @@ export class CallScope {
     return this.#identity && this.#rules.modelsFor(this.#identity, kind);
   }
 }
+
+/** Kinds of calls that name models, and say which there are. */
+const NAMING: readonly CallKind[] = ["inference", "read", "control"];
 
 const DEEDS: Readonly<Record<CallKind, string>> = {
   inference: "run models",

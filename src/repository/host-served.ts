@@ -9,6 +9,7 @@ import { steadyMs } from "../observability/steady-clock.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import { inferOnce } from "../serving/infer-once.ts";
 import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
+import { errorFor } from "../serving/naming-error.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { copyTensors } from "../tensor/copy-tensors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -81,7 +82,9 @@ export async function hostStage(service: Acquiring | undefined, stage: ServedRef
 
 function notAvailable(name: string, reason: unknown): unknown {
   if (!(reason instanceof ServingError) || reason.code !== "not_found") return reason;
-  const message = `The model "${name}", which is a stage of this one, is not available: ${reason.message}`;
+  // The client may not know of the others.
+  const { message: why } = errorFor(reason, () => false);
+  const message = `The model "${name}", which is a stage of this one, is not available: ${why}`;
   return new ServingError("unavailable", message, { cause: reason });
 }
 

@@ -14,6 +14,7 @@ import type {
 } from "../serving/inference-service.ts";
 import type { LoadCounts } from "../serving/load-counter.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
+import { errorFor } from "../serving/naming-error.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";
@@ -42,7 +43,9 @@ export class GuardedService implements Required<InferenceService> {
   }
 
   index(wanted?: IndexScope): readonly ServableState[] {
-    return known(this.#service.index(wanted));
+    const scope = requireScope();
+    const states = known(this.#service.index(wanted));
+    return scope.isWhole ? states : states.map((state) => heard(state, scope));
   }
 
   async statistics(): Promise<readonly NamedStatistics[]> {
@@ -62,15 +65,16 @@ export class GuardedService implements Required<InferenceService> {
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
-    requireScope().assertModel(this.nameOf(model));
-    await this.#service.load(model, overrides);
+    const scope = requireScope();
+    scope.assertModel(this.nameOf(model));
+    await heardBy(scope, this.#service.load(model, overrides));
   }
 
   async unload(model: string, options?: UnloadOptions): Promise<void> {
     const scope = requireScope();
     scope.assertModel(this.nameOf(model));
     if (options?.dependents === true) scope.assertControlsAll();
-    await this.#service.unload(model, options);
+    await heardBy(scope, this.#service.unload(model, options));
   }
 
   async reconfigure(models: readonly DescribedModel[]): Promise<void> {
@@ -119,6 +123,20 @@ function requireScope(): CallScope {
 function known<One extends { readonly model: string }>(all: readonly One[]): readonly One[] {
   const scope = requireScope();
   return scope.isWhole ? all : all.filter(({ model }) => scope.knows(model));
+}
+
+/** The state of a version with as much of its error as the call may know. */
+function heard(state: ServableState, scope: CallScope): ServableState {
+  const error = state.error && errorFor(state.error, (model) => scope.hears(model));
+  if (error === state.error) return state;
+  const { unavailableReason } = state;
+  return { ...state, error, unavailableReason: unavailableReason && (error?.message ?? unavailableReason) };
+}
+
+async function heardBy(scope: CallScope, call: Promise<void>): Promise<void> {
+  await call.catch((reason) => {
+    throw errorFor(ServingError.from(reason), (model) => scope.hears(model));
+  });
 }
 
 /** Leaves out of an error which models there are. */

@@ -3,6 +3,7 @@ import { didYouMean } from "../text/nearest.ts";
 import type { ModelRef } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { ManagedVersion } from "./managed-version.ts";
+import { namingError } from "./naming-error.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import { chooseTarget, type RoutedRequest, type Shadow, type TrafficTarget } from "./traffic.ts";
@@ -49,7 +50,8 @@ export class Catalog {
   require(name: string): ManagedModel {
     const model = this.#models.get(name);
     if (model !== undefined) return model;
-    throw new ServingError("not_found", `There is no model "${name}".${servedNames(name, this.#models.keys())}`);
+    const names = [...this.#models.keys()];
+    throw namingError("not_found", (hears) => `There is no model "${name}".${servedNames(name, names.filter(hears))}`);
   }
 
   /**
@@ -108,8 +110,11 @@ export class Catalog {
 
   #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
-    const hint = model === undefined ? servedNames(name, this.#models.keys()) : whatIsThere(model, version);
-    return new ServingError("not_found", `Servable not found for request: ${wanted}${hint && `.${hint}`}`);
+    const names = [...this.#models.keys()];
+    return namingError("not_found", (hears) => {
+      const hint = model === undefined ? servedNames(name, names.filter(hears)) : whatIsThere(model, version);
+      return `Servable not found for request: ${wanted}${hint && `.${hint}`}`;
+    });
   }
 
   #onlyName(): string {

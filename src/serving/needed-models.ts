@@ -1,5 +1,6 @@
 import { publicText, ServingError } from "../errors.ts";
 import { staysCompatible } from "../signature/stays-compatible.ts";
+import { errorFor, type Hears, namingError } from "./naming-error.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";
@@ -49,7 +50,7 @@ export class NeededModels {
   /** The reason why requests that need these models fail now; undefined where they do not fail. */
   problemOf(needs: readonly string[]): ServingError | undefined {
     const missing = this.#missing(needs);
-    return missing && new ServingError("unavailable", missing.text);
+    return missing && namingError("unavailable", missing.textFor);
   }
 
   /** A loaded servable of a needed model whose signatures differ from those that this one was loaded with. */
@@ -79,8 +80,8 @@ export class NeededModels {
         signal.throwIfAborted();
         const missing = this.#missing(needs) ?? (allVersions ? this.#loading(needs) : undefined);
         if (missing === undefined) return;
-        if (missing.isSettled) onProblem(new ServingError("unavailable", missing.text));
-        else if (isLate) onProblem(tooLong(missing.text, timeoutMs));
+        if (missing.isSettled) onProblem(namingError("unavailable", missing.textFor));
+        else if (isLate) onProblem(tooLong(missing, timeoutMs));
         await this.#nextChange(signal);
       }
     } finally {
@@ -124,9 +125,9 @@ export class NeededModels {
 
   #loading(needs: readonly string[]): Missing | undefined {
     const name = needs.find((need) => this.#catalog.get(need)?.isSettled === false);
-    return name === undefined
-      ? undefined
-      : { text: `It needs a version of the model "${name}", which is still loading.`, isSettled: false };
+    if (name === undefined) return undefined;
+    const which = (hears: Hears) => (hears(name) ? `the model "${name}"` : "another model");
+    return { textFor: (hears) => `It needs a version of ${which(hears)}, which is still loading.`, isSettled: false };
   }
 
   #missing(needs: readonly string[]): Missing | undefined {
@@ -134,7 +135,9 @@ export class NeededModels {
       const model = this.#catalog.get(name);
       if (model?.current?.servable !== undefined) continue;
       const why = model === undefined ? notServed(name, this.#catalog) : whyNot(model);
-      return { text: `It needs the model "${name}", ${why}`, isSettled: model === undefined || model.isSettled };
+      const textFor = (hears: Hears) =>
+        hears(name) ? `It needs the model "${name}", ${why(hears)}` : "It needs another model, which is not available.";
+      return { textFor, isSettled: model === undefined || model.isSettled };
     }
     return undefined;
   }
@@ -142,21 +145,23 @@ export class NeededModels {
 
 /** A needed model that cannot answer. */
 interface Missing {
-  readonly text: string;
+  readonly textFor: (hears: Hears) => string;
   /** True where no running load will change that. */
   readonly isSettled: boolean;
 }
 
-function notServed(name: string, catalog: ModelsByName): string {
+function notServed(name: string, catalog: ModelsByName): (hears: Hears) => string {
   const names = catalog.models().map((model) => model.name);
-  return `which is not served.${servedNames(name, names)}`;
+  return (hears) => `which is not served.${servedNames(name, names.filter(hears))}`;
 }
 
-function whyNot({ versions, isUnloaded }: NeededModel): string {
+function whyNot({ versions, isUnloaded }: NeededModel): (hears: Hears) => string {
   const failure = versions.find((version) => version.failure !== undefined)?.failure;
-  if (isUnloaded) return "which a client has unloaded; load it again.";
-  if (failure !== undefined) return `which could not be loaded: ${publicText(failure)}`;
-  return `which is ${WORDS[versions[0]?.status.state ?? "END"]}.`;
+  const state = WORDS[versions[0]?.status.state ?? "END"];
+  if (isUnloaded) return () => "which a client has unloaded; load it again.";
+  if (failure === undefined) return () => `which is ${state}.`;
+  return (hears) =>
+    `which could not be loaded: ${publicText(failure instanceof ServingError ? errorFor(failure, hears) : failure)}`;
 }
 
 const WORDS = {
@@ -167,7 +172,7 @@ const WORDS = {
   END: "unloaded",
 };
 
-function tooLong(text: string, timeoutMs: number): ServingError {
-  const message = `${text} It was waited for ${timeoutMs} ms (--load-timeout), and is waited for further.`;
-  return new ServingError("deadline_exceeded", message);
+function tooLong({ textFor }: Missing, timeoutMs: number): ServingError {
+  const wait = `It was waited for ${timeoutMs} ms (--load-timeout), and is waited for further.`;
+  return namingError("deadline_exceeded", (hears) => `${textFor(hears)} ${wait}`);
 }

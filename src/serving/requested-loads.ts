@@ -1,7 +1,8 @@
 import { TurnsByName } from "../async/turns-by-name.ts";
-import { failedPrecondition, type ServingError } from "../errors.ts";
+import type { ServingError } from "../errors.ts";
 import type { Catalog } from "./catalog.ts";
 import type { UnloadOptions } from "./inference-service.ts";
+import { namingError } from "./naming-error.ts";
 import type { NeededModels } from "./needed-models.ts";
 
 /** The models, and the source of their versions. */
@@ -111,7 +112,11 @@ export class RequestedLoads {
 }
 
 function isNeeded(name: string, needing: readonly { readonly name: string }[]): ServingError {
-  const names = needing.map((model) => model.name).join(", ");
+  const names = needing.map((model) => model.name);
   const hint = "unload what needs it first, or together with it (unload_dependents)";
-  return failedPrecondition(`The model ${name} is needed by ${names}; ${hint}.`);
+  return namingError("failed_precondition", (hears) => {
+    const heard = names.filter(hears);
+    const all = heard.length === names.length ? heard : [...heard, "models that you may not know of"];
+    return `The model ${name} is needed by ${all.join(", ")}; ${hint}.`;
+  });
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { hostStage } from "../../src/repository/host-served.ts";
 import { loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
 import { inferOnce } from "../../src/serving/infer-once.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
@@ -95,4 +96,12 @@ describe.each([
     const { predict } = await serve({ caller: { stages: [{ driver: "null" }], hooks } }, workers);
     await expect(predict("caller")).rejects.toThrow("models.get got a number");
   });
+});
+
+test("a stage that is not served tells clients of no other model", async () => {
+  const { service } = await serve({ secret: HALF_PLUS_TWO }, 0);
+  const hosting = hostStage(service, { model: "none" });
+  await expect(hosting).rejects.toThrow(
+    /"none", which is a stage .*not available: Servable not found.*Latest\(none\)$/,
+  );
 });

@@ -110,6 +110,53 @@ test("a caller that may change some models changes those alone", async () => {
   expect((await ask(`${httpUrl}/v2/logging`, bearer(TOKENS.admin), '{"log_info":true}'))[0]).not.toBe(403);
 });
 
+test("a caller that may change some models hears of no others that need these, or are needed by them", async () => {
+  const needing = { stages: [{ model: "team-a" }] };
+  const models = {
+    "team-a": NULL_MODEL,
+    zebra: needing,
+    "team-b": { stages: [{ model: "zebra" }] },
+    "team-c": needing,
+  };
+  const { httpUrl } = await start({ models });
+  const change = (who: string, path: string, body = "{}") =>
+    ask(`${httpUrl}/v2/repository/models/${path}`, bearer(TOKENS[who as "team"]), body);
+  expect(await change("team", "team-a/unload")).toEqual([
+    400,
+    expect.stringContaining("is needed by team-c, models that you may not know of; unload what needs it first"),
+  ]);
+  expect(await change("admin", "team-a/unload")).toEqual([400, expect.stringContaining("needed by zebra, team-c;")]);
+  expect((await change("team", "team-none/load"))[1]).toMatch(
+    /no model \\"team-none\\".* This server has (?!.*zebra).*team-a/,
+  );
+  await change("admin", "zebra/unload", '{"parameters":{"unload_dependents":true}}');
+  const indexFor = (who: string) => change(who, "../index");
+  expect((await indexFor("admin"))[1]).toContain("zebra");
+  expect((await indexFor("team"))[1]).not.toContain("zebra");
+});
+
+test("a caller hears of a model that another one lacks where it may ask about it", async () => {
+  const rules = `
+allow:
+  - { who: "token:team", kinds: [infer, read, control], models: team-* }
+  - { who: "token:user", kinds: control, models: team-* }
+  - { who: "token:user", kinds: read, models: "*" }
+  - { who: "token:admin", kinds: [infer, read, control, metrics] }
+`;
+  const models = { zebra: { path: "none.onnx" }, "team-a": { stages: [{ model: "zebra" }] }, "team-b": NULL_MODEL };
+  const { httpUrl } = await start({ models, auth: await authFiles(rules), failFast: false });
+  const load = (who: "team" | "user" | "admin") =>
+    ask(`${httpUrl}/v2/repository/models/team-a/load`, bearer(TOKENS[who]), "{}").then(([, text]) => text);
+  expect(await load("team")).toContain("It needs another model, which is not available.");
+  expect(await load("user")).toContain('It needs the model \\"zebra\\", which could not be loaded: ');
+  expect(await load("admin")).toContain('It needs the model \\"zebra\\", which could not be loaded: ');
+  for (const path of ["/v1/models/team-a", "/v2/repository/index"]) {
+    const body = path.startsWith("/v2") ? "{}" : undefined;
+    expect((await ask(httpUrl + path, bearer(TOKENS.team), body))[1]).toMatch(/^(?!.*zebra).*It needs another model/s);
+    expect((await ask(httpUrl + path, bearer(TOKENS.admin), body))[1]).toContain("It needs the model");
+  }
+});
+
 /** The body of a load of a model as an ensemble, which would run other models for its callers. */
 function loadOf({ step }: { step: readonly object[] }): string {
   const maps = { input_map: { x: "X" }, output_map: { x: "Y" } };
