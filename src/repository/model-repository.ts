@@ -123,13 +123,16 @@ export class ModelRepository {
       const isGap = isPending && model.versions.length === 0;
       return isGap && before !== undefined ? { ...model, versions: before.versions } : model;
     } catch (reason) {
-      const isWithoutDisk = await hasLostDisk(config, known);
+      const disk = await diskOf(config);
+      const isElsewhere = known.disk !== undefined && disk !== known.disk;
+      // The disk that was mounted on its folder is gone: the folder below that is empty, and on another disk.
+      const isWithoutDisk = isElsewhere && disk !== undefined;
       const model = afterFailure(before, reason, isWithoutDisk);
       // Its state shows why it does not load.
       if (model === undefined) return failedModel(config, reason);
       const consequence = isWithoutDisk ? " is served as it was, since its disk is gone" : "";
       this.#scan.log.error(`The model ${config.name}${consequence}: ${publicText(reason)}`);
-      return model;
+      return isElsewhere ? { ...model, present: [] } : model;
     }
   }
 }
@@ -148,13 +151,8 @@ function afterFailure(
   return isEmptied ? { ...before, versions: [] } : before;
 }
 
-/**
- * Checks if the disk that was mounted on a model's folder is gone: the folder below it is empty, and on another disk.
- */
-async function hasLostDisk({ path = "" }: ModelConfig, { disk }: KnownVersions): Promise<boolean> {
-  if (disk === undefined || isRemoteAddress(path)) return false;
-  return stat(path).then(
-    ({ dev }) => dev !== disk,
-    () => false,
-  );
+/** The number of the disk that a model's folder is on; undefined where it is not there. */
+async function diskOf({ path = "" }: ModelConfig): Promise<number | undefined> {
+  const stats = isRemoteAddress(path) ? undefined : await stat(path).catch(() => undefined);
+  return stats?.dev;
 }

@@ -27,6 +27,9 @@ function openRepository(sources: ModelSources) {
   return {
     scan: async (options = {}) => brief(await repository.scan(options)),
     models: (options = {}) => repository.scan(options),
+    /** Versions that could be loaded again. */
+    present: async () =>
+      (await repository.scan()).flatMap(({ name, present = [] }) => present.map((one) => `${name} ${one}`)),
     messages: () => events.map(({ msg }) => msg),
   };
 }
@@ -85,10 +88,11 @@ describe("a folder of models", () => {
 
   test("that is empty or gone keeps its models, and says so once", async () => {
     const folder = tempFolder(files);
-    const { scan, messages } = openRepository({ folders: [folder] });
-    await scan();
+    const { scan, messages, present } = openRepository({ folders: [folder] });
+    expect(await present()).toEqual(["a 1", "b 1"]);
     renameSync(folder, `${folder}-away`);
     expect(await scan()).toEqual({ a: "1", b: "1" });
+    expect(await present()).toEqual([]);
     mkdirSync(folder);
     expect(await scan()).toEqual({ a: "1", b: "1" });
     await scan();
@@ -198,11 +202,13 @@ test.runIf(otherDisk() !== undefined)(
       symlinkSync(folder, path);
     };
     mount(disk);
-    const { scan } = openRepository({ models: [modelConfig({ name: "m", path })] });
+    const { scan, present } = openRepository({ models: [modelConfig({ name: "m", path })] });
     expect(await scan()).toEqual({ m: "1" });
     mount("empty");
     expect(await scan()).toEqual({ m: "1" });
+    expect(await present()).toEqual([]);
     mount(disk);
+    expect(await present()).toEqual(["m 1"]);
     rmSync(join(disk, "1"), { recursive: true });
     expect(await scan()).toEqual({ m: "" });
   },
