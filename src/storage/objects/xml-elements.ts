@@ -2,18 +2,20 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">",
 
 /**
  * The texts between `<name>` and `</name>` in an XML answer, in their order; elements of one name are not nested there.
+ * An element without an end is the last one, so that each byte is looked at once.
  */
 export function xmlElements(xml: string, name: string): string[] {
   const found: string[] = [];
   const [open, close] = [`<${name}`, `</${name}>`];
   for (let at = xml.indexOf(open); at !== -1; at = xml.indexOf(open, at)) {
+    at += open.length;
+    if (!/[\s>/]/.test(xml[at] ?? "")) continue;
     const start = xml.indexOf(">", at) + 1;
-    const isIt = /[\s>/]/.test(xml[at + open.length] ?? "") && start > 0;
     const isEmpty = xml[start - 2] === "/";
-    const end = isIt && !isEmpty ? xml.indexOf(close, start) : -1;
-    if (isIt && isEmpty) found.push("");
-    else if (end !== -1) found.push(xml.slice(start, end));
-    at = end === -1 ? at + open.length : end + close.length;
+    const end = isEmpty ? start : xml.indexOf(close, start);
+    if (start === 0 || end === -1) break;
+    found.push(xml.slice(start, end));
+    at = isEmpty ? end : end + close.length;
   }
   return found;
 }
