@@ -8,6 +8,7 @@ import { downloadFile } from "./download-file.ts";
 import { DownloadProgress, type DownloadState } from "./download-progress.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import { localName } from "./local-name.ts";
+import { notOneFile } from "./not-one-file.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 import type { ArchiveContent, RemoteFile, StorageAddress } from "./storage-client.ts";
 import { isArchiveName, unpackArchive } from "./unpack/unpack-archive.ts";
@@ -33,9 +34,13 @@ export interface FetchOptions {
   readonly onDownload?: ((state: DownloadState) => void) | undefined;
 }
 
-/** Has the files in the cache, and returns the path there that stands for the address. */
+/**
+ * Has the files in the cache, and returns the path there that stands for the address. Throws `invalid_argument` for a
+ * checksum with a folder.
+ */
 export async function fetchFiles(options: FetchOptions): Promise<CachedFolder> {
   const { address, found, cache } = options;
+  if (address.sha256 !== undefined && found.isFolder) throw notOneFile(address.title);
   const bytes = found.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const name = entryName(address, found);
   const { path, release } = await cache.open({ name, bytes, fill: (folder) => fill(folder, options) });

@@ -335,3 +335,13 @@ test("a checksum in the address is checked", async () => {
     /differs from its checksum \(sha256\)/,
   );
 });
+
+test("a checksum in the address of a folder is refused", async () => {
+  const { at, storage, fetch } = await openBucket({ "models/m/a.onnx": "good" });
+  const address = `${at("models/m")}#sha256=${"0".repeat(64)}`;
+  const message =
+    /m cannot be read: #sha256= is the checksum of one file, and this is a folder\. Give the address of a/;
+  await expect(fetch(address)).rejects.toThrow(message);
+  await storage.indexOf(at("models"));
+  await expect(fetch(address)).rejects.toMatchObject({ code: "invalid_argument" });
+});

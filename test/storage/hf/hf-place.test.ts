@@ -126,3 +126,8 @@ test("a revision and a file that are not there are errors that name them", async
   );
   await expect(storage.indexOf(at("folder/x.onnx"))).rejects.toThrow(/nothing is there; expected a model's file/);
 });
+
+test("a checksum in the address of a repository is refused", async () => {
+  const { name, fetch } = await openRepository({ "m.onnx": "m" });
+  await expect(fetch(`hf://${name}#sha256=${"0".repeat(64)}`)).rejects.toThrow(/named by hf:\/\/OWNER\/NAME@COMMIT/);
+});

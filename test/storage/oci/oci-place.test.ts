@@ -132,6 +132,15 @@ describe("content that differs from its digest is not used", () => {
   });
 });
 
+test("a checksum in the address is that of a file, and refused for all files", async () => {
+  const { registry, at, fetch } = await openRegistry();
+  const layer = registry.blob("a", "one", titled("m.onnx"));
+  registry.push("v1", { config: EMPTY, layers: [layer] });
+  const checksum = `#sha256=${layer.digest.slice("sha256:".length)}`;
+  expect(readFileSync((await fetch(at(`:v1/m.onnx${checksum}`))).path, "utf8")).toBe("one");
+  await expect(fetch(at(`:v1${checksum}`))).rejects.toThrow(/; the digest of all is named by oci:.*@sha256:HEX\.$/);
+});
+
 describe("an error says what to do", () => {
   test.each([
     ["no such tag", ":v9", /answers 404 \(manifest unknown: v9\)\. Check the address/],
