@@ -13,7 +13,7 @@ const DEFAULT_INDEX = "https://pypi.org/simple";
 export function findIndexUrl(env: NodeJS.ProcessEnv = process.env): string {
   const url = env.PIP_INDEX_URL || fromConfigFiles(env) || DEFAULT_INDEX;
   if (/^https?:\/\/./.test(url) && URL.canParse(url)) return url;
-  const shown = url.replace(/\/\/[^@/]*@/, "//***@");
+  const shown = url.replace(/\/\/[^/?#]*@/, "//***@");
   throw invalidArgument(
     `The package index is "${shown}" (PIP_INDEX_URL or pip's configuration); expected an address such as ${DEFAULT_INDEX}.`,
   );

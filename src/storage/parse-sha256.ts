@@ -1,4 +1,5 @@
 import { invalidArgument } from "../errors.ts";
+import { shownAddress } from "./remote-address.ts";
 
 /** An address and the SHA-256 after it. */
 export interface CheckedAddress {
@@ -12,8 +13,7 @@ export function parseSha256(text: string): CheckedAddress {
   if (at === -1) return { address: text };
   const [, sha256] = /^sha256=([\da-f]{64})$/i.exec(text.slice(at + 1)) ?? [];
   if (sha256 !== undefined) return { address: text.slice(0, at), sha256: sha256.toLowerCase() };
-  const title = text.slice(0, at).replace(/\?.*$/s, "");
   throw invalidArgument(
-    `${title} has "#" in it; expected #sha256= and 64 hexadecimal digits, or %23 for the sign itself.`,
+    `${shownAddress(text)} has "#" in it; expected #sha256= and 64 hexadecimal digits, or %23 for the sign itself.`,
   );
 }

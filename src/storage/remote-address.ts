@@ -37,7 +37,13 @@ export function folderOf(path: string): string {
   return isRemoteAddress(path) ? path.replace(/[?#].*$/s, "").replace(/\/[^/]*$/, "") : dirname(resolve(path));
 }
 
+/**
+ * A user and password, to the last `@` of the host's part; a password that is not encoded may also have signs that end
+ * this part, and is told from a port by its letters.
+ */
+const USER = /^([^:]+:\/\/)(?:[^/?#]*@|[^/?#@[:]*:(?!\d*(?:[/?#]|$)).*@)/s;
+
 /** An address without secrets: without user, password and query. */
 export function shownAddress(address: string): string {
-  return address.replace(/^([^:]+:\/\/)[^/@]*@/, "$1").replace(/[?#].*$/s, "");
+  return address.replace(USER, "$1").replace(/[?#].*$/s, "");
 }

@@ -7,8 +7,8 @@ const SECRET_WORDS =
 const NAME_START = String.raw`(?<![\w.-])[\w.-]{0,64}`;
 const VALUE = String.raw`[^&\s"'\`<>|,;()\\]+`;
 
-/** `scheme://user:password@`, also where the password has a slash or is missing. */
-const URL_USER = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s"'`<>@\\/?#]{1,1024}@/gi;
+/** `scheme://user:password@`, also where the password has an `@` or is missing. */
+const URL_USER = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s"'`<>\\/?#]{1,1024}@/gi;
 /** `name=value` in URLs and options. */
 const ASSIGNMENT = new RegExp(`(${NAME_START}(?:${SECRET_WORDS})=)${VALUE}`, "gi");
 /** Short names that are secrets in URLs alone. */

@@ -69,7 +69,7 @@ function readUrl(env: Environment): URL {
 
 /** A URL may have a password. */
 function withoutUser(text: string): string {
-  return text.replace(/\/\/[^/@]*@/, "//");
+  return text.replace(/\/\/[^/?#]*@/, "//");
 }
 
 function readResource(env: Environment): Attributes {

@@ -42,7 +42,7 @@ test("no file counts where PIP_CONFIG_FILE is the null device", () => {
 });
 
 test("a refused address does not show its password", () => {
-  expect(() => findIndexUrl({ PIP_INDEX_URL: "htps://me:secret@index.example/simple" })).toThrow(
+  expect(() => findIndexUrl({ PIP_INDEX_URL: "htps://me:sec@ret@index.example/simple" })).toThrow(
     'The package index is "htps://***@index.example/simple"',
   );
 });

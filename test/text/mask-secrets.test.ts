@@ -3,6 +3,7 @@ import { maskOption, maskSecrets } from "../../src/text/mask-secrets.ts";
 
 test.each([
   ["https://ann:pa55@host/simple", "https://***@host/simple"],
+  ["https://ann:pa@55@host/a@b", "https://***@host/a@b"],
   ["cannot reach http://ghp_abc@host: no", "cannot reach http://***@host: no"],
   ["s3://AKIA:sec/ret@bucket", "s3://AKIA:sec/ret@bucket"],
   ["postgres://u:p@a, redis://:p@b", "postgres://***@a, redis://***@b"],

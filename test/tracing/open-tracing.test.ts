@@ -45,7 +45,7 @@ test.each([
 });
 
 test("the password of an address is in no message", () => {
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://user:secret@host" };
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://user:sec@ret@host" };
   expect(() => readTracingSettings(env)).toThrow(/ftp:\/\/host/);
 });
 

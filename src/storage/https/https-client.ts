@@ -14,7 +14,9 @@ export const httpsClient: StorageClient = {
   parse: (text) => {
     const { address, sha256 } = parseSha256(text);
     if (!URL.canParse(address))
-      throw invalidArgument(`${shownAddress(address)} is not a URL; expected https://HOST/PATH.`);
+      throw invalidArgument(
+        `${shownAddress(address)} is not a URL; expected https://HOST/PATH${address.includes("@") ? PASSWORD : ""}.`,
+      );
     const url = new URL(address);
     const key = decodeName(url.pathname.slice(1));
     if (key === "" || key.endsWith("/"))
@@ -34,6 +36,7 @@ function isLocal(hostname: string): boolean {
   return hostname === "localhost" || isPrivateAddress(hostname.replace(/^\[|\]$/g, ""));
 }
 
+const PASSWORD = ", and / ? # of a password as %2F %3F %23";
 const ACCESS = "Give user and password in the address, or one that is signed";
 
 /** A user or password is never in a message, so one that is not encoded is taken as it is. */

@@ -70,3 +70,10 @@ test("a checksum in the address makes it one file, whose content may not change"
   const { path } = await openStorage().fetch(`${url}/m.onnx#sha256=${digest}`);
   expect(readFileSync(path, "utf8")).toBe("model");
 });
+
+test.each(["s3cr@t2", "s3cr/t2", "s3cr?t2", "s3cr#t2"])("of the password %s nothing is shown", async (word) => {
+  const url = await startWeb((_, response) => response.writeHead(401).end());
+  const error = (async () => openStorage().fetch(`${url.replace("//", `//bob:${word}@`)}/m.onnx`))();
+  await expect(error).rejects.toThrow(/http:\/\/127\.0\.0\.1:\d+\/m\.onnx (?:cannot be read|is not a URL|has "#")/);
+  await expect(error).rejects.not.toThrow(/s3cr|t2|bob/);
+});
