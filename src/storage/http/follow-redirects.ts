@@ -1,6 +1,6 @@
 import { lookup as lookupName } from "node:dns";
 import type { IncomingMessage } from "node:http";
-import { isIP, type LookupFunction } from "node:net";
+import type { LookupFunction } from "node:net";
 import { ServingError } from "../../errors.ts";
 import { type HttpRequest, httpRequest } from "./http-request.ts";
 import { isPrivateAddress } from "./private-address.ts";
@@ -17,12 +17,10 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
   let url = first;
   let isFirstPrivate = isLocalName(first.hostname);
   for (let hops = 0; ; hops++) {
-    const isOwn = url.origin === first.origin;
-    const connected: ConnectedAddress = { isPrivate: isPrivateAddress(bareHost(url)) };
-    assertAllowed(url, hops > 0 && !isFirstPrivate && (connected.isPrivate || isLocalName(url.hostname)));
-    const lookup = checkedLookup(connected, hops > 0 && !isFirstPrivate, url);
-    const response = await httpRequest(url, { ...request, headers: isOwn ? request.headers : bare(request), lookup });
-    if (hops === 0) isFirstPrivate ||= connected.isPrivate;
+    const headers = url.origin === first.origin ? request.headers : bare(request);
+    const send = hops > 0 && !isFirstPrivate ? sendToPublic : httpRequest;
+    const response = await send(url, { ...request, headers });
+    if (hops === 0) isFirstPrivate ||= isPrivateAddress(response.socket.remoteAddress ?? "");
     const { location } = response.headers;
     if (!REDIRECTS.includes(response.statusCode ?? 0) || location === undefined) return response;
     response.resume();
@@ -33,36 +31,30 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
   }
 }
 
-interface ConnectedAddress {
-  isPrivate: boolean;
+/** Sends a request over a connection of its own: a kept one would be used without a look at its address. */
+async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
+  if (isLocalName(url.hostname)) throw refused(url, "in a private network");
+  // Node takes members that a URL was given as options of its request.
+  return httpRequest(Object.assign(new URL(url), { agent: false }), { ...request, lookup: publicLookup(url) });
 }
 
 /**
  * Checks the address to which the connection is made, so that a name cannot change its meaning between check and use.
  */
-function checkedLookup(connected: ConnectedAddress, isRefused: boolean, url: URL): LookupFunction {
+function publicLookup(url: URL): LookupFunction {
   return (hostname, options, done) => {
     lookupName(hostname, { ...options, all: true }, (reason, addresses) => {
       if (reason !== null) return done(reason, []);
-      connected.isPrivate = addresses.some(({ address }) => isPrivateAddress(address));
-      if (isRefused && connected.isPrivate) return done(refused(url, "in a private network"), []);
+      if (addresses.some(({ address }) => isPrivateAddress(address)))
+        return done(refused(url, "in a private network"), []);
       const [one] = addresses;
       return options.all ? done(null, addresses) : done(null, one?.address ?? "", one?.family);
     });
   };
 }
 
-function assertAllowed(url: URL, isRefused: boolean): void {
-  if (isRefused) throw refused(url, "in a private network");
-}
-
 function isLocalName(hostname: string): boolean {
   return hostname === "localhost" || isPrivateAddress(hostname.replace(/^\[|\]$/g, ""));
-}
-
-function bareHost(url: URL): string {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
-  return isIP(host) === 0 ? "" : host;
 }
 
 function bare({ headers = {} }: HttpRequest): Readonly<Record<string, string>> {
