@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { failedPrecondition } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import type { Expiring } from "../expiring.ts";
+import { type Expiring, NONE_MS, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
@@ -23,7 +23,6 @@ const ACCESS = "Check AZURE_TENANT_ID, AZURE_CLIENT_ID and its secret or federat
 const SCOPE = "https://storage.azure.com/.default";
 /** Time within which a machine's own service answers, in milliseconds. */
 const LOCAL_MS = 1000;
-const NONE_MS = 900_000;
 
 /**
  * Finds what gives access to an account: a signature in the address, the connection string, a key or signature in the
@@ -40,9 +39,8 @@ export async function findAzAccess({ signature }: Pick<AzLocation, "signature">,
   const tenant = firstOf(env, "AZURE_TENANT_ID", "AZ_TENANT_ID");
   const client = firstOf(env, "AZURE_CLIENT_ID", "AZ_CLIENT_ID");
   if (tenant !== undefined && client !== undefined) return ofApplication(env, { tenant, client });
-  const none = { expiresMs: Date.now() + NONE_MS };
-  if (isOn(env.AZURE_STORAGE_ANONYMOUS)) return none;
-  return (await ofMachine(env, client).catch(() => undefined)) ?? none;
+  if (isOn(env.AZURE_STORAGE_ANONYMOUS)) return { expiresMs: Date.now() + NONE_MS };
+  return ofMachine(() => fromMachine(env, client));
 }
 
 interface Application {
@@ -73,7 +71,7 @@ async function ofApplication(env: Environment, { tenant, client }: Application):
 }
 
 /** https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
-async function ofMachine(env: Environment, client: string | undefined): Promise<AzAccess> {
+async function fromMachine(env: Environment, client: string | undefined): Promise<AzAccess> {
   const host = firstOf(env, "AZURE_POD_IDENTITY_AUTHORITY_HOST") ?? "http://169.254.169.254";
   const url = new URL(
     "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fstorage.azure.com%2F",

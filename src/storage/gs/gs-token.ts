@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import type { Expiring } from "../expiring.ts";
+import { type Expiring, NONE_MS, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
@@ -19,8 +19,6 @@ const TOKEN_URI = "https://oauth2.googleapis.com/token";
 const ACCESS = "Check the key of GOOGLE_APPLICATION_CREDENTIALS";
 /** Time within which a machine's own service answers, in milliseconds. */
 const LOCAL_MS = 1000;
-/** Time until others are looked for where there is no token, in milliseconds. */
-const NONE_MS = 900_000;
 
 /**
  * Finds a token as Google's own clients do: the key file of GOOGLE_APPLICATION_CREDENTIALS, the login of gcloud, the
@@ -34,8 +32,7 @@ export async function findGsToken(env: Environment): Promise<GsToken> {
     named !== undefined,
   );
   if (key !== undefined) return fromKey(key);
-  const none = { expiresMs: Date.now() + NONE_MS };
-  return isOn(env.NO_GCE_CHECK) ? none : ((await fromMachine(env).catch(() => undefined)) ?? none);
+  return isOn(env.NO_GCE_CHECK) ? { expiresMs: Date.now() + NONE_MS } : ofMachine(() => fromMachine(env));
 }
 
 type Key = Readonly<Record<string, string>>;

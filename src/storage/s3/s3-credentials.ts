@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import type { Expiring } from "../expiring.ts";
+import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { isPrivateAddress } from "../http/private-address.ts";
 import { readBody, readJson } from "../http/read-body.ts";
@@ -41,7 +41,7 @@ export async function findS3Credentials(env: Environment, profile: SharedProfile
     );
   const container = firstOf(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (container !== undefined) return fromContainer(env);
-  return isOn(env.AWS_EC2_METADATA_DISABLED) ? {} : ((await fromMachine(env).catch(() => undefined)) ?? {});
+  return isOn(env.AWS_EC2_METADATA_DISABLED) ? {} : ofMachine(() => fromMachine(env));
 }
 
 function toKey(

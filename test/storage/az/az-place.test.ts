@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { openStorage } from "../open-storage.ts";
 import { setEnv } from "../set-env.ts";
@@ -73,6 +73,21 @@ test("a machine's identity is asked for a token", async () => {
     response.writeHead(isRight ? 200 : 400).end('{"access_token":"t0ken","expires_in":"3600"}');
   });
   setEnv({ AZURE_STORAGE_ANONYMOUS: "", AZURE_POD_IDENTITY_AUTHORITY_HOST: identity });
+  expect(readFileSync((await fetch(at("m.onnx"))).path, "utf8")).toBe("one");
+});
+
+test("a machine's identity that cannot be had is asked for again after seconds", async () => {
+  const { az, at, fetch, storage } = await openContainer({ "m.onnx": "one" });
+  az.allows = "token";
+  let count = 0;
+  const identity = await startWeb((_, response) =>
+    response.writeHead(count++ === 0 ? 500 : 200).end('{"access_token":"t0ken","expires_in":"3600"}'),
+  );
+  setEnv({ AZURE_STORAGE_ANONYMOUS: "", AZURE_POD_IDENTITY_AUTHORITY_HOST: identity });
+  await expect(fetch(at("m.onnx"))).rejects.toThrow(/the server answers 40/);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  storage.expire();
   expect(readFileSync((await fetch(at("m.onnx"))).path, "utf8")).toBe("one");
 });
 

@@ -1,9 +1,9 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { jwtVerify } from "jose";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { openStorage } from "../open-storage.ts";
 import { setEnv } from "../set-env.ts";
@@ -19,9 +19,9 @@ async function openBucket() {
   const bucket = `toy-gs-token-${buckets++}`;
   const gs = await ToyGs.start(bucket, { "m.onnx": "model" });
   gs.token = "t0ken";
-  const { fetch, events } = openStorage();
+  const { fetch, events, storage } = openStorage();
   const read = async () => readFileSync((await fetch(`gs://${bucket}/m.onnx`)).path, "utf8");
-  return { gs, read, events };
+  return { gs, read, events, storage };
 }
 
 /** Starts what gives tokens; `check` looks at a request's form. */
@@ -86,6 +86,45 @@ test("a machine's own account is asked for, again when its token is about to end
   setEnv({ NO_GCE_CHECK: "", GCE_METADATA_HOST: host });
   expect(await read()).toBe("model");
   expect(count).toBeGreaterThan(1);
+});
+
+/** Moves the clock on, and has what is listed listed again. */
+function later(storage: { expire(): void }, seconds: number): void {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 1000 * seconds });
+  onTestFinished(() => void vi.useRealTimers());
+  storage.expire();
+}
+
+test.each([
+  ["fails", (response: ServerResponse) => response.writeHead(503).end("not yet")],
+  ["is late", () => {}],
+  ["breaks off", (response: ServerResponse) => response.destroy()],
+])("a machine's service that %s is asked again after seconds", async (_, fail) => {
+  const { read, storage } = await openBucket();
+  let count = 0;
+  const origin = await startWeb((_, response) => {
+    if (count++ === 0) fail(response);
+    else response.end('{"access_token":"t0ken","expires_in":3600}');
+  });
+  setEnv({ NO_GCE_CHECK: "", GCE_METADATA_HOST: new URL(origin).host });
+  await expect(read()).rejects.toThrow(/answers 403/);
+  later(storage, 15);
+  expect(await read()).toBe("model");
+});
+
+test("a machine without an account is not asked again for minutes", async () => {
+  const { gs, read, storage } = await openBucket();
+  gs.token = undefined;
+  let count = 0;
+  const origin = await startWeb((_, response) => {
+    count++;
+    response.writeHead(404).end();
+  });
+  setEnv({ NO_GCE_CHECK: "", GCE_METADATA_HOST: new URL(origin).host });
+  expect(await read()).toBe("model");
+  later(storage, 12 * 60);
+  expect(await read()).toBe("model");
+  expect(count).toBe(1);
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { openStorage } from "../open-storage.ts";
 import { setEnv, useS3 } from "../set-env.ts";
@@ -21,9 +21,9 @@ async function openBucket() {
     response.writeHead(403).end("<Error><Code>InvalidToken</Code></Error>");
     return true;
   };
-  const { fetch, events } = openStorage();
+  const { fetch, events, storage } = openStorage();
   const read = async () => readFileSync((await fetch(`s3://${bucket}/m.onnx`)).path, "utf8");
-  return { s3, read, events };
+  return { s3, read, events, storage };
 }
 
 const LATER = new Date(Date.now() + 3_600_000).toISOString();
@@ -104,6 +104,22 @@ test("a machine's role is asked for with a token of its service", async () => {
     return url?.endsWith("/security-credentials/") ? "role-1\n" : JSON.stringify(ROLE);
   });
   setEnv({ AWS_EC2_METADATA_DISABLED: "", AWS_EC2_METADATA_SERVICE_ENDPOINT: service });
+  expect(await read()).toBe("model");
+});
+
+test("a machine's role that cannot be had is asked for again after seconds", async () => {
+  const { read, storage } = await openBucket();
+  let isUp = false;
+  const service = await startService(({ url }) => {
+    if (!isUp) return "starting";
+    return url?.endsWith("/security-credentials/") ? "role-1\n" : JSON.stringify(ROLE);
+  });
+  setEnv({ AWS_EC2_METADATA_DISABLED: "", AWS_EC2_METADATA_SERVICE_ENDPOINT: service });
+  await expect(read()).rejects.toThrow(/answers 403/);
+  isUp = true;
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 15_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  storage.expire();
   expect(await read()).toBe("model");
 });
 
