@@ -12,6 +12,7 @@ import { notOneFile } from "./not-one-file.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 import type { ArchiveContent, RemoteFile, StorageAddress } from "./storage-client.ts";
 import { isArchiveName, unpackArchive } from "./unpack/unpack-archive.ts";
+import { UpperLayers } from "./unpack/upper-layers.ts";
 
 /** Files that are downloaded at a time. */
 const CONCURRENCY = 4;
@@ -126,11 +127,13 @@ function relativeName({ key }: RemoteFile, address: StorageAddress, { isFolder }
   return localName(root === "" ? key : key.slice(root.length + 1));
 }
 
-/** Unpacks the archives in their order, and removes them; returns the size of everything. */
+/** Unpacks the archives in their order, layers from the last one, and removes them; returns the size of everything. */
 async function unpackAll(files: readonly RemoteFile[], folder: string, options: FetchOptions): Promise<number> {
   const { address, found, maxBytes, signal } = options;
+  const upper = new UpperLayers();
+  const isImage = files.some(({ archive }) => archive?.isLayer);
   let bytes = 0;
-  for (const file of files) {
+  for (const file of isImage ? files.toReversed() : files) {
     const content = archiveOf(file, options);
     const path = join(folder, content === undefined ? CONTENT : PACKED, relativeName(file, address, found));
     const { size } = await stat(path);
@@ -138,7 +141,12 @@ async function unpackAll(files: readonly RemoteFile[], folder: string, options: 
     else {
       const most = Math.max(SMALL_ARCHIVE_BYTES, MAX_RATIO * size);
       const limits = { maxBytes: maxBytes === 0 ? most : Math.min(most, maxBytes), signal };
-      bytes += await unpackArchive(path, { folder: join(folder, CONTENT), ...limits, ...content });
+      bytes += await unpackArchive(path, {
+        folder: join(folder, CONTENT),
+        ...limits,
+        ...content,
+        ...(isImage && { upper }),
+      });
     }
   }
   await rm(join(folder, PACKED), { recursive: true, force: true });

@@ -38,6 +38,8 @@ export interface RemoteFile {
 /** The part of an archive that is of use. */
 export interface ArchiveContent {
   readonly within?: string;
+  /** Replaces and removes files of the archives before it. */
+  readonly isLayer?: boolean;
 }
 
 /** Content of a file from an offset on. */

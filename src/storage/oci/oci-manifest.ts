@@ -80,7 +80,7 @@ function toFile(layer: Descriptor, { index, isImage }: ToFileOptions): RemoteFil
   if (!isArchive) return undefined;
   const ending = /gz(?:ip)?$/.test(mediaType) ? "tar.gz" : "tar";
   const key = `layer-${String(index).padStart(3, "0")}.${ending}`;
-  return { ...file, key, archive: isImage ? { within: IMAGE_FOLDER } : {} };
+  return { ...file, key, archive: isImage ? { within: IMAGE_FOLDER, isLayer: true } : {} };
 }
 
 /** https://github.com/modelpack/model-spec/blob/main/docs/annotations.md */

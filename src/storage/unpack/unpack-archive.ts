@@ -2,6 +2,7 @@ import { readTarball } from "../../archives/tar-archive.ts";
 import { ZipArchive } from "../../archives/zip-archive.ts";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { UnpackedFiles, type UnpackLimits } from "./unpacked-files.ts";
+import type { UpperLayers } from "./upper-layers.ts";
 
 const KINDS = [
   { ending: /\.zip$/i, unpack: unpackZip },
@@ -14,6 +15,8 @@ export interface Unpacking extends UnpackLimits {
   readonly folder: string;
   /** Its files outside of this folder, and links and devices there, are passed over. */
   readonly within?: string | undefined;
+  /** For a layer of an image: those above it, which have been unpacked. */
+  readonly upper?: UpperLayers | undefined;
 }
 
 /** Checks if a name is that of an archive that can be unpacked. */
@@ -47,14 +50,16 @@ function unpackTarball(path: string, files: UnpackedFiles, unpacking: Unpacking)
 async function unpackTar(
   path: string,
   files: UnpackedFiles,
-  { within = "" }: Unpacking,
+  { within = "", upper }: Unpacking,
   isGzipped = false,
 ): Promise<void> {
+  const isTaken = (name: string) => upper?.takes(name, within) ?? isWithin(name, within);
   const onOther = (name: string, kind: string) => {
-    if (isWithin(name, within)) throw notAFile(name, kind);
+    if (isTaken(name)) throw notAFile(name, kind);
   };
   for await (const { name, chunks } of readTarball(path, { isGzipped, onOther }))
-    if (isWithin(name, within)) await files.write(name, chunks());
+    if (isTaken(name)) await files.write(name, chunks());
+  upper?.endLayer();
 }
 
 async function unpackZip(path: string, files: UnpackedFiles, { within = "" }: Unpacking): Promise<void> {

@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { makeTarball } from "../../runtimes/make-tarball.ts";
+import { longName, makeTarball } from "../../runtimes/make-tarball.ts";
 import { openStorage } from "../open-storage.ts";
 import { setEnv } from "../set-env.ts";
 import { ToyRegistry } from "./start-registry.ts";
@@ -42,6 +42,57 @@ test("of an image, for this machine among several, the folder models is unpacked
   const other = { ...registry.push("other", { config: IMAGE, layers: [] }), platform: { architecture: "unknown" } };
   registry.push("latest", { manifests: [other, { ...image, platform: { os: "linux", architecture: "s390x" } }] });
   expect(readFileSync(join((await fetch(at(""))).path, "m.onnx"), "utf8")).toBe("model");
+});
+
+describe("of the layers of an image", () => {
+  /** The files in the folder models of an image with these layers, whose names are their contents. */
+  async function filesOf(...layers: (readonly (string | { name: string; text: string; type?: string })[])[]) {
+    const { registry, at, fetch } = await openRegistry();
+    const tarballs = layers.map((layer, index) =>
+      makeTarball(layer.map((entry) => (typeof entry === "string" ? { name: entry, text: String(index) } : entry))),
+    );
+    const blobs = tarballs.map((tarball) => registry.blob(`${LAYER}+gzip`, tarball));
+    registry.push("v1", { config: IMAGE, layers: blobs });
+    const { path } = await fetch(at(":v1"));
+    const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    return files.map((file) => {
+      const full = join(file.parentPath, file.name);
+      return `${relative(path, full)}=${readFileSync(full, "utf8")}`;
+    });
+  }
+
+  test.each([
+    ["a file removed", [["models/a", "models/b"], ["./models/.wh.b"]], ["a=0"]],
+    ["a folder removed", [["models/1/a", "models/1/b/c", "models/2/a"], ["models/.wh.1"]], ["a=0"]],
+    [
+      "a folder emptied",
+      [
+        ["models/a", "models/b/c"],
+        ["models/d", "models/.wh..wh..opq"],
+      ],
+      ["d=1"],
+    ],
+    ["everything emptied", [["models/a"], [".wh..wh..opq", "models/b"]], ["b=1"]],
+    ["the models removed", [["models/a"], [".wh.models"], ["models/b"]], ["b=2"]],
+    ["what is removed and comes back", [["models/a"], ["models/.wh.a"], ["models/a"]], ["a=2"]],
+    ["a file beside its own whiteout", [["models/a"], ["models/a", "models/.wh.a"]], ["a=1"]],
+    ["a file replaced", [["models/a", "models/b"], ["models/a"]], ["a=1", "b=0"]],
+    ["a folder in place of a file", [["models/a", "models/b"], ["models/a/c"]], ["a/c=1", "b=0"]],
+    ["a file in place of a folder", [["models/a/c", "models/b"], ["models/a"]], ["a=1", "b=0"]],
+    ["a link removed", [["models/b", { name: "models/a", text: "", type: "2" }], ["models/.wh.a"]], ["b=0"]],
+    ["whiteouts elsewhere", [["models/a"], ["usr/.wh.x:y", "usr/.wh..wh..opq", ".wh.model"]], ["a=0"]],
+  ])("%s is as the last of them has it", async (_, layers, expected) => {
+    expect((await filesOf(...layers)).sort()).toEqual(expected);
+  });
+
+  test("a name that is longer than a file's is refused at once", async () => {
+    const long = longName(`models/${"a/".repeat(100_000)}b`);
+    await expect(filesOf([long, "models/b"], ["models/a"])).rejects.toThrow(/a name in a layer has more than 4096/);
+  });
+
+  test("none is left where all are removed", async () => {
+    await expect(filesOf(["models/a"], [".wh.models"])).rejects.toThrow(/there is no file in it/);
+  });
 });
 
 test("an archive of an artifact is unpacked, and its folder stands for its content", async () => {
