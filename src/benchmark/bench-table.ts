@@ -1,6 +1,6 @@
 import { toColumns } from "../text/columns.ts";
 import { msText, rateText, shareText } from "./figure-text.ts";
-import { failureCount, isClientBound, type LevelResult } from "./measure/level.ts";
+import { failureCount, isClientBound, isSilent, type LevelResult } from "./measure/level.ts";
 
 const HEAD = ["Requests/s", "p50 ms", "p90 ms", "p99 ms", "Max ms", "Requests", "Failed", "Client", ""];
 
@@ -42,12 +42,18 @@ function toCells(result: LevelResult): string[] {
 export function benchNotes(results: readonly LevelResult[]): readonly string[] {
   const bound = results.filter(isClientBound);
   const late = results.filter(({ rate = 0, requestsPerSecond }) => requestsPerSecond < KEPT * rate);
+  const silent = results.filter(isSilent);
   const failures = new Map<string, number>();
   for (const result of results)
     for (const [problem, count] of Object.entries(result.failures))
       failures.set(problem, (failures.get(problem) ?? 0) + count);
   return [
-    ...(results.some(({ isStable }) => !isStable)
+    ...(silent.length > 0
+      ? [
+          `No request was answered in the last window at ${silent.map(levelText).join(", ")}; see whether the server still runs, or measure longer (--window) if a request takes so long.`,
+        ]
+      : []),
+    ...(results.some((result) => !result.isStable && !isSilent(result))
       ? ["unstable: the last three windows differ by more than 10 %; measure longer (--window, --max-windows)."]
       : []),
     ...(bound.length > 0

@@ -53,3 +53,8 @@ export function isClientBound({ clientShare }: LevelResult): boolean {
 export function failureCount({ failures }: LevelResult): number {
   return Object.values(failures).reduce((sum, count) => sum + count, 0);
 }
+
+/** Checks if a level ended because nothing came back, neither answers nor failures. */
+export function isSilent(result: LevelResult): boolean {
+  return result.windows.at(-1)?.requestsPerSecond === 0 && failureCount(result) === 0;
+}

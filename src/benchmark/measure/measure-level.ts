@@ -23,7 +23,7 @@ export interface Measuring {
 
 /** Requests that a window has at least, however long they take … */
 const MIN_REQUESTS = 50;
-/** … but it is no longer than so many times its length, once one is answered. */
+/** … but it is no longer than so many times its length: a server may have gone silent. */
 const MAX_STRETCH = 5;
 
 /** Measures one level: a warm-up, then windows until the last three agree. */
@@ -37,7 +37,7 @@ export async function measureLevel(target: LoadTarget, level: Level, measuring: 
     const last = windows.at(-1);
     if (!isWarm) warmUp.add(batch);
     else if (last !== undefined && !isFull(last, measuring)) last.add(batch);
-    // Where all requests fail, more of them say nothing.
+    // Where all requests fail, or none is answered, more of them say nothing.
     else if (windows.length === maxWindows || isStable(windows) || last?.requests === 0) break;
     else windows.push(begin(threads, batch));
     onProgress(level, windows);
@@ -54,6 +54,6 @@ function begin(threads: number, batch: Parameters<Window["add"]>[0]): Window {
 }
 
 function isFull({ seconds, requests, failures }: Window, { windowSeconds }: Measuring): boolean {
-  const isLong = seconds >= MAX_STRETCH * windowSeconds && requests > 0;
-  return seconds >= windowSeconds && (requests >= MIN_REQUESTS || failures.size > 0 || isLong);
+  const isLong = seconds >= MAX_STRETCH * windowSeconds;
+  return isLong || (seconds >= windowSeconds && (requests >= MIN_REQUESTS || failures.size > 0));
 }

@@ -4,7 +4,7 @@ import { type Command, Option } from "commander";
 import { toBenchTable } from "../../benchmark/bench-table.ts";
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import { type Goal, meets, parseGoal } from "../../benchmark/goal.ts";
-import { failureCount, type Level, type LevelResult } from "../../benchmark/measure/level.ts";
+import { failureCount, isSilent, type Level, type LevelResult } from "../../benchmark/measure/level.ts";
 import { parseCounts, parseLevels } from "../../benchmark/parse-levels.ts";
 import { toReport } from "../../benchmark/report/to-report.ts";
 import { runBench } from "../../benchmark/run-bench.ts";
@@ -34,7 +34,7 @@ Examples:
 A closed load keeps --concurrency requests open; an open one begins --rate of them each second, whatever becomes of
 earlier ones, and counts latencies from the time at which each was due. A sweep is 1,4,16 or 1:32 (doubling) or
 10:50:10. Each step warms up, then measures until three windows in a row agree within 10 %. The exit code is 1 where a
-request fails or a --goal is missed.
+request fails, none is answered for five windows, or a --goal is missed.
 `;
 
 /** Open requests of an open load at most. */
@@ -189,6 +189,7 @@ function assertGood(results: readonly LevelResult[], goals: readonly Goal[]): vo
     throw new ServingError("cancelled", "The benchmark was stopped before anything was measured.");
   const failed = results.reduce((sum, result) => sum + failureCount(result), 0);
   if (failed > 0) throw failedPrecondition(`${failed} requests failed; the reasons are listed above.`);
+  if (results.some(isSilent)) throw failedPrecondition("The server went silent; what to do is said above.");
   const missed = goals.filter((goal) => !results.every((result) => meets(result, goal)));
   if (missed.length > 0)
     throw failedPrecondition(`${missed.map(({ text }) => text).join(" and ")} is missed; the figures are above.`);
