@@ -11,13 +11,15 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
   const code = fromGrpcStatus(number);
   const [encoded] = metadata.get(STATUS_DETAILS);
   const details = Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;
-  if (!hasHeaders && metadata.get("content-type").length === 0) return unanswered(address, error);
+  const [type] = metadata.get("content-type");
+  if (!hasHeaders && type === undefined) return unanswered(address, error);
   return new CallError(code, answeredText(address, `${status[number] ?? number}: ${text || "no reason"}`, code), {
     cause: error,
     details,
     status: number,
     serverText: text,
-    isSafeToRetry: code === "unavailable",
+    // Anything else may come from something between, or of a model that ran.
+    isSafeToRetry: code === "unavailable" && !hasHeaders && String(type).startsWith("application/grpc"),
     retryAfterMs: retryDelayMs(details),
   });
 }
