@@ -17,6 +17,8 @@ export interface CallChoices {
 
 const DEFAULTS = { attempts: 4, firstDelayMs: 100, budget: 10 } as const;
 const MAX_DELAY_MS = 5000;
+/** A server that asks for a longer wait than this gets no second call: its error says more than a client that hangs. */
+const MAX_ASKED_MS = 30_000;
 
 /** Sends calls with the limits of a connection, and again where that is safe, while its budget lasts. */
 export class CallSender {
@@ -65,7 +67,8 @@ export class CallSender {
   /** Milliseconds after which a failed call is to be sent again; undefined = not at all. Jitter keeps clients apart. */
   #delayBefore(error: unknown, backoffMs: number): number | undefined {
     if (!(error instanceof CallError) || !error.isSafeToRetry || !this.#budget.failed()) return undefined;
-    return error.retryAfterMs ?? backoffMs * (0.8 + 0.4 * Math.random());
+    const { retryAfterMs = backoffMs * (0.8 + 0.4 * Math.random()) } = error;
+    return retryAfterMs > MAX_ASKED_MS ? undefined : retryAfterMs;
   }
 }
 

@@ -85,6 +85,13 @@ test("retries end with the attempts of a call, with the budget of a connection, 
   await expect(late).rejects.toMatchObject({ code: "unavailable", retryAfterMs: 60_000 });
 });
 
+test.each(["86400", "99999999"])("a Retry-After of %s s is not waited for", async (seconds) => {
+  const { url, asked } = await start({ "/models/m": failing(9, 503, { "retry-after": seconds }) });
+  const error = { code: "unavailable", serverText: "not now", retryAfterMs: Number(seconds) * 1000 };
+  await expect(connect(url).m!.metadata()).rejects.toMatchObject(error);
+  expect(asked.length).toBe(1);
+});
+
 test("an answer that breaks off is not asked for again", async () => {
   const cut: Answer = (_, response) => {
     response.writeHead(200, { "content-length": "1000" }).write("{");
