@@ -92,6 +92,36 @@ test.each(["86400", "99999999"])("a Retry-After of %s s is not waited for", asyn
   expect(asked.length).toBe(1);
 });
 
+test.each([
+  ["null", /is not KServe V2's: it is null, and not an object\. See whether/],
+  ['{"inputs":5}', /its "inputs" are 5; expected a list of tensors/],
+  ['{"inputs":[null]}', /its "inputs" are \[null\]/],
+  ['{"outputs":[{"name":"y","datatype":"FP32","shape":"x"}]}', /its "outputs" are \[\{"name"/],
+])("%s as metadata is an error that says so", async (body, text) => {
+  const page: Answer = (_, response) => void response.end(body);
+  const { url } = await start({ ...SERVER, "/models/m": page, "/infer": json({ outputs: [] }) });
+  const { m } = connect(url);
+  const error = { code: "internal", isSafeToRetry: false, message: expect.stringMatching(text) };
+  await expect(m!.predict({ x: [1] })).rejects.toMatchObject(error);
+  await expect(m!.metadata()).rejects.toMatchObject(error);
+});
+
+test("metadata whose inputs are null says nothing of them, and sizes may be texts", async () => {
+  const outputs = [{ name: "y", datatype: "FP32", shape: ["-1", 2] }];
+  const { url } = await start({ "/models/m": json({ name: "m", inputs: null, outputs }) });
+  const expected = { name: "m", outputs: [{ name: "y", datatype: "FP32", shape: [-1, 2] }] };
+  expect(await connect(url).m!.metadata()).toEqual(expected);
+});
+
+test("lists and extensions of another form are errors that say so", async () => {
+  const index = await start({ "/v2/repository/index": json({ models: [] }) });
+  await expect(connect(index.url).$list()).rejects.toThrow("expected a list of models with names");
+  const list = await start({ "/v2/models": json({ models: [1] }) });
+  await expect(connect(list.url).$list()).rejects.toThrow('its "models" are [1]');
+  const server = await start({ "/v2": json(null), "/infer": json({ outputs: [] }) });
+  await expect(connect(server.url).m!.predict({ x: X })).rejects.toThrow("it is null, and not an object");
+});
+
 test("an answer that breaks off is not asked for again", async () => {
   const cut: Answer = (_, response) => {
     response.writeHead(200, { "content-length": "1000" }).write("{");

@@ -5,6 +5,7 @@ import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, Tr
 import { failedAnswer, unansweredError } from "./http-failure.ts";
 import { inferBody, JSON_BYTES, modelPath } from "./infer-body.ts";
 import { readAnswer } from "./read-answer.ts";
+import { readExtensions, readIndex, readMetadata, readModels } from "./read-json.ts";
 
 /** The name by which a server says that it takes values as bytes. */
 const BINARY_EXTENSION = "binary_tensor_data";
@@ -35,19 +36,17 @@ export class HttpTransport implements Transport {
   }
 
   describe(name: ModelName, call: TransportCall): Promise<ModelMetadata> {
-    return this.#askJson(modelPath(name), call);
+    return this.#askJson(modelPath(name), call, readMetadata);
   }
 
   /** By the repository's index, or, where a server has none, by its list of models. */
   async list(call: TransportCall): Promise<readonly string[]> {
     const body = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
     try {
-      const index = await this.#askJson<readonly { readonly name: string }[]>("v2/repository/index", call, body);
-      return [...new Set(index.map(({ name }) => name))];
+      return await this.#askJson("v2/repository/index", call, readIndex, body);
     } catch (reason) {
       if (ServingError.from(reason).code !== "not_found") throw reason;
-      const { models = [] } = await this.#askJson<{ readonly models?: readonly string[] }>("v2/models", call);
-      return models;
+      return this.#askJson("v2/models", call, readModels);
     }
   }
 
@@ -67,9 +66,7 @@ export class HttpTransport implements Transport {
 
   /** Asked once; a server that does not say so is sent JSON. */
   #takesBinary(call: TransportCall): Promise<boolean> {
-    this.#isBinary ??= this.#askJson<{ readonly extensions?: readonly string[] }>("v2", call).then(
-      ({ extensions = [] }) => extensions.includes(BINARY_EXTENSION),
-    );
+    this.#isBinary ??= this.#askJson("v2", call, (json) => readExtensions(json).includes(BINARY_EXTENSION));
     const asked = this.#isBinary;
     asked.catch(() => {
       if (this.#isBinary === asked) this.#isBinary = undefined;
@@ -77,10 +74,15 @@ export class HttpTransport implements Transport {
     return asked;
   }
 
-  async #askJson<Answer>(path: string, call: TransportCall, init: RequestInit = {}): Promise<Answer> {
+  async #askJson<Answer>(
+    path: string,
+    call: TransportCall,
+    read: (json: unknown) => Answer,
+    init: RequestInit = {},
+  ): Promise<Answer> {
     const response = await this.#ask(path, call, init);
     const text = await this.#read(response.text());
-    return this.#understand(() => JSON.parse(text));
+    return this.#understand(() => read(JSON.parse(text)));
   }
 
   async #ask(path: string, { signal, deadline, metadata }: TransportCall, init: RequestInit = {}): Promise<Response> {
