@@ -30,13 +30,24 @@ export function fromBfloat16(bits: number): number {
   return float32[0]!;
 }
 
-/** The bfloat16 bit pattern nearest to a number, ties to even. */
+/** The bfloat16 bit pattern nearest to a number, ties to even; beyond 3.39e38 it is infinity. */
 export function toBfloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;
-  float32[0] = value;
-  const bits = bits32[0]!;
+  const bits = toOddFloat32(value);
   const rounding = 0x7fff + ((bits >>> 16) & 1);
   return (bits + rounding) >>> 16;
+}
+
+/**
+ * The float32 bit pattern just below a magnitude, its last bit set where the number lies between two: rounded to the
+ * nearest, it could become a tie of bfloat16 that the number is not.
+ */
+function toOddFloat32(value: number): number {
+  float32[0] = value;
+  const bits = bits32[0]!;
+  const rounded = float32[0]!;
+  if (rounded === value) return bits;
+  return (Math.abs(rounded) > Math.abs(value) ? bits - 1 : bits) | 1;
 }
 
 function roundToEven(value: number): number {

@@ -60,7 +60,23 @@ describe("bfloat16", () => {
     [1 + 2 ** -8, 0x3f80],
     [1 + 3 * 2 ** -8, 0x3f82],
     [3.4e38, 0x7f80],
+    [3.39e38, 0x7f7f],
+    [1e300, 0x7f80],
+    [-Infinity, 0xff80],
+    [-1e-60, 0x8000],
   ])("rounds %d", (value, bits) => {
     expect(toBfloat16(value)).toBe(bits);
+  });
+
+  test("rounds a double once: beside a tie it has one nearest neighbour, which float32 would make two", () => {
+    const wrong = allPatterns.slice(0, 0x7f7f).filter((bits) => {
+      const tie = (fromBfloat16(bits) + fromBfloat16(bits + 1)) / 2;
+      const [below, above] = [tie * (1 - 2 ** -45), tie * (1 + 2 ** -45)];
+      return (
+        toBfloat16(below) !== bits || toBfloat16(above) !== bits + 1 || toBfloat16(-above) !== ((bits + 1) | 0x8000)
+      );
+    });
+    expect(wrong).toEqual([]);
+    expect(fromBfloat16(toBfloat16(1.00390625000001))).toBe(1.0078125);
   });
 });
