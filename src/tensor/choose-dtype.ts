@@ -1,5 +1,6 @@
 import { invalidArgument } from "../errors.ts";
 import type { DType } from "./dtype.ts";
+import { overflowOf, overflows } from "./float-range.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
 import { type IntegerRange, integerRange } from "./integer-range.ts";
 
@@ -43,21 +44,18 @@ function fits(leaves: readonly Leaf[], dtype: DType): boolean {
   if (dtype === "bytes") return leaves.every((leaf) => typeof leaf === "string" || leaf instanceof Uint8Array);
   if (dtype === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
   const range = integerRange(dtype);
-  if (range === undefined) return floatFits(leaves, FLOAT_ROUNDING[dtype as FloatDType]);
+  if (range === undefined) return floatFits(leaves, dtype as FloatDType);
   return leaves.every((leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(leaf as number, range));
 }
 
 /** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
-function floatFits(leaves: readonly Leaf[], round: (value: number) => number): boolean {
+function floatFits(leaves: readonly Leaf[], dtype: FloatDType): boolean {
+  const [round, overflow] = [FLOAT_ROUNDING[dtype], overflowOf(dtype)];
   const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));
   return leaves.every((leaf) => {
     if (typeof leaf !== "number") return false;
-    return mayRound ? !overflows(leaf, round) : round(leaf) === leaf;
+    return mayRound ? !overflows(leaf, overflow) : round(leaf) === leaf;
   });
-}
-
-function overflows(value: number, round: (value: number) => number): boolean {
-  return Number.isFinite(value) && !Number.isFinite(round(value));
 }
 
 function within(value: number | bigint, [first, end]: IntegerRange): boolean {
@@ -91,7 +89,7 @@ function numberDType(values: Leaves, hasBigInt: boolean): DType {
 }
 
 function float32(values: Leaves, numbers: readonly number[]): DType {
-  const tooLarge = numbers.findIndex((each) => overflows(each, Math.fround));
+  const tooLarge = numbers.findIndex((each) => overflows(each, overflowOf("float32")));
   if (tooLarge === -1) return "float32";
   throw invalidArgument(
     `${placeOf(values, tooLarge)} is ${numbers[tooLarge]}, which float32 would make infinite; give a Float64Array or a float64 tensor.`,

@@ -1,15 +1,16 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
 import { type DType, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
-import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
+import { overflowOf, overflows } from "./float-range.ts";
+import { fromBfloat16, fromFloat16, HALF_CONVERSIONS } from "./float16.ts";
 import { integerRange } from "./integer-range.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
 
 type Value = number | bigint;
 
 /**
- * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest;
- * an integer dtype takes only what it holds exactly: throws `invalid_argument`, naming the element, for a fraction and
- * for what is out of range.
+ * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest,
+ * but not to infinity; an integer dtype takes only what it holds exactly: throws `invalid_argument`, naming the
+ * element, for a fraction and for what is out of range.
  */
 export function convertTensor(tensor: Tensor, dtype: DType): Tensor {
   if (tensor.dtype === dtype) return tensor;
@@ -34,10 +35,8 @@ function toValues(dtype: NumericDType, data: TensorData<NumericDType>): ArrayLik
 
 /** The function that makes a value an element of a dtype; it returns undefined for one that the dtype does not hold. */
 function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined {
-  if (dtype === "float16") return (value) => toFloat16(Number(value));
-  if (dtype === "bfloat16") return (value) => toBfloat16(Number(value));
   const range = dtype === "bool" ? ([0, 2] as const) : integerRange(dtype);
-  if (range === undefined) return Number;
+  if (range === undefined) return floatWriter(dtype);
   const [first, end] = range;
   const isHeld = (value: Value) =>
     value >= first && value < end && (typeof value === "bigint" || Number.isInteger(value));
@@ -45,8 +44,14 @@ function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined
   return (value) => (isHeld(value) ? toElement(value) : undefined);
 }
 
+function floatWriter(dtype: NumericDType): (value: Value) => number | undefined {
+  const overflow = overflowOf(dtype);
+  const toElement = HALF_CONVERSIONS[dtype] ?? Number;
+  return (value) => (overflows(Number(value), overflow) ? undefined : toElement(Number(value)));
+}
+
 function notHeld(value: Value, index: number, dtype: DType): ServingError {
-  const isFraction = typeof value === "number" && !Number.isInteger(value);
+  const isFraction = !dtype.includes("float") && typeof value === "number" && !Number.isInteger(value);
   const why = isFraction ? "is not an integer" : "is out of its range";
   return invalidArgument(`Element ${index}, ${value}, cannot become ${dtype}: it ${why}.`);
 }

@@ -1,3 +1,5 @@
+import type { DType } from "./dtype.ts";
+
 const float32 = new Float32Array(1);
 const bits32 = new Uint32Array(float32.buffer);
 
@@ -37,6 +39,12 @@ export function toBfloat16(value: number): number {
   const rounding = 0x7fff + ((bits >>> 16) & 1);
   return (bits + rounding) >>> 16;
 }
+
+/** Bit patterns from numbers, for the dtypes that are kept as such. */
+export const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>> = {
+  float16: toFloat16,
+  bfloat16: toBfloat16,
+};
 
 /**
  * The float32 bit pattern just below a magnitude, its last bit set where the number lies between two: rounded to the

@@ -21,6 +21,8 @@ describe("a tensor's numbers become another dtype", () => {
     ["float32", Float32Array.of(2), "bfloat16", Uint16Array.of(toBfloat16(2))],
     ["bool", Uint8Array.of(1, 0), "float32", Float32Array.of(1, 0)],
     ["int32", Int32Array.of(1, 0), "bool", Uint8Array.of(1, 0)],
+    ["float64", Float64Array.of(Infinity, -Infinity), "float32", Float32Array.of(Infinity, -Infinity)],
+    ["float32", Float32Array.of(65_519, -Infinity), "float16", Uint16Array.of(0x7bff, 0xfc00)],
     ["uint8", new Uint8Array(0), "float32", new Float32Array(0)],
   ])("%s %o as %s", (from, data, to, expected) => {
     expect(convertTensor(tensor(from, data), to as "float32")).toEqual(tensor(to, expected));
@@ -32,6 +34,15 @@ describe("a tensor's numbers become another dtype", () => {
     ["int32", Int32Array.of(-1), "uint8", "Element 0, -1, cannot become uint8: it is out of its range."],
     ["float64", Float64Array.of(2 ** 63), "int64", "cannot become int64: it is out of its range."],
     ["int64", BigInt64Array.of(2n ** 40n), "int32", "Element 0, 1099511627776, cannot become int32"],
+    [
+      "float64",
+      Float64Array.of(1, 1e300),
+      "float32",
+      "Element 1, 1e+300, cannot become float32: it is out of its range.",
+    ],
+    ["float32", Float32Array.of(70_000.5), "float16", "Element 0, 70000.5, cannot become float16: it is out of its"],
+    ["int64", BigInt64Array.of(-100_000n), "float16", "Element 0, -100000, cannot become float16: it is out of its"],
+    ["float64", Float64Array.of(3.4e38), "bfloat16", "cannot become bfloat16: it is out of its range."],
     ["uint8", Uint8Array.of(2), "bool", "Element 0, 2, cannot become bool: it is out of its range."],
   ])("but %s %o not %s", (from, data, to, message) => {
     expect(() => convertTensor(tensor(from, data), to as "float32")).toThrow(

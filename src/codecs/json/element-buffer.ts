@@ -2,25 +2,22 @@ import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { DType, NumericData, NumericDType } from "../../tensor/dtype.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { toBfloat16, toFloat16 } from "../../tensor/float16.ts";
-import { type IntegerRange, integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
+import { fillNumbers, type NumberRules } from "./fill-numbers.ts";
 import type { JsonNumbers } from "./json-value.ts";
-
-/** Numbers that an integer dtype takes: integer literals only, or any number of integral value, such as 1.0 and 1e3. */
-export type IntegerRule = "literals" | "values";
 
 /** A tensor's elements under construction. */
 export class ElementBuffer {
   readonly dtype: DType;
-  readonly #rule: IntegerRule;
+  readonly #rules: NumberRules;
   #bytes: BytesBuilder | undefined;
   #data: NumericData;
   #length = 0;
 
   /** `expected` elements spare the buffer its growing; only as many should be expected as the request really holds. */
-  constructor(dtype: DType, rule: IntegerRule, expected = 0) {
+  constructor(dtype: DType, rules: NumberRules, expected = 0) {
     this.dtype = dtype;
-    this.#rule = rule;
+    this.#rules = rules;
     this.#data = new (numericLayout(dtype === "bytes" ? "uint8" : dtype).array)(dtype === "bytes" ? 0 : expected);
   }
 
@@ -33,7 +30,7 @@ export class ElementBuffer {
   appendNumbers(numbers: JsonNumbers): number {
     if (!takesNumbers(this.dtype)) return 0;
     this.#reserve(numbers.size);
-    const taken = fill(this.#data, this.#length, { numbers, dtype: this.dtype, rule: this.#rule });
+    const taken = fillNumbers(this.#data, this.#length, { numbers, dtype: this.dtype, rules: this.#rules });
     this.#length += taken;
     return taken;
   }
@@ -85,65 +82,4 @@ const NAN_BITS: Partial<Record<DType, number>> = {
 
 function takesNumbers(dtype: DType): boolean {
   return dtype !== "bytes" && dtype !== "bool" && dtype !== "complex64" && dtype !== "complex128";
-}
-
-interface Source {
-  readonly numbers: JsonNumbers;
-  readonly dtype: DType;
-  readonly rule: IntegerRule;
-}
-
-/** Converts numbers into `data` from `start` on, up to the first that does not fit; returns how many it converted. */
-function fill(data: NumericData, start: number, { numbers, dtype, rule }: Source): number {
-  const { store, size } = numbers;
-  if (dtype === "float32" || dtype === "float64") {
-    fillFloats(data as Float64Array, start, numbers);
-    return size;
-  }
-  const toHalf = HALF_CONVERSIONS[dtype];
-  if (toHalf !== undefined) {
-    for (let index = 0; index < size; index++) data[start + index] = toHalf(store.values[numbers.start + index]!);
-    return size;
-  }
-  return dtype === "int64" || dtype === "uint64"
-    ? fillBigIntegers(data as BigInt64Array, start, { numbers, dtype, rule })
-    : fillIntegers(data, start, { numbers, dtype, rule });
-}
-
-/** So few values are sooner copied than a view of them is made. */
-const FEW = 256;
-
-function fillFloats(data: Float64Array, start: number, { store: { values }, start: first, size }: JsonNumbers): void {
-  if (size > FEW) data.set(values.subarray(first, first + size), start);
-  else for (let index = 0; index < size; index++) data[start + index] = values[first + index]!;
-}
-
-const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>> = {
-  float16: toFloat16,
-  bfloat16: toBfloat16,
-};
-
-function fillIntegers(data: NumericData, start: number, { numbers, dtype, rule }: Source): number {
-  const [first, end] = integerRange(dtype) as IntegerRange;
-  const { values } = numbers.store;
-  for (let index = 0; index < numbers.size; index++) {
-    const value = values[numbers.start + index]!;
-    const isInteger = rule === "literals" ? numbers.isInteger(index) : Number.isInteger(value);
-    if (!isInteger || value < first || value >= end) return index;
-    data[start + index] = value;
-  }
-  return numbers.size;
-}
-
-function fillBigIntegers(data: BigInt64Array, start: number, { numbers, dtype, rule }: Source): number {
-  const [first, end] = (integerRange(dtype) as IntegerRange).map(BigInt) as [bigint, bigint];
-  for (let index = 0; index < numbers.size; index++) {
-    const value = numbers.at(index);
-    const isInteger = numbers.isInteger(index) || (rule === "values" && Number.isInteger(value));
-    if (!isInteger) return index;
-    const integer = BigInt(value);
-    if (integer < first || integer >= end) return index;
-    data[start + index] = integer;
-  }
-  return numbers.size;
 }

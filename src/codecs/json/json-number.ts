@@ -89,6 +89,7 @@ function readOther(cursor: JsonCursor, store: NumberStore): void {
   const value = Number(text);
   if (!Number.isFinite(value)) throw cursor.error("Number too big to be stored in double.");
   cursor.pos = end;
+  store.bound = Math.max(store.bound, Math.abs(value));
   const mayBeInteger = end === whole && text.length <= INT64_LENGTH;
   if (mayBeInteger && !Number.isSafeInteger(value)) pushBigInteger(store, value, BigInt(text));
   else store.push(value, mayBeInteger);

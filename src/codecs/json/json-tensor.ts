@@ -1,12 +1,12 @@
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
-import { ElementBuffer, type IntegerRule } from "./element-buffer.ts";
+import { ElementBuffer } from "./element-buffer.ts";
+import type { NumberRules } from "./fill-numbers.ts";
 import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
 
 /** Rules for tensors in JSON, which differ between protocols. */
-export interface JsonTensorRules {
-  readonly integers: IntegerRule;
+export interface JsonTensorRules extends NumberRules {
   /** True where null means NaN in a float tensor. */
   readonly nullIsNaN: boolean;
   /** The bytes of a string element; the UTF-8 of a text. */
@@ -33,8 +33,8 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
  * Numbers as a tensor of a dtype, or undefined where it does not take all of them:
  * {@link toJsonTensor} gives the reason.
  */
-export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: IntegerRule): Tensor | undefined {
-  const elements = new ElementBuffer(dtype, integers, numbers.size);
+export function toNumericTensor(numbers: JsonNumbers, dtype: DType, rules: NumberRules): Tensor | undefined {
+  const elements = new ElementBuffer(dtype, rules, numbers.size);
   return elements.appendNumbers(numbers) === numbers.size ? elements.finish(numbers.shape) : undefined;
 }
 
@@ -42,10 +42,10 @@ export function toNumericTensor(numbers: JsonNumbers, dtype: DType, integers: In
  * Turns a JSON value into a tensor of a dtype. The shape is that of the first element at each level; all must have it.
  */
 export function toJsonTensor(value: JsonValue, dtype: DType, rules: JsonTensorRules): Tensor {
-  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, rules.integers) : undefined;
+  const numeric = value instanceof JsonNumbers ? toNumericTensor(value, dtype, rules) : undefined;
   if (numeric !== undefined) return numeric;
   const shape = shapeOf(value, rules);
-  const elements = new ElementBuffer(dtype, rules.integers);
+  const elements = new ElementBuffer(dtype, rules);
   appendElements(elements, value, { shape, rules });
   return elements.finish(shape);
 }

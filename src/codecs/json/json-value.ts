@@ -22,6 +22,9 @@ export const SHAPE_BYTES = 48;
 /** Bytes of a number in a {@link NumberStore}. */
 const NUMBER_BYTES = 9;
 
+/** Above the magnitude of any number that is short enough to be read without raising the bound. */
+const SHORT_BOUND = 1e20;
+
 /** Small documents use a common block of memory: their own ArrayBuffer would cost more than their numbers. */
 const BLOCK_BYTES = 64 * 1024;
 const SMALL_BYTES = 2 * 1024;
@@ -48,6 +51,8 @@ export class NumberStore {
   fractions: Uint8Array;
   /** The integer literals that a double does not hold, by index. */
   exact: Map<number, bigint> | undefined;
+  /** A magnitude that no finite number exceeds. */
+  bound = SHORT_BOUND;
   length = 0;
   /** Limit on the memory of the document's values. */
   readonly budget: DecodeBudget;

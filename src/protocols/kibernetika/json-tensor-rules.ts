@@ -9,6 +9,7 @@ import { MAX_RANK } from "../../tensor/tensor.ts";
 export function createKibernetikaRules(input: string): JsonTensorRules {
   return {
     integers: "values",
+    overflow: "infinite",
     nullIsNaN: true,
     text: toBytes,
     object: (object) => decodeObject(input, object),

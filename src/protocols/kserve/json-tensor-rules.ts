@@ -9,6 +9,7 @@ import { MAX_RANK } from "../../tensor/tensor.ts";
 export function createKserveRules(input: string): JsonTensorRules {
   return {
     integers: "values",
+    overflow: "refused",
     nullIsNaN: true,
     text: (text) => text,
     object: (object) => decodeObject(input, object),

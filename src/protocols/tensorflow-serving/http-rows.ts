@@ -60,7 +60,7 @@ export function isNamedInstance(value: JsonValue | undefined): value is JsonObje
 
 /** Instances that are one block of numbers have one shape; only their values may be wrong. */
 function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
-  const tensor = toNumericTensor(instances, dtype, tensorflowRules.integers);
+  const tensor = toNumericTensor(instances, dtype, tensorflowRules);
   if (tensor !== undefined) return tensor;
   const refuse: JsonTensorRules["refuse"] = (mismatch) =>
     inInstance(mismatch.path[0] ?? 0, tensorflowRules.refuse(mismatch));
@@ -134,7 +134,7 @@ class Column {
   #count = 0;
 
   constructor(dtype: DType) {
-    this.#elements = new ElementBuffer(dtype, tensorflowRules.integers);
+    this.#elements = new ElementBuffer(dtype, tensorflowRules);
   }
 
   add(value: JsonValue): void {

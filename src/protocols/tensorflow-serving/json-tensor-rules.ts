@@ -28,6 +28,7 @@ const TYPE_NAMES: Partial<Record<DType, string>> = {
  */
 export const tensorflowRules: JsonTensorRules = {
   integers: "literals",
+  overflow: "infinite",
   nullIsNaN: false,
   text: (text) => text,
   object: decodeObject,

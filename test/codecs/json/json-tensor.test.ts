@@ -18,6 +18,7 @@ class Refusal extends Error {
 
 const DIALECT: JsonTensorRules = {
   integers: "literals",
+  overflow: "infinite",
   nullIsNaN: true,
   text: (text) => Buffer.from(text),
   object: () => Buffer.from("object"),
@@ -107,6 +108,33 @@ describe("toJsonTensor", () => {
     expect(mismatchOf("[1, 1.5]", "int32", values)).toMatchObject({ kind: "type", path: [1] });
     expect(mismatchOf("[Infinity]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
     expect(mismatchOf("[1e19]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+  });
+
+  test.each<[DType, string, number]>([
+    ["float32", "[1, 1e39]", 1],
+    ["float32", "[-3.4028235677973366e38]", 0],
+    ["float32", `[1${"0".repeat(39)}]`, 0],
+    ["float16", "[65504, 65519.9, NaN, 65520]", 3],
+    ["float16", "[-70000]", 0],
+    ["bfloat16", "[3.39e38, 3.4e38]", 1],
+  ])("refuses what %s would make infinite where the rules say so: %s", (dtype, text, place) => {
+    expect(mismatchOf(text, dtype, { overflow: "refused" })).toMatchObject({ kind: "type", dtype, path: [place] });
+    expect(convert(text, dtype).dtype).toBe(dtype);
+  });
+
+  test.each<[DType, string]>([
+    ["float32", "[3.4028235677973362e38, Infinity, -Infinity, NaN, 1e-300, 1e30]"],
+    ["float16", "[65519.9, Infinity, 1e-300]"],
+    ["bfloat16", "[3.39e38, -Infinity]"],
+    ["float64", "[1e300, Infinity]"],
+  ])("takes infinities and the largest of %s all the same: %s", (dtype, text) => {
+    expect(comparable(convert(text, dtype, { overflow: "refused" }))).toEqual(comparable(convert(text, dtype)));
+  });
+
+  test("refuses the one that becomes infinite in a long list of large numbers, after others", () => {
+    const large = Array<string>(1000).fill("1e30");
+    const text = `[[${large}], [${large.with(700, "1e39")}]]`;
+    expect(mismatchOf(text, "float32", { overflow: "refused" })).toMatchObject({ path: [1, 700], value: { size: 1 } });
   });
 
   test("refuses null where the rules has no use for it", () => {

@@ -34,6 +34,12 @@ describe("KServe V2 over HTTP", () => {
       "Unable to parse 'data' of input 'x'",
     ],
     [
+      "a number that its type would make infinite",
+      post(JSON.stringify({ inputs: [{ ...x, data: [1, 1e39] }] })),
+      400,
+      "Unable to parse 'data' of input 'x': 1e+39 is not a value of float32",
+    ],
+    [
       "a value of another type",
       post(JSON.stringify({ inputs: [{ ...x, data: ["a", "b"] }] })),
       400,

@@ -3,7 +3,8 @@ import { invalidArgument, type ServingError } from "../../../errors.ts";
 import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { type DType, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
-import { toBfloat16, toFloat16 } from "../../../tensor/float16.ts";
+import { overflowOf, overflows } from "../../../tensor/float-range.ts";
+import { HALF_CONVERSIONS } from "../../../tensor/float16.ts";
 import { integerRange } from "../../../tensor/integer-range.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { type Feature, type Features, readFeatures } from "./features.ts";
@@ -104,15 +105,22 @@ function toData(columns: readonly Values[], spec: TensorSpec): unknown {
 
 function converterOf(spec: TensorSpec): (value: number | bigint) => number | bigint {
   const { dtype } = spec;
-  if (dtype === "float16") return (value) => toFloat16(Number(value));
-  if (dtype === "bfloat16") return (value) => toBfloat16(Number(value));
   if (dtype === "bool") return (value) => (Number(value) === 0 ? 0 : 1);
   const range = integerRange(dtype);
-  if (range === undefined) return Number;
+  if (range === undefined) return floatConverter(spec);
   const isWide = dtype === "int64" || dtype === "uint64";
   return (value) => {
     if (value < range[0] || value >= range[1]) throw refused(spec, `${value} is not a ${dtype}`);
     return isWide ? BigInt(value) : Number(value);
+  };
+}
+
+function floatConverter(spec: TensorSpec): (value: number | bigint) => number {
+  const overflow = overflowOf(spec.dtype);
+  const convert = HALF_CONVERSIONS[spec.dtype] ?? Number;
+  return (value) => {
+    if (overflows(Number(value), overflow)) throw refused(spec, `${value} is not a ${spec.dtype}`);
+    return convert(Number(value));
   };
 }
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { featureInputs } from "../../../../src/protocols/tensorflow-serving/examples/example-inputs.ts";
 import { readExamplesJson } from "../../../../src/protocols/tensorflow-serving/examples/examples-json.ts";
 import { readFeatures } from "../../../../src/protocols/tensorflow-serving/examples/features.ts";
 import { createServer, type Server } from "../../../../src/server/server.ts";
+import type { DType } from "../../../../src/tensor/dtype.ts";
 import { missingRuntime } from "../../../drivers/missing-runtime.ts";
 import { tensorflowRuntime } from "../../../drivers/tensorflow/native/tensorflow-runtime.ts";
 import { tensorflowModel } from "../../../drivers/tensorflow/tensorflow-cases.ts";
@@ -82,6 +84,27 @@ it.each(MALFORMED)("a model of another framework, whose inputs are features, ref
   await expect(connect(grpcAddress).call(REGRESS, regression(bytes))).rejects.toMatchObject({
     code: 3,
     details: expect.stringMatching(/Malformed|Feature: x/),
+  });
+});
+
+describe("a number of an example, for an input of a model of another framework,", () => {
+  const read = (json: string, dtype: DType) => {
+    const { examples } = readExamplesJson(Buffer.from(`{"examples": [{"x": ${json}}]}`), 1e6);
+    return featureInputs(examples, { inputs: [{ name: "x", dtype }] }, 1e6).x?.data;
+  };
+
+  it.each<[string, DType]>([
+    ["70000", "float16"],
+    ["-65520.0", "float16"],
+    ["3.4e38", "bfloat16"],
+    ["300", "int8"],
+  ])("%s is no %s", (json, dtype) => {
+    expect(() => read(json, dtype)).toThrow(/Feature: x \(data type: .*\) cannot be read: .* is not a /);
+  });
+
+  it("is rounded where that does not make it infinite", () => {
+    expect(read("65519.0", "float16")).toEqual(Uint16Array.of(0x7bff));
+    expect(read("[Infinity, 1.0]", "float16")).toEqual(Uint16Array.of(0x7c00, 0x3c00));
   });
 });
 
