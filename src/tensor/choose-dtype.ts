@@ -45,7 +45,7 @@ function fits(leaves: readonly Leaf[], dtype: DType): boolean {
   if (dtype === "bool") return leaves.every((leaf) => typeof leaf === "boolean");
   const range = integerRange(dtype);
   if (range === undefined) return floatFits(leaves, dtype as FloatDType);
-  return leaves.every((leaf) => (typeof leaf === "bigint" || Number.isInteger(leaf)) && within(leaf as number, range));
+  return leaves.every((leaf) => isExact(leaf) && within(leaf, range));
 }
 
 /** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
@@ -56,6 +56,11 @@ function floatFits(leaves: readonly Leaf[], dtype: FloatDType): boolean {
     if (typeof leaf !== "number") return false;
     return mayRound ? !overflows(leaf, overflow) : round(leaf) === leaf;
   });
+}
+
+/** Checks that a leaf is an integer; one beyond 2^53 may stand for its neighbours. */
+function isExact(leaf: Leaf): leaf is number | bigint {
+  return typeof leaf === "bigint" || Number.isSafeInteger(leaf);
 }
 
 function within(value: number | bigint, [first, end]: IntegerRange): boolean {
@@ -75,7 +80,7 @@ function commonDType(values: Leaves): DType {
 
 function numberDType(values: Leaves, hasBigInt: boolean): DType {
   const numbers = values.leaves as readonly (number | bigint)[];
-  if (!numbers.every((each) => typeof each === "bigint" || Number.isSafeInteger(each))) {
+  if (!numbers.every(isExact)) {
     if (hasBigInt) throw invalidArgument(`${values.place} mixes bigint with fractions; a tensor has one type.`);
     return float32(values, numbers as readonly number[]);
   }

@@ -27,6 +27,9 @@ describe("integers at the edges of their ranges", () => {
     ["int64", 2n ** 63n - 1n, true],
     ["uint64", 2n ** 64n - 1n, true],
     ["uint64", -1n, false],
+    ["int64", 2 ** 53 - 1, true],
+    ["int64", 2 ** 53, false],
+    ["uint64", 2 ** 63, false],
   ])("%s takes %o: %s", (wanted, leaf, takes) => {
     expect(choose([leaf], wanted) === wanted).toBe(takes);
   });
