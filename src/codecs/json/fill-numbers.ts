@@ -6,9 +6,12 @@ import type { JsonNumbers } from "./json-value.ts";
 
 /** Rules for the numbers of a tensor. */
 export interface NumberRules {
-  /** What an integer dtype takes: integer literals only, or any number of integral value, such as 1.0 and 1e3. */
+  /**
+   * Numbers that an integer dtype takes: integer literals only, or any of integral value, such as 1.0 and 1e3; beyond
+   * 2^53 literals only, since others are rounded.
+   */
   readonly integers: "literals" | "values";
-  /** What becomes of a finite number beyond a float dtype. */
+  /** Fate of a finite number beyond a float dtype. */
   readonly overflow: "infinite" | "refused";
 }
 
@@ -68,7 +71,7 @@ function fillBigIntegers(data: BigInt64Array, start: number, { numbers, dtype, r
   const [first, end] = (integerRange(dtype) as IntegerRange).map(BigInt) as [bigint, bigint];
   for (let index = 0; index < numbers.size; index++) {
     const value = numbers.at(index);
-    const isInteger = numbers.isInteger(index) || (rules.integers === "values" && Number.isInteger(value));
+    const isInteger = numbers.isInteger(index) || (rules.integers === "values" && Number.isSafeInteger(value));
     if (!isInteger) return index;
     const integer = BigInt(value);
     if (integer < first || integer >= end) return index;

@@ -107,6 +107,8 @@ describe("toJsonTensor", () => {
     expect(comparable(convert("[1.0, 1e15]", "int64", values)).data).toEqual([1n, 1_000_000_000_000_000n]);
     expect(mismatchOf("[1, 1.5]", "int32", values)).toMatchObject({ kind: "type", path: [1] });
     expect(mismatchOf("[Infinity]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
+    expect(comparable(convert("[9007199254740991.0]", "int64", values)).data).toEqual([9007199254740991n]);
+    expect(mismatchOf("[1, 9007199254740993.0]", "int64", values)).toMatchObject({ kind: "type", path: [1] });
     expect(mismatchOf("[1e19]", "int64", values)).toMatchObject({ kind: "type", path: [0] });
   });
 
