@@ -6,11 +6,14 @@ export type NarrowIntegers = TensorData<"uint8" | "uint16" | "uint32" | "int8" |
 /** Integers of 64 bits. */
 export type WideIntegers = TensorData<"uint64" | "int64">;
 
+/** Told of a value, as an int32, that a target of 8 or 16 bits does not hold; its place has been filled. */
+type OnCut = (index: number, value: number) => void;
+
 /**
  * Decodes packed varints until the block or the target is full, and returns how many there were.
  * Each value is cut to the target's width, as a C cast would.
  */
-export function readNarrowVarints(block: Uint8Array, target: NarrowIntegers): number {
+export function readNarrowVarints(block: Uint8Array, target: NarrowIntegers, onCut?: OnCut): number {
   assertWholeVarints(block);
   let position = 0;
   let index = 0;
@@ -22,7 +25,9 @@ export function readNarrowVarints(block: Uint8Array, target: NarrowIntegers): nu
       byte = block[position++]!;
       if (shift < 32) value |= (byte & 0x7f) << shift;
     }
-    target[index++] = value;
+    target[index] = value;
+    if (onCut !== undefined && target[index] !== value) onCut(index, value);
+    index++;
   }
   return index;
 }

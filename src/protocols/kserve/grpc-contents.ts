@@ -73,7 +73,10 @@ export class KserveContents {
     if (field === undefined || stray !== undefined) throw wrongField(head, model, stray);
     if (dtype === "bytes") return this.#toBytesTensor(head, count, model);
     const block = this.#blocks.get(field)?.contents() ?? new Uint8Array(0);
-    const data = decodeBlock(dtype, block, () => this.#allocate(dtype, count));
+    const refuse = (value: number) => {
+      throw notHeld(head, model, value);
+    };
+    const data = decodeBlock(dtype, block, { allocate: () => this.#allocate(dtype, count), refuse });
     if (data.length !== count) throw wrongCount(head, model, data.length);
     return createTensor(dtype, head.shape, data as never);
   }
@@ -118,16 +121,36 @@ export class KserveContents {
   }
 }
 
+interface Decoding {
+  readonly allocate: () => TensorData;
+  /** Throws for a value, as an int32, that an integer dtype of 8 or 16 bits does not hold. */
+  readonly refuse: (value: number) => never;
+}
+
 /** As many values as the block has, or one more than `allocate` allows. */
-function decodeBlock(dtype: NumericDType, block: Uint8Array, allocate: () => TensorData): { readonly length: number } {
+function decodeBlock(
+  dtype: NumericDType,
+  block: Uint8Array,
+  { allocate, refuse }: Decoding,
+): { readonly length: number } {
   if (dtype === "float32" || dtype === "float64") return viewBytes(dtype, block);
   const values = countVarints(block);
   const target = allocate() as TensorData<NumericDType>;
   if (values !== target.length) return { length: values };
   if (target instanceof BigInt64Array || target instanceof BigUint64Array) readWideVarints(block, target);
+  else if (dtype === "bool") readBooleans(block, target as Uint8Array);
+  else if (target.BYTES_PER_ELEMENT < 4)
+    readNarrowVarints(block, target as NarrowIntegers, (_, value) => refuse(value));
   else readNarrowVarints(block, target as NarrowIntegers);
-  if (dtype === "bool") for (let index = 0; index < target.length; index++) target[index] = target[index] ? 1 : 0;
   return target;
+}
+
+/** Any number but 0 is true, also one whose lowest byte is 0. */
+function readBooleans(block: Uint8Array, target: Uint8Array): void {
+  readNarrowVarints(block, target, (index) => {
+    target[index] = 1;
+  });
+  for (let index = 0; index < target.length; index++) target[index] = target[index] ? 1 : 0;
 }
 
 /** Each varint ends with the one byte of it that is below 128. */
@@ -152,6 +175,13 @@ function wrongCount({ name, shape }: InputHead, model: string, got: number): Ser
   const expected = shape.reduce((product, size) => product * size, 1);
   return invalidArgument(
     `unexpected number of elements for input '${name}' for model '${model}'. Expected ${expected}, got ${got}`,
+  );
+}
+
+function notHeld({ name, datatype }: InputHead, model: string, value: number): ServingError {
+  const sent = datatype.startsWith("U") ? value >>> 0 : value;
+  return invalidArgument(
+    `unexpected explicit tensor data for input tensor '${name}' for model '${model}': ${sent} is not a value of ${datatype}`,
   );
 }
 

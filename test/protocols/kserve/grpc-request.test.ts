@@ -102,6 +102,13 @@ describe("a ModelInferRequest", () => {
     expect(inputs).toEqual([["x", createTensor("float32", [2, 1], Float32Array.of(1, 2))]]);
   });
 
+  it("takes any number but 0 for true", () => {
+    const contents = bytesField(5, encodeMessage([bytesField(1, Uint8Array.of(0x80, 2, 0, 2))]));
+    const head = [textField(1, "x"), textField(2, "BOOL"), integerField(3, 3)];
+    const { inputs } = decode(encodeMessage([messageField(5, [...head, contents])]));
+    expect(inputs).toEqual([["x", createTensor("bool", [3], Uint8Array.of(1, 0, 1))]]);
+  });
+
   it("asks for typed answers only where it has typed contents itself", () => {
     const parameters = { typed_outputs: { bool_param: true } };
     const shape = { name: "x", datatype: "INT8", shape: [1] };
@@ -154,6 +161,21 @@ describe("a ModelInferRequest", () => {
       { inputs: [{ ...x, datatype: "FP16", contents }] },
       "input 'x' for model 'm' is FP16, which goes into raw_input_contents only",
     ],
+    ...(
+      [
+        ["INT8", { int_contents: [127, 300] }, 300],
+        ["INT8", { int_contents: [-129, 0] }, -129],
+        ["INT16", { int_contents: [0, 32768] }, 32768],
+        ["INT16", { int_contents: [-(2 ** 31), 0] }, -(2 ** 31)],
+        ["UINT8", { uint_contents: [255, 256] }, 256],
+        ["UINT16", { uint_contents: [65536, 0] }, 65536],
+        ["UINT16", { uint_contents: [4294967295, 0] }, 4294967295],
+      ] as const
+    ).map(([datatype, typed, value]): [string, Plain, string] => [
+      `${value} for ${datatype}`,
+      { inputs: [{ ...x, datatype, contents: typed }] },
+      `unexpected explicit tensor data for input tensor 'x' for model 'm': ${value} is not a value of ${datatype}`,
+    ]),
     [
       "fewer values than the shape",
       { inputs: [{ ...x, contents: { int_contents: [1] } }] },
