@@ -3,6 +3,7 @@ import { ServingError } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { toFixedPoint } from "../../text/fixed-point.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
 /** An output to classify, the requested number of classes, and their names. */
@@ -55,14 +56,7 @@ interface ClassName {
 function describe(tensor: Tensor, at: number, { index, labels }: ClassName): string {
   const value = valueAt(tensor, at);
   const isFloat = typeof value === "number" && tensor.dtype.includes("float");
-  const number = isFloat ? toFixed(value) : String(value);
+  const number = isFloat ? toFixedPoint(value, 6) : String(value);
   const label = labels?.[index];
   return label ? `${number}:${index}:${label}` : `${number}:${index}`;
-}
-
-/** toFixed() uses another form beyond 1e21, and its own texts for infinities. */
-function toFixed(value: number): string {
-  if (Number.isNaN(value)) return "nan";
-  if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";
-  return Math.abs(value) < 1e21 ? value.toFixed(6) : `${BigInt(value)}.000000`;
 }

@@ -47,6 +47,7 @@ describe("the greatest values of an output", () => {
     ],
     ["bfloat16", createTensor("bfloat16", [1], Uint16Array.of(toBfloat16(2))), ["2.000000:0"]],
     ["float64", createTensor("float64", [1], Float64Array.of(1e22)), ["10000000000000000000000.000000:0"]],
+    ["float32 ties", floats([2], 0.0078125, -0), ["0.007812:0", "-0.000000:1"]],
   ])("of %s are written as C does", (_, tensor, texts) => {
     expect(classes(tensor, 9)[1]).toEqual(texts);
   });

@@ -53,6 +53,15 @@ describe("the portable engine", () => {
     expect((await predict(model, { x: floats([1], 2) })).y).toEqual(floats([1], 5));
   });
 
+  it("writes all digits of large numbers as text", async () => {
+    const model = await loadPortable("string_numbers");
+    const x = floats([4], 1e21, -3.4e38, 0.0625, Infinity);
+    const { fixed } = await predict(model, { s: texts("1"), x, i: createTensor("int32", [1], Int32Array.of(1)) });
+    expect(fixed).toEqual(
+      texts("1000000020040877342720.000", "-339999995214436424907732413799364296704.000", "0.062", "inf"),
+    );
+  });
+
   it("takes inputs in memory that threads share", async () => {
     const shared = new Float32Array(new SharedArrayBuffer(8));
     shared.set([4, 9]);

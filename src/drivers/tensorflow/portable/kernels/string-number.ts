@@ -1,4 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { toFixedPoint } from "../../../../text/fixed-point.ts";
 import { dataTypeNumber } from "../../saved-model/data-type.ts";
 import { TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
@@ -16,7 +17,8 @@ const asText: KernelFactory = (node) => {
   const precision = node.integer("precision", -1);
   if (node.flag("scientific", false) || node.flag("shortest", false) || node.integer("width", -1) !== -1)
     return node.refuse("with scientific, shortest or width");
-  const format = type === TYPE.float ? (value: number) => fixed(value, precision === -1 ? 6 : precision) : String;
+  const format =
+    type === TYPE.float ? (value: number) => toFixedPoint(value, precision === -1 ? 6 : precision) : String;
   const write = type === TYPE.bool ? (value: number) => (value === 0 ? "false" : "true") : format;
   return (x) =>
     new Strings(
@@ -24,17 +26,6 @@ const asText: KernelFactory = (node) => {
       numbersOf(x).map((value) => ENCODER.encode(write(value))),
     );
 };
-
-/** As C's printf: a tie goes to the even digit. */
-function fixed(value: number, digits: number): string {
-  if (Number.isNaN(value)) return "nan";
-  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-  const scaled = Math.abs(value) * 10 ** digits;
-  const isTie = scaled % 1 === 0.5 && scaled < 2 ** 50;
-  const even = Math.floor(scaled) + (Math.floor(scaled) % 2);
-  const text = (isTie ? even / 10 ** digits : Math.abs(value)).toFixed(digits);
-  return value < 0 || Object.is(value, -0) ? `-${text}` : text;
-}
 
 const toNumber: KernelFactory = (node) => {
   const type = node.typeOf("out_type", new Set([TYPE.float, TYPE.int32]), TYPE.float);
