@@ -1,10 +1,10 @@
-import type { ExampleMessage, FeatureValues } from "../saved-model/example-message.ts";
+import type { ExampleMessage, FeatureKind } from "../saved-model/example-message.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
 
-/** The features of a serialized `tf.train.Example`; throws an Error for any other bytes. */
-export function parseExample(bytes: Uint8Array): ReadonlyMap<string, FeatureValues> {
-  const features = parse(bytes).features?.feature ?? {};
-  return new Map(Object.entries(features).map(([key, { kind }]) => [key, kind.value?.value ?? []]));
+/** The features of a serialized `tf.train.Example` that have a kind; throws an Error for any other bytes. */
+export function parseExample(bytes: Uint8Array): ReadonlyMap<string, FeatureKind> {
+  const features = Object.entries(parse(bytes).features?.feature ?? {});
+  return new Map(features.flatMap(([key, { kind }]) => (kind.case === undefined ? [] : [[key, kind]])));
 }
 
 function parse(bytes: Uint8Array): ExampleMessage {

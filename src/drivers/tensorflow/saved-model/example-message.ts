@@ -6,8 +6,12 @@ export interface ExampleMessage {
 /** The values of one feature: byte strings, floats or 64-bit integers. */
 export type FeatureValues = readonly (Uint8Array | number | bigint)[];
 
+/** A list of values, maybe empty, and which of the three it is. */
+export interface FeatureKind {
+  readonly case: "bytesList" | "floatList" | "int64List";
+  readonly value: { readonly value: FeatureValues };
+}
+
 interface FeatureMessage {
-  readonly kind:
-    | { readonly case: "bytesList" | "floatList" | "int64List"; readonly value: { readonly value: FeatureValues } }
-    | { readonly case: undefined; readonly value?: undefined };
+  readonly kind: FeatureKind | { readonly case: undefined; readonly value?: undefined };
 }

@@ -71,6 +71,36 @@ describe.each(ENGINES)("a graph that parses examples, in the %s engine,", (engin
     expect(await ask('{"a": []}')).toMatch(/400 [\s\S]*(?:required but could not be found|is required)/);
   });
 
+  /** The code and text of the error that an Example gives, made of lists of a kind with these bytes. */
+  const sent = async (features: Readonly<Record<string, readonly [kind: number, bytes: Uint8Array] | undefined>>) => {
+    const entries = Object.entries(features).map(([name, list]) =>
+      field(1, field(1, Buffer.from(name)), field(2, ...(list === undefined ? [] : [field(...list)]))),
+    );
+    const call = connect(server.grpcAddress).call(REGRESS, regression(field(1, ...entries)));
+    return call.then(
+      () => "taken",
+      ({ code, details }) => `${code} ${details}`,
+    );
+  };
+  const [BYTES, FLOATS, INTEGERS] = [1, 2, 3];
+  const EMPTY = new Uint8Array(0);
+  const a = [FLOATS, field(1, new Uint8Array(8))] as const;
+
+  it("takes a feature without a kind for one that is not there", async () => {
+    expect(await sent({ a, b: undefined, c: undefined })).toMatch(/^3 [\s\S]*Expected regression signature outputs/);
+    expect(await sent({ a: undefined })).toMatch(/^3 [\s\S]*(?:required but could not be found|is required)/);
+  });
+
+  it("takes an empty list for what it is: no values, and of a type", async () => {
+    expect(await sent({ a, c: [INTEGERS, EMPTY] })).toMatch(/^3 [\s\S]*Expected regression signature outputs/);
+    expect(await sent({ a, c: [FLOATS, EMPTY] })).toMatch(/^3 [\s\S]*Data types don't match/);
+    expect(await sent({ a: [FLOATS, EMPTY] })).toMatch(
+      /^3 [\s\S]*(?:float|DT_FLOAT) values != expected\. +Values size: 0/,
+    );
+    expect(await sent({ a, b: [BYTES, EMPTY] })).toMatch(/^3 [\s\S]*(?:bytes|DT_STRING) values != expected/);
+    expect(await sent({ a, b: [INTEGERS, EMPTY] })).toMatch(/^3 [\s\S]*Data types don't match/);
+  });
+
   it("counts the example's feature where the context has it too, and of equal keys the last", async () => {
     expect(await ask('{"a": [1.0, 2.5]}', '{"a": ["text"]}')).toMatch(PARSED);
     expect(await ask('{"a": ["text"]}', '{"a": [1.0, 2.5]}')).toMatch(/400 [\s\S]*Data types don't match/);

@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
 import { dataTypeName } from "../../saved-model/data-type.ts";
-import type { FeatureValues } from "../../saved-model/example-message.ts";
+import type { FeatureKind, FeatureValues } from "../../saved-model/example-message.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
 import { parseExample } from "../example-features.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
@@ -81,14 +81,19 @@ function keysOf(value: Value | undefined): string[] {
   return asStrings(value).elements.map((element) => Buffer.from(element).toString());
 }
 
-type Example = ReadonlyMap<string, FeatureValues>;
+type Example = ReadonlyMap<string, FeatureKind>;
 
-/** The values of an example's feature; undefined where it has none. Throws for values of another type. */
+const TYPES: Readonly<Record<FeatureKind["case"], number>> = {
+  bytesList: TYPE.string,
+  floatList: TYPE.float,
+  int64List: TYPE.int64,
+};
+
+/** The values of an example's feature, which may be none; undefined where it lacks it. Throws for another type's. */
 function valuesOf(example: Example, { key, type }: Feature, index: number): FeatureValues | undefined {
   const found = example.get(key);
-  if (found === undefined || found.length === 0) return undefined;
-  const came = typeof found[0] === "object" ? TYPE.string : typeof found[0] === "bigint" ? TYPE.int64 : TYPE.float;
-  if (came === type) return found;
+  if (found === undefined) return undefined;
+  if (TYPES[found.case] === type) return found.value.value;
   throw new Error(
     `Name: <unknown>, Key: ${key}, Index: ${index}.  Data types don't match. Expected type: ${dataTypeName(type)}`,
   );
