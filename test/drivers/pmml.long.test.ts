@@ -58,6 +58,11 @@ describe.skipIf(python === undefined)("the pmml driver", () => {
       code: "invalid_argument",
       message: "The inputs have different numbers of rows: 1, 2.",
     });
+    const wide = createTensor("float32", [2, 2], Float32Array.of(1, 2, 3, 4));
+    await expect(predict(model, { size: wide, weight: wide })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: 'Input "size" is a column, with one value for each row; its shape is [2, 2].',
+    });
   });
 
   it("says what is wrong with a file that is no model", async () => {

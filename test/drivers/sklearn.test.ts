@@ -71,6 +71,13 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
       code: "invalid_argument",
       message: "The inputs have different numbers of rows: 1, 2.",
     });
+    const wide = createTensor("float32", [2, 2], Float32Array.of(1, 2, 3, 4));
+    const texts = ["no", "yes", "no", "yes"].map((text) => Buffer.from(text));
+    const four = createTensor("bytes", [2, 2], texts);
+    await expect(predict(model, { kind: four, size: wide })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^Input "(kind|size)" is a column, .*; its shape is \[2, 2\]\.$/),
+    });
     await expect(predict(model, { kind, other: size })).rejects.toMatchObject({
       code: "invalid_argument",
       message: expect.stringContaining("size"),

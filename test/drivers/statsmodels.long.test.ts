@@ -33,6 +33,11 @@ describe.skipIf(estimators === undefined)("the statsmodels driver", () => {
     const failures = [
       [ols, { x: size }, "The model takes rows of 3 values (x1, x2, x3); the input's shape is [2]."],
       [formula, { size }, 'Input "kind" is missing. The model takes size, kind.'],
+      [
+        formula,
+        { size: createTensor("float32", [1, 2], Float32Array.of(1, 2)), kind },
+        'Input "size" is a column, with one value for each row; its shape is [1, 2].',
+      ],
       [arima, steps(0), "steps is how many values to forecast: one number from 1 to 100000."],
     ] as const;
     for (const [model, inputs, message] of failures) {

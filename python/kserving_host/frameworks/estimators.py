@@ -5,7 +5,7 @@ import numpy as np
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
-from .tables import is_table, to_table
+from .tables import is_table, to_column, to_table
 
 
 # Of features, in the log.
@@ -38,7 +38,7 @@ class EstimatorFramework(BaseFramework):
             return to_rows(inputs)
         if names is not None and not self.checks_columns:
             self.check_names(inputs, [] if self.fills_columns else names, names)
-        columns = {name: to_rows({name: array}).reshape(-1) for name, array in inputs.items()}
+        columns = {name: to_column(name, to_rows({name: array})) for name, array in inputs.items()}
         return to_table(columns, names, self.fills_columns)
 
     def use(self, estimator):

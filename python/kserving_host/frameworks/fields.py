@@ -5,6 +5,7 @@ import numpy as np
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
+from .tables import to_column
 
 
 class FieldFramework(BaseFramework):
@@ -42,7 +43,7 @@ class FieldFramework(BaseFramework):
                 raise invalid(f"The model takes {', '.join(names)}, or rows of these {len(names)}; the input's shape is {list(array.shape)}.")
             return [array[:, index].tolist() for index in range(len(names))]
         self.check_names(inputs, names, names)
-        return [_values(inputs[name]).reshape(-1).tolist() for name in names]
+        return [to_column(name, _values(inputs[name])).tolist() for name in names]
 
 
 def _values(array):

@@ -10,6 +10,7 @@ from ..errors import invalid, refused
 from ..framework import BaseFramework, one_input
 from .estimators import plain, to_rows
 from .pickles import load_pickle
+from .tables import to_column
 
 # A forecast of more steps is a mistake.
 MOST_STEPS = 100_000
@@ -60,7 +61,7 @@ class Framework(BaseFramework):
                 raise invalid(f"The model takes rows of {count} values ({names}); the input's shape is {list(rows.shape)}.")
             return rows
         self.check_names(inputs, self._variables, self._variables)
-        columns = {name: to_rows({name: array}).reshape(-1) for name, array in inputs.items()}
+        columns = {name: to_column(name, to_rows({name: array})) for name, array in inputs.items()}
         sizes = {len(column) for column in columns.values()}
         if len(sizes) > 1:
             raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")

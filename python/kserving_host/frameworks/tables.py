@@ -12,6 +12,13 @@ def is_table(inputs, count, names):
     return names is not None and name in names and getattr(array, "ndim", 2) == 1
 
 
+def to_column(name, values):
+    """The flat array of an input with one value for each row, of shape [n] or [n, 1]."""
+    if values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 1):
+        return values.reshape(-1)
+    raise invalid(f'Input "{name}" is a column, with one value for each row; its shape is {list(values.shape)}.')
+
+
 def to_table(columns, names, fills):
     """A data frame of flat arrays by name: those of `names` come first, in that order. With `fills` those that are not there have no values."""
     sizes = {len(column) for column in columns.values()}
