@@ -122,7 +122,7 @@ function escapePath(path: string): string {
 
 /** Path and query of the next part: it is asked of the same server, whatever host the answer names. */
 function nextIn({ headers }: IncomingMessage): string | undefined {
-  const [, link] = /<([^>]+)>;\s*rel="next"/.exec(String(headers.link ?? "")) ?? [];
+  const [, link] = /<([^<>]+)>;\s*rel="next"/.exec(String(headers.link ?? "")) ?? [];
   if (link === undefined || !URL.canParse(link, endpoint())) return undefined;
   const { pathname, search } = new URL(link, endpoint());
   const base = new URL(endpoint()).pathname.replace(/\/$/, "");

@@ -35,7 +35,7 @@ export async function authorize(
   if (/^basic\b/i.test(challenge)) return basic === undefined ? undefined : { authorization: basic };
   if (!/^bearer\b/i.test(challenge)) return undefined;
   const parameters = Object.fromEntries(
-    Array.from(challenge.matchAll(/(\w+)="([^"]*)"/g), ([, name, value]) => [name, value]),
+    Array.from(challenge.matchAll(/\b(\w+)="([^"]*)"/g), ([, name, value]) => [name, value]),
   );
   const url = tokenUrl(parameters, location);
   const response = await httpRequest(url, { headers: basic === undefined ? {} : { authorization: basic }, signal });

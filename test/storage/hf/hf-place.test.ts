@@ -131,3 +131,13 @@ test("a checksum in the address of a repository is refused", async () => {
   const { name, fetch } = await openRepository({ "m.onnx": "m" });
   await expect(fetch(`hf://${name}#sha256=${"0".repeat(64)}`)).rejects.toThrow(/named by hf:\/\/OWNER\/NAME@COMMIT/);
 });
+
+test("links to other pages cost no time, however long they are", async () => {
+  const names = Array.from({ length: 20 }, (_, index) => [`${index}.bin`, ""]);
+  const { hf, name, storage } = await openRepository(Object.fromEntries(names));
+  hf.pageSize = 1;
+  hf.links = `${"<".repeat(14_000)}>; rel="prev", `;
+  const before = process.cpuUsage();
+  expect(readdirSync(await storage.indexOf(`hf://${name}`))).toHaveLength(20);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1.5);
+});

@@ -14,6 +14,8 @@ export class ToyHf {
   /** Undefined: the repository is public. */
   token: string | undefined;
   pageSize = 1000;
+  /** Links before the one to the next part of a list. */
+  links = "";
   /** A reaction to a request to the other server instead of an answer; true = there was one. */
   fault: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   endpoint = "";
@@ -65,7 +67,7 @@ export class ToyHf {
     const from = Number(url.searchParams.get("cursor") ?? 0);
     const page = paths.slice(from, from + this.pageSize);
     url.searchParams.set("cursor", String(from + this.pageSize));
-    if (from + this.pageSize < paths.length) response.setHeader("link", `<${url}>; rel="next"`);
+    if (from + this.pageSize < paths.length) response.setHeader("link", `${this.links}<${url}>; rel="next"`);
     const directory = { type: "directory", oid: "2".repeat(40), size: 0, path: `${start}folder` };
     response.end(JSON.stringify([directory, ...page.map((path) => entryOf(path, this.files.get(path) as Buffer))]));
   }

@@ -169,6 +169,15 @@ describe("a login", () => {
   });
 });
 
+test("the parameters of a challenge cost no time, however long they are", async () => {
+  const { registry, at, storage } = await openRegistry();
+  registry.login = { kind: "Bearer", user: "ann:s3cret" };
+  registry.challenge = `${"a".repeat(14_000)},`;
+  const before = process.cpuUsage();
+  for (let tag = 0; tag < 20; tag++) await expect(storage.indexOf(at(`:v${tag}`))).rejects.toThrow(/answers 401/);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1.5);
+});
+
 describe("content that differs from its digest is not used", () => {
   test.each([
     ["a manifest", "manifest", /the manifest differs from its digest/],

@@ -20,6 +20,8 @@ export class ToyRegistry {
   login: { readonly kind: "Basic" | "Bearer"; readonly user: string } | undefined;
   /** Changes what is sent for a digest. */
   tamper: ((digest: string, body: Buffer) => Buffer) | undefined;
+  /** Parameters of a challenge before those of the toy. */
+  challenge = "";
   /** `HOST:PORT`. */
   host = "";
   #repository: string;
@@ -75,7 +77,9 @@ export class ToyRegistry {
 
   #challenge(response: ServerResponse): void {
     const challenge =
-      this.login?.kind === "Basic" ? 'Basic realm="toy"' : `Bearer realm="http://${this.host}/token",service="toy"`;
+      this.login?.kind === "Basic"
+        ? 'Basic realm="toy"'
+        : `Bearer ${this.challenge}realm="http://${this.host}/token",service="toy"`;
     response.setHeader("www-authenticate", challenge);
     refuse(response, 401, "UNAUTHORIZED", "authentication required");
   }
