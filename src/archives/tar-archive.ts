@@ -49,7 +49,19 @@ export async function* readTarball(
 ): AsyncGenerator<TarEntry> {
   const file = createReadStream(path);
   // The reader of the stream receives errors too.
-  const reader = new BlockReader(isGzipped ? pipeline(file, createGunzip(), () => {}) : file);
+  const stream = isGzipped ? pipeline(file, createGunzip(), () => {}) : file;
+  try {
+    yield* readEntries(new BlockReader(stream), onOther);
+  } finally {
+    stream.destroy();
+    file.destroy();
+  }
+}
+
+async function* readEntries(
+  reader: BlockReader,
+  onOther: (name: string, kind: string) => void,
+): AsyncGenerator<TarEntry> {
   let longName: string | undefined;
   let longSize: number | undefined;
   for (;;) {

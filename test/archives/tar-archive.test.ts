@@ -1,4 +1,5 @@
-import { writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -42,6 +43,32 @@ test("gives the next file where the one before it is not read", async () => {
   const names: string[] = [];
   for await (const { name } of readTarball(path)) names.push(name);
   expect(names).toHaveLength(3);
+});
+
+test.runIf(process.platform === "linux")("closes its file, read to the end or not", async () => {
+  const path = join(tempFolder(), "a");
+  const open = () =>
+    readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === path;
+      } catch {
+        return false;
+      }
+    });
+  const entries = [
+    { name: "link", text: "", type: "2" },
+    { name: "a", text: randomBytes(1e6).toString("hex") },
+  ];
+  for (const isGzipped of [true, false]) {
+    writeFileSync(path, isGzipped ? makeTarball(entries) : makeTar(entries));
+    for await (const _ of readTarball(path, { isGzipped })) expect(open()).toHaveLength(1);
+    for await (const _ of readTarball(path, { isGzipped })) break;
+    const onOther = () => {
+      throw new Error("a link");
+    };
+    await expect(readTarball(path, { isGzipped, onOther }).next()).rejects.toThrow("a link");
+    await expect.poll(open).toEqual([]);
+  }
 });
 
 const TAR = makeTar(ENTRIES);
