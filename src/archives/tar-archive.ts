@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
-import { pipeline, type Readable } from "node:stream";
+import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { ServingError } from "../errors.ts";
+import { BlockReader, damaged } from "./block-reader.ts";
 
 /** One file of an archive; its bytes have to be read, or are skipped, before the next one comes. */
 export interface TarEntry {
@@ -18,6 +18,7 @@ const NAME = [0, 100] as const;
 const SIZE = [124, 136] as const;
 const CHECKSUM = [148, 156] as const;
 const TYPE = 156;
+const MAGIC = [257, 263] as const;
 const PREFIX = [345, 500] as const;
 /** More than any extended header of a package needs. */
 const MAX_EXTENDED_BYTES = 1 << 20;
@@ -26,18 +27,33 @@ const MAX_EXTENDED_BYTES = 1 << 20;
 export interface TarOptions {
   /** Default true. */
   readonly isGzipped?: boolean;
-  /** Called for a link, device or pipe, which is passed over, with its name; may throw. */
+  /** Called for a link, device, pipe or the like, which is passed over, with its name; may throw. */
   readonly onOther?: (name: string, kind: string) => void;
 }
 
-/** Kinds of entries without content: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html */
+/** Types of regular files; contiguous ones count as such. */
+const REGULAR = ["0", "\0", "7"];
+/** Folders, with or without a list of their files, and the name of a whole archive. */
+const PASSED_OVER = ["5", "D", "V"];
+/** Headers that tell more about the next entry, its link, or all entries. */
+const EXTENDED = ["x", "L", "K", "g"];
+
+/** Kinds of other entries: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/pax.html */
 const OTHERS: Readonly<Record<string, string>> = {
   1: "link",
   2: "symbolic link",
   3: "device",
   4: "device",
   6: "pipe",
+  S: "sparse file (tar without --sparse packs it whole)",
 };
+
+/** Properties of an entry that headers before it have. */
+interface Extended {
+  readonly name?: string;
+  readonly bytes?: number;
+  readonly isSparse?: boolean;
+}
 
 /**
  * The regular files of a tar archive, in its order; folders are passed over, as is the
@@ -62,30 +78,45 @@ async function* readEntries(
   reader: BlockReader,
   onOther: (name: string, kind: string) => void,
 ): AsyncGenerator<TarEntry> {
-  let longName: string | undefined;
-  let longSize: number | undefined;
+  let extended: Extended = {};
   for (;;) {
     const header = await reader.take(BLOCK);
     if (header.every((byte) => byte === 0)) return;
     checkHeader(header);
     const type = String.fromCharCode(header[TYPE]!);
-    const isExtended = type === "x" || type === "L";
-    const bytes = (isExtended ? undefined : longSize) ?? sizeOf(header);
-    if (isExtended) {
-      const data = await reader.take(checkExtended(bytes));
-      longName = toLongName(type, data) ?? longName;
-      longSize = (type === "x" ? toLongSize(data) : undefined) ?? longSize;
-      await reader.skip(padding(bytes));
+    if (EXTENDED.includes(type)) {
+      extended = { ...extended, ...(await readExtended(type, header, reader)) };
       continue;
     }
-    if (Object.hasOwn(OTHERS, type)) onOther(longName ?? nameOf(header), OTHERS[type] as string);
+    const { name = nameOf(header), bytes = sizeOf(header), isSparse = false } = extended;
+    const kind = kindOf(isSparse ? "S" : type);
+    if (kind !== undefined) onOther(name, kind);
+    if (type === "S") await skipSparseMap(header, reader);
     const body = reader.open(bytes);
-    if (type === "0" || type === "\0") yield { name: longName ?? nameOf(header), bytes, chunks: () => body.chunks() };
+    if (kind === undefined && REGULAR.includes(type)) yield { name, bytes, chunks: () => body.chunks() };
     await body.skip();
     await reader.skip(padding(bytes));
-    longName = undefined;
-    longSize = undefined;
+    extended = {};
   }
+}
+
+async function readExtended(type: string, header: Buffer, reader: BlockReader): Promise<Extended> {
+  const bytes = checkExtended(sizeOf(header));
+  const data = await reader.take(bytes);
+  await reader.skip(padding(bytes));
+  if (type === "L") return { name: textAt(data, [0, bytes]) };
+  return type === "x" ? toExtended(data.toString("utf8")) : {};
+}
+
+/** Undefined for regular files and folders. */
+function kindOf(type: string): string | undefined {
+  if (REGULAR.includes(type) || PASSED_OVER.includes(type)) return undefined;
+  return OTHERS[type] ?? `file of the unknown type ${JSON.stringify(type)}`;
+}
+
+/** Of GNU's old form, where the map goes on in blocks between header and content that the size does not count. */
+async function skipSparseMap(header: Buffer, reader: BlockReader): Promise<void> {
+  for (let goesOn = header[482]; goesOn; ) goesOn = (await reader.take(BLOCK))[504];
 }
 
 const padding = (bytes: number) => (BLOCK - (bytes % BLOCK)) % BLOCK;
@@ -117,8 +148,9 @@ function checkHeader(header: Buffer): void {
   if (sum !== numberAt(header, CHECKSUM)) throw damaged();
 }
 
+/** GNU's own form has times or a map in the place of the prefix. */
 function nameOf(header: Buffer): string {
-  const prefix = textAt(header, PREFIX);
+  const prefix = textAt(header, MAGIC) === "ustar" ? textAt(header, PREFIX) : "";
   return prefix === "" ? textAt(header, NAME) : `${prefix}/${textAt(header, NAME)}`;
 }
 
@@ -127,72 +159,14 @@ function checkExtended(bytes: number): number {
   return bytes;
 }
 
-/** Of records such as `30 path=package/dist/index.js`, or GNU's plain text. */
-function toLongName(type: "x" | "L", data: Buffer): string | undefined {
-  const text = data.toString("utf8");
-  if (type === "L") return text.replace(/\0.*$/s, "");
-  return /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
-}
-
-function toLongSize(data: Buffer): number | undefined {
-  const digits = /(?:^|\n)\d+ size=(\d{1,15})\n/.exec(data.toString("utf8"))?.[1];
-  return digits === undefined ? undefined : Number(digits);
-}
-
-/** Reads a stream in pieces of a known length. */
-class BlockReader {
-  readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
-
-  constructor(stream: Readable) {
-    this.#chunks = stream[Symbol.asyncIterator]();
-  }
-
-  /** The next bytes in one buffer. */
-  async take(count: number): Promise<Buffer> {
-    const parts: Buffer[] = [];
-    for await (const part of this.open(count).chunks()) parts.push(part);
-    return Buffer.concat(parts);
-  }
-
-  async skip(count: number): Promise<void> {
-    await this.open(count).skip();
-  }
-
-  /** The next bytes as a stream, to be read once. */
-  open(count: number): { chunks(): AsyncGenerator<Buffer>; skip(): Promise<void> } {
-    let left = count;
-    const next = async () => {
-      const part = await this.#next(left);
-      left -= part.length;
-      return part;
-    };
-    async function* chunks() {
-      while (left > 0) yield await next();
-    }
-    const skip = async () => {
-      while (left > 0) await next();
-    };
-    return { chunks, skip };
-  }
-
-  async #next(most: number): Promise<Buffer> {
-    if (this.#rest.length === 0) this.#rest = await this.#read();
-    const part = this.#rest.subarray(0, most);
-    this.#rest = this.#rest.subarray(part.length);
-    return part;
-  }
-
-  async #read(): Promise<Buffer> {
-    const { value, done } = await this.#chunks.next().catch((cause) => {
-      throw damaged(cause);
-    });
-    if (done === true) throw damaged();
-    return value;
-  }
-}
-
-function damaged(cause?: unknown): ServingError {
-  const message = "it is not a gzipped tar archive, or a damaged or cut one. Download it again.";
-  return new ServingError("data_loss", message, cause === undefined ? {} : { cause });
+/** Of records such as `30 path=package/dist/index.js`. */
+function toExtended(text: string): Extended {
+  const textOf = (key: string) => new RegExp(`(?:^|\\n)\\d+ ${key}=([^\\n]*)\\n`).exec(text)?.[1];
+  const name = textOf("GNU\\.sparse\\.name") ?? textOf("path");
+  const size = textOf("size") ?? "";
+  return {
+    ...(name !== undefined && { name }),
+    ...(/^\d{1,15}$/.test(size) && { bytes: Number(size) }),
+    isSparse: /(?:^|\n)\d+ GNU\.sparse\./.test(text),
+  };
 }

@@ -45,6 +45,60 @@ test("gives the next file where the one before it is not read", async () => {
   expect(names).toHaveLength(3);
 });
 
+const NAME = "m/model.onnx";
+
+/** GNU's old header of a sparse file, whose map goes on in a block that its size does not count. */
+function oldSparse(): Buffer {
+  const [header, body, end] = [
+    makeTar([{ name: NAME, text: "hello", type: "S" }]),
+    Buffer.alloc(512),
+    Buffer.alloc(512),
+  ];
+  header.write("ustar  \0", 257, "latin1");
+  header.write("14712345670", 345);
+  header[482] = body[504] = 1;
+  header.write("        ", 148);
+  const sum = header.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return Buffer.concat([header.subarray(0, 512), body, end, header.subarray(512, 1024)]);
+}
+
+const paxSparse = makeTar([
+  { name: "PaxHeader", type: "x", text: `22 GNU.sparse.major=1\n33 GNU.sparse.name=${NAME}\n` },
+  { name: "m/GNUSparseFile.1/model.onnx", text: "1\n0\n5\nhello" },
+]).subarray(0, -1024);
+const SPARSE = "sparse file (tar without --sparse packs it whole)";
+
+test.each([
+  ["a sparse file of GNU's own form", oldSparse(), SPARSE],
+  ["a sparse file of the pax form", paxSparse, SPARSE],
+  [
+    "another type",
+    makeTar([{ name: NAME, text: "hello", type: "M" }]).subarray(0, -1024),
+    'file of the unknown type "M"',
+  ],
+])("tells of %s, and goes on after it", async (_, bytes, kind) => {
+  const path = join(tempFolder(), "a.tar");
+  writeFileSync(path, Buffer.concat([bytes, makeTar([{ name: "next", text: "", type: "7" }])]));
+  const others: string[][] = [];
+  const names: string[] = [];
+  const onOther = (...other: [string, string]) => void others.push(other);
+  for await (const { name } of readTarball(path, { isGzipped: false, onOther })) names.push(name);
+  expect(others).toEqual([[NAME, kind]]);
+  expect(names).toEqual(["next"]);
+});
+
+test("passes over what only describes other entries", async () => {
+  const about = ["g", "V", "D"].map((type) => ({ name: "about", text: "", type }));
+  const link = [longName("long"), { name: "././@LongLink", text: "target\0", type: "K" }, { name: "l", text: "1" }];
+  const path = join(tempFolder(), "a.tar");
+  writeFileSync(path, makeTar([...about, ...link]));
+  const names: string[] = [];
+  const onOther = (name: string) => expect.fail(name);
+  for await (const { name } of readTarball(path, { isGzipped: false, onOther })) names.push(name);
+  expect(names).toEqual(["long"]);
+});
+
 test.runIf(process.platform === "linux")("closes its file, read to the end or not", async () => {
   const path = join(tempFolder(), "a");
   const open = () =>

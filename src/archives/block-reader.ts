@@ -1,0 +1,61 @@
+import type { Readable } from "node:stream";
+import { ServingError } from "../errors.ts";
+
+/** Reads a stream in pieces of a known length; throws {@link damaged} where it fails or ends before. */
+export class BlockReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** The next bytes in one buffer. */
+  async take(count: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for await (const part of this.open(count).chunks()) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  async skip(count: number): Promise<void> {
+    await this.open(count).skip();
+  }
+
+  /** The next bytes as a stream, to be read once. */
+  open(count: number): { chunks(): AsyncGenerator<Buffer>; skip(): Promise<void> } {
+    let left = count;
+    const next = async () => {
+      const part = await this.#next(left);
+      left -= part.length;
+      return part;
+    };
+    async function* chunks() {
+      while (left > 0) yield await next();
+    }
+    const skip = async () => {
+      while (left > 0) await next();
+    };
+    return { chunks, skip };
+  }
+
+  async #next(most: number): Promise<Buffer> {
+    if (this.#rest.length === 0) this.#rest = await this.#read();
+    const part = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
+  }
+
+  async #read(): Promise<Buffer> {
+    const { value, done } = await this.#chunks.next().catch((cause) => {
+      throw damaged(cause);
+    });
+    if (done === true) throw damaged();
+    return value;
+  }
+}
+
+/** The error of an archive that cannot be read on. */
+export function damaged(cause?: unknown): ServingError {
+  const message = "it is not a gzipped tar archive, or a damaged or cut one. Download it again.";
+  return new ServingError("data_loss", message, cause === undefined ? {} : { cause });
+}
