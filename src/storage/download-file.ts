@@ -4,7 +4,8 @@ import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Backoff } from "../async/backoff.ts";
-import { reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
+import { sizeText } from "../text/size-text.ts";
 import type { Checksum, RemoteContent, RemoteFile, RemotePlace } from "./storage-client.ts";
 import { verifyFile } from "./verify-file.ts";
 
@@ -20,6 +21,8 @@ export interface FileDownload {
   readonly file: RemoteFile;
   /** The path of the finished file; before it is complete, the file has `.part` after its name. */
   readonly target: string;
+  /** Maximum size where the server does not tell it, in bytes; 0 = no limit. */
+  readonly maxBytes: number;
   readonly signal: AbortSignal;
   /** A checksum that the user gave, in place of the server's. */
   readonly sha256?: string | undefined;
@@ -62,7 +65,8 @@ export async function downloadFile(download: FileDownload): Promise<void> {
 }
 
 /** Appends what is missing; returns the checksum that the answer has. */
-async function receive({ place, file, signal, onBytes }: FileDownload, part: string): Promise<Checksum | undefined> {
+async function receive(download: FileDownload, part: string): Promise<Checksum | undefined> {
+  const { place, file, maxBytes, signal, onBytes } = download;
   const had = (await sizeOf(part)) ?? 0;
   if (file.bytes !== undefined && had === file.bytes && had > 0) return file.checksum;
   const content = await place.open(file, had, signal);
@@ -73,9 +77,14 @@ async function receive({ place, file, signal, onBytes }: FileDownload, part: str
     throw wrongLength(file, comes, file.bytes);
   }
   if (content.offset === 0) onBytes(-had);
-  const size = await append(content, { part, signal, onBytes });
   const wanted = file.bytes ?? comes;
-  if (wanted !== undefined && size > wanted) await rm(part, { force: true });
+  const most = wanted ?? (maxBytes || Number.POSITIVE_INFINITY);
+  const size = await append(content, { part, signal, onBytes, most });
+  if (size > most) {
+    onBytes(-size);
+    await rm(part, { force: true });
+    throw wanted === undefined ? tooLarge(file, most) : wrongLength(file, size, wanted);
+  }
   if (wanted !== undefined && size !== wanted) throw wrongLength(file, size, wanted);
   return content.checksum ?? file.checksum;
 }
@@ -84,10 +93,13 @@ interface AppendOptions {
   readonly part: string;
   readonly signal: AbortSignal;
   readonly onBytes: (count: number) => void;
+  /** The size from which on nothing more is written. */
+  readonly most: number;
 }
 
-/** Keeps what has come, even where the rest does not. */
-async function append({ stream, offset }: RemoteContent, { part, signal, onBytes }: AppendOptions): Promise<number> {
+/** Keeps what has come, even where the rest does not. Returns the size, or that of the first piece that is too much. */
+async function append({ stream, offset }: RemoteContent, options: AppendOptions): Promise<number> {
+  const { part, signal, onBytes, most } = options;
   const file = createWriteStream(part, { flags: offset === 0 ? "w" : "r+", start: offset });
   // Its errors are looked for at each step: one may come while the next bytes are waited for.
   file.on("error", () => {});
@@ -100,6 +112,7 @@ async function append({ stream, offset }: RemoteContent, { part, signal, onBytes
       if (file.errored) throw file.errored;
       size += chunk.length;
       onBytes(chunk.length);
+      if (size > most) break;
       if (!file.write(chunk)) await once(file, "drain");
     }
   } catch (cause) {
@@ -134,6 +147,10 @@ async function verify({ file, sha256, onBytes }: FileDownload, part: string, own
 
 function wrongLength({ key }: RemoteFile, size: number, wanted: number): ServingError {
   return new ServingError("unavailable", `${key} came with ${size} bytes; expected ${wanted}`);
+}
+
+function tooLarge({ key }: RemoteFile, most: number): ServingError {
+  return failedPrecondition(`${key} has more than ${sizeText(most)}. Raise --model-cache-size`);
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

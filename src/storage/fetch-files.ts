@@ -105,7 +105,7 @@ interface Target {
 }
 
 async function fetchOne(file: RemoteFile, { folder, progress }: Target, options: FetchOptions): Promise<void> {
-  const { address, found, signal } = options;
+  const { address, found, maxBytes, signal } = options;
   const isOwn = file.key === address.key;
   const target = join(
     folder,
@@ -113,7 +113,8 @@ async function fetchOne(file: RemoteFile, { folder, progress }: Target, options:
     relativeName(file, address, found),
   );
   const sha256 = isOwn ? address.sha256 : undefined;
-  await downloadFile({ place: address.open(), file, target, signal, sha256, onBytes: (count) => progress.add(count) });
+  const onBytes = (count: number) => progress.add(count);
+  await downloadFile({ place: address.open(), file, target, maxBytes, signal, sha256, onBytes });
 }
 
 const PACKED = "packed";

@@ -1,10 +1,9 @@
-import { createWriteStream } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { TurnsByName } from "../async/turns-by-name.ts";
 import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
+import { readBytes } from "./http/read-body.ts";
 import { localName } from "./local-name.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 import type { RemoteFile, StorageAddress } from "./storage-client.ts";
@@ -93,6 +92,6 @@ interface CopyOptions {
 function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<void> {
   return withinTime(basename(file.key), signal, async (limited) => {
     const { stream } = await address.open().open(file, 0, limited);
-    await pipeline(stream, createWriteStream(path), { signal: limited });
+    await writeFile(path, await readBytes(stream, file.bytes ?? MAX_BYTES));
   });
 }

@@ -19,6 +19,6 @@ test.skipIf(process.platform !== "linux")("a disk that is full fails a download,
   await symlink("/dev/full", `${target}.part`);
   const place = { open: async () => ({ stream: Readable.from(slowly()), offset: 0, bytes: 50 }) };
   const file = { key: "model.onnx", bytes: 50 };
-  const download = { place, file, target, signal: new AbortController().signal, onBytes: () => {} };
+  const download = { place, file, target, maxBytes: 0, signal: new AbortController().signal, onBytes: () => {} };
   await expect(downloadFile(download as never)).rejects.toMatchObject({ code: "ENOSPC" });
 });

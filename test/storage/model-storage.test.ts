@@ -52,6 +52,18 @@ test("an index has the names and not the content", async () => {
   expect(s3.requests).toHaveLength(1);
 });
 
+test("a description that comes with more bytes than listed is not written on", async () => {
+  const { at, s3 } = await openBucket({ "m/config.pbtxt": "tiny", "m/1/a.onnx": "" });
+  const { storage } = openStorage({ describes: (name) => name === "config.pbtxt" });
+  s3.fault = ({ url = "" }, response) => {
+    if (url.includes("config.pbtxt")) response.end("much more");
+    return url.includes("config.pbtxt");
+  };
+  await expect(storage.indexOf(at("m"))).rejects.toThrow(
+    /\/m cannot be read: the server's answer is not complete: it is longer than 4 bytes/,
+  );
+});
+
 test("a list comes in parts", async () => {
   const names = Array.from({ length: 25 }, (_, index) => `m/${String(index).padStart(2, "0")}.bin`);
   const { at, storage, s3 } = await openBucket(Object.fromEntries(names.map((name) => [name, name])));
@@ -275,7 +287,7 @@ test("a slow server is waited for while bytes come", async () => {
 describe("of a server that sends a byte now and then", () => {
   /** Answers what the path of a request has in it by a byte every few milliseconds, and tells when some have come. */
   async function openDripping(part: string) {
-    const bucket = await openBucket({ "m/config.pbtxt": "", "m/1/a.onnx": "" });
+    const bucket = await openBucket({ "m/config.pbtxt": "x".repeat(10_000), "m/1/a.onnx": "" });
     const { storage } = openStorage({ describes: (name) => name === "config.pbtxt" });
     const dripping = new Promise<void>((resolve) => {
       bucket.s3.fault = ({ url = "" }, response) => {

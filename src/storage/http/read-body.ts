@@ -4,8 +4,13 @@ import { reasonText, ServingError } from "../../errors.ts";
 /** Maximum size of an answer that is not a file, in bytes: a page of a list with a thousand long names. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** The whole body of an answer as text; throws `unavailable` for one that breaks off or is too large. */
+/** The whole body of an answer as text; throws as {@link readBytes} does. */
 export async function readBody(response: IncomingMessage, maxBytes = MAX_BYTES): Promise<string> {
+  return (await readBytes(response, maxBytes)).toString("utf8");
+}
+
+/** The whole body of an answer; throws `unavailable` for one that breaks off or is too large. */
+export async function readBytes(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -17,7 +22,7 @@ export async function readBody(response: IncomingMessage, maxBytes = MAX_BYTES):
   } catch (cause) {
     throw new ServingError("unavailable", `the server's answer is not complete: ${reasonText(cause)}`, { cause });
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 /** The body as JSON; throws `unavailable` for anything else. */

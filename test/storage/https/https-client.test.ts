@@ -29,6 +29,30 @@ test("a server without HEAD, lengths and parts is read too", async () => {
   expect(readFileSync(path, "utf8")).toBe("model");
 });
 
+test.each([
+  ["a length", { "content-length": "10" }, /came with \d+ bytes; expected 10/],
+  ["none", {}, /m\.onnx has more than 9\.8 KB\. Raise --model-cache-size/],
+])("of an answer without an end to a file with %s, little is written", async (_, head, message) => {
+  const mostSent = 50e6;
+  let sent = 0;
+  const url = await startWeb((request, response) => {
+    if (request.method === "HEAD") return response.writeHead(200, head).end();
+    const more = () => {
+      while (sent < mostSent && !response.destroyed) {
+        sent += 1e5;
+        if (!response.write(Buffer.alloc(1e5))) return response.once("drain", more);
+      }
+      return response.destroy();
+    };
+    return more();
+  });
+  const { fetch, folder } = openStorage({ maxBytes: 10_000 });
+  await expect(fetch(`${url}/m.onnx`)).rejects.toThrow(message);
+  expect(sent).toBeLessThan(mostSent);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(files.map(({ name }) => name)).toEqual([]);
+});
+
 test("user and password are sent, to this server alone, and stand in no message", async () => {
   const seen: (string | undefined)[] = [];
   const other = await startWeb((request, response) => {
