@@ -19,8 +19,10 @@ const PASSING = ["unavailable", "resource_exhausted"];
 export interface FileDownload {
   readonly place: RemotePlace;
   readonly file: RemoteFile;
-  /** The path of the finished file; before it is complete, the file has `.part` after its name. */
+  /** The path of the finished file. */
   readonly target: string;
+  /** Its path before it is complete: a place in which no file of the model's lies. */
+  readonly part: string;
   /** Maximum size where the server does not tell it, in bytes; 0 = no limit. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -35,18 +37,17 @@ export interface FileDownload {
  * connection breaks. Throws the place's errors, and `data_loss` for a file that differs from its checksum.
  */
 export async function downloadFile(download: FileDownload): Promise<void> {
-  const { target, signal } = download;
+  const { target, part, signal } = download;
   if ((await sizeOf(target)) !== undefined) return;
-  const part = `${target}.part`;
-  await mkdir(dirname(target), { recursive: true });
+  for (const path of [target, part]) await mkdir(dirname(path), { recursive: true });
   const backoff = new Backoff(BACKOFF);
   let before = (await sizeOf(part)) ?? 0;
   download.onBytes(before);
   let isDamaged = false;
   for (let failed = 0; ; ) {
     try {
-      const checksum = await receive(download, part);
-      await verify(download, part, checksum);
+      const checksum = await receive(download);
+      await verify(download, checksum);
       return await rename(part, target);
     } catch (reason) {
       signal.throwIfAborted();
@@ -65,8 +66,8 @@ export async function downloadFile(download: FileDownload): Promise<void> {
 }
 
 /** Appends what is missing; returns the checksum that the answer has. */
-async function receive(download: FileDownload, part: string): Promise<Checksum | undefined> {
-  const { place, file, maxBytes, signal, onBytes } = download;
+async function receive(download: FileDownload): Promise<Checksum | undefined> {
+  const { place, file, part, maxBytes, signal, onBytes } = download;
   const had = (await sizeOf(part)) ?? 0;
   if (file.bytes !== undefined && had === file.bytes && had > 0) return file.checksum;
   const content = await place.open(file, had, signal);
@@ -134,7 +135,7 @@ function isDiskError(reason: unknown): boolean {
   return ["open", "write", "close", "ftruncate"].includes((reason as NodeJS.ErrnoException).syscall ?? "");
 }
 
-async function verify({ file, sha256, onBytes }: FileDownload, part: string, own: Checksum | undefined): Promise<void> {
+async function verify({ file, part, sha256, onBytes }: FileDownload, own: Checksum | undefined): Promise<void> {
   const checksum: Checksum | undefined = sha256 === undefined ? own : { algorithm: "sha256", value: sha256 };
   const size = (await sizeOf(part)) ?? 0;
   if (checksum === undefined || (await verifyFile(part, size, checksum))) return;

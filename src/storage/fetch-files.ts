@@ -114,7 +114,8 @@ async function fetchOne(file: RemoteFile, { folder, progress }: Target, options:
   );
   const sha256 = isOwn ? address.sha256 : undefined;
   const onBytes = (count: number) => progress.add(count);
-  await downloadFile({ place: address.open(), file, target, maxBytes, signal, sha256, onBytes });
+  const part = join(dirname(folder), "parts", createHash("sha256").update(file.key).digest("hex"));
+  await downloadFile({ place: address.open(), file, target, part, maxBytes, signal, sha256, onBytes });
 }
 
 const PACKED = "packed";

@@ -14,11 +14,11 @@ async function* slowly(): AsyncGenerator<Buffer> {
 }
 
 test.skipIf(process.platform !== "linux")("a disk that is full fails a download, and nothing else", async () => {
-  const target = `${tempFolder()}/model.onnx`;
+  const [target, part] = [`${tempFolder()}/model.onnx`, `${tempFolder()}/part`];
   // The device of which each write says that there is no space left.
-  await symlink("/dev/full", `${target}.part`);
+  await symlink("/dev/full", part);
   const place = { open: async () => ({ stream: Readable.from(slowly()), offset: 0, bytes: 50 }) };
   const file = { key: "model.onnx", bytes: 50 };
-  const download = { place, file, target, maxBytes: 0, signal: new AbortController().signal, onBytes: () => {} };
+  const download = { place, file, target, part, maxBytes: 0, signal: new AbortController().signal, onBytes: () => {} };
   await expect(downloadFile(download as never)).rejects.toMatchObject({ code: "ENOSPC" });
 });

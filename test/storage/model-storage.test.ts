@@ -44,6 +44,15 @@ test("a file comes with those whose names begin alike", async () => {
   expect(readdirSync(join(path, "..")).sort()).toEqual(["face.bin", "face.xml"]);
 });
 
+test.each([
+  ["another that is called as an unfinished one may be", { "a.onnx": "a".repeat(300_000), "a.onnx.part": "b" }],
+  ["a name as long as can be", { [`${"x".repeat(250)}.onnx`]: "c" }],
+])("a folder with %s is downloaded as it is", async (_, files) => {
+  const { at, fetch } = await openBucket(Object.fromEntries(Object.entries(files).map(([k, v]) => [`m/${k}`, v])));
+  const { path } = await fetch(at("m"));
+  expect(Object.fromEntries(readdirSync(path).map((name) => [name, readIn(path, name)]))).toEqual(files);
+});
+
 test("an index has the names and not the content", async () => {
   const { at, storage, s3 } = await openBucket({ "m/1/a.onnx": "one", "m/2/a.onnx": "two" });
   const index = await storage.indexOf(at("m"));

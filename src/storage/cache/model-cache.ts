@@ -18,7 +18,10 @@ export interface CacheEntry {
   readonly name: string;
   /** Its size, as far as it is known before it is there. */
   readonly bytes: number;
-  /** Writes its files into a folder, in which an earlier attempt may have left some; returns their size. */
+  /**
+   * Writes its files into a folder, in which an earlier attempt may have left some, and unfinished ones next to it;
+   * returns their size.
+   */
   fill(folder: string): Promise<number>;
 }
 
