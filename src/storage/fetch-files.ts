@@ -44,7 +44,12 @@ export async function fetchFiles(options: FetchOptions): Promise<CachedFolder> {
   if (address.sha256 !== undefined && found.isFolder) throw notOneFile(address.title);
   const bytes = found.files.reduce((sum, file) => sum + (file.bytes ?? 0), 0);
   const name = entryName(address, found);
-  const { path, release } = await cache.open({ name, bytes, fill: (folder) => fill(folder, options) });
+  const { path, release } = await cache.open({
+    name,
+    source: address.title,
+    bytes,
+    fill: (folder) => fill(folder, options),
+  });
   const content = join(path, CONTENT);
   if (isArchive(options) || found.files.some((file) => file.archive !== undefined))
     return { path: await innermost(content), release };

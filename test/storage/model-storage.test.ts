@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStorage } from "./open-storage.ts";
@@ -346,6 +347,51 @@ test("the cache removes what was used least recently and is not in use", async (
   expect(readdirSync(folder).filter((name) => name.endsWith(".json"))).toHaveLength(2);
   s3.objects.set("d", "d".repeat(1001));
   await expect(fetch(at("d"))).rejects.toThrow(/it has 1001 bytes, and the cache may have 1000 bytes/);
+});
+
+describe("of what broken off downloads have left", () => {
+  const STAGES = { running: process.ppid, ended: 2 ** 22 + 1, nobody: undefined };
+
+  /** Folders as servers leave them, by the process that has claimed each. */
+  function leaveStages(folder: string): string {
+    const partial = join(folder, ".partial");
+    for (const [name, pid] of Object.entries(STAGES)) {
+      mkdirSync(join(partial, name, "files"), { recursive: true });
+      const owner = JSON.stringify({ host: hostname(), pid });
+      if (pid !== undefined) writeFileSync(join(partial, name, "owner"), owner);
+    }
+    mkdirSync(join(partial, "elsewhere"));
+    writeFileSync(join(partial, "elsewhere", "owner"), JSON.stringify({ host: "another", pid: 1 }));
+    return partial;
+  }
+
+  test("a day later all is removed but for a running process's", async () => {
+    const { at, fetch, folder } = await openBucket({ "m.bin": "one", "n.bin": "two" });
+    const partial = leaveStages(folder);
+    await fetch(at("m.bin"));
+    expect(readdirSync(partial).sort()).toEqual(["elsewhere", "ended", "nobody", "running"]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 25 * 3_600_000 });
+    onTestFinished(() => void vi.useRealTimers());
+    await fetch(at("n.bin"));
+    expect(readdirSync(partial)).toEqual(["running"]);
+  });
+
+  test("nothing stays of files that have been replaced since", async () => {
+    const { s3, at, fetch, folder } = await openBucket({ "m.bin": "0".repeat(1000) });
+    let replaced = 0;
+    s3.fault = ({ url = "", headers }, response) => {
+      if (url.includes("list-type") || headers.range !== undefined || replaced === 3) return false;
+      s3.objects.set("m.bin", `${++replaced}`.repeat(1000));
+      response.writeHead(200, { "content-length": 1000 });
+      response.write("x".repeat(900), () => setTimeout(() => response.destroy(), 20));
+      return true;
+    };
+    for (let failed = 0; failed < 3; failed++)
+      await expect(fetch(at("m.bin"))).rejects.toThrow(/has changed meanwhile/);
+    expect(readdirSync(join(folder, ".partial"))).toHaveLength(1);
+    await fetch(at("m.bin"));
+    expect(readdirSync(join(folder, ".partial"))).toEqual([]);
+  });
 });
 
 test("a checksum in the address is checked", async () => {

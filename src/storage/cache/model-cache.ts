@@ -1,8 +1,9 @@
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { TurnsByName } from "../../async/turns-by-name.ts";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { sizeText } from "../../text/size-text.ts";
+import { removeAbandonedStages } from "./abandoned-stages.ts";
 import { claimStage } from "./stage-claim.ts";
 
 /** Place and size of a cache. */
@@ -16,6 +17,8 @@ export interface ModelCacheOptions {
 export interface CacheEntry {
   /** Name of its folder. */
   readonly name: string;
+  /** The address of its files; those of one source replace each other. */
+  readonly source: string;
   /** Its size, as far as it is known before it is there. */
   readonly bytes: number;
   /**
@@ -84,7 +87,9 @@ export class ModelCache {
   }
 
   async #fill(entry: CacheEntry, path: string): Promise<void> {
-    const stage = await claimStage(this.#partial, entry.name);
+    const stage = await claimStage(this.#partial, entry.name, entry.source);
+    // Other processes may be doing the same; what stays is removed by the next download.
+    await removeAbandonedStages(this.#partial, stage).catch(() => {});
     try {
       const bytes = await entry.fill(stage.path);
       await writeFile(`${path}.json`, JSON.stringify({ bytes }));
@@ -92,7 +97,7 @@ export class ModelCache {
         // Another process was faster.
         if (!["ENOTEMPTY", "EEXIST", "EPERM"].includes(reason.code ?? "")) throw reason;
       });
-      await rm(dirname(stage.path), { recursive: true, force: true });
+      await rm(stage.folder, { recursive: true, force: true });
     } finally {
       await stage.release();
     }
