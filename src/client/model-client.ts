@@ -72,6 +72,7 @@ export class ModelClient<M extends TypedModel = AnyModel> {
   /**
    * Sends requests on one stream, over gRPC, and gives their results in the order in which they become ready, each with
    * the place of its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again.
+   * Throws where the server ends the stream before each request has a result, or answers what was not asked.
    */
   async *stream(
     requests: AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,
@@ -83,7 +84,8 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     const call = this.#sender.open(options);
     const toRequest = (inputs: M["inputs"], id: string) =>
       this.#toRequest(inputs as ValuesOrFiles, { ...options, id }, call);
-    yield* streamResults<M>((sent) => stream.call(this.#transport, sent, call), { requests, toRequest });
+    const sent = { address: this.#transport.address, requests, toRequest };
+    yield* streamResults<M>((messages) => stream.call(this.#transport, messages, call), sent);
   }
 
   /** The model's inputs, outputs and versions. */

@@ -17,7 +17,10 @@ interface StreamMethod {
 
 type Duplex = ClientDuplexStream<Buffer, Buffer>;
 
-/** Sends requests as they come, and gives answers as they come; ends the call where its reader stops. */
+/**
+ * Sends requests as they come, and gives answers as they come; ends the call where its reader stops. A server that ends
+ * it before all requests were sent is an error, for which no further one is waited.
+ */
 export async function* inferStream(
   { client, address, path }: StreamMethod,
   requests: AsyncIterable<ModelRequest>,
@@ -32,16 +35,17 @@ export async function* inferStream(
   const cancel = () => call.cancel();
   signal.addEventListener("abort", cancel, { once: true });
   let unsent: { readonly reason: unknown } | undefined;
-  const sending = sendAll(call, requests).catch((reason) => {
+  sendAll(call, requests).catch((reason) => {
     unsent = { reason };
     call.cancel();
   });
   try {
     for await (const message of call) yield toAnswer(address, message as Buffer);
-    await sending;
+    if (!call.writableEnded) throw endedEarly(address);
   } catch (reason) {
     if (unsent !== undefined) throw unsent.reason;
     if (signal.aborted) throw abortError(signal);
+    if (reason instanceof CallError) throw reason;
     throw isServiceError(reason) ? grpcFailure(address, reason, hasHeaders) : unreadable(address, reason);
   } finally {
     signal.removeEventListener("abort", cancel);
@@ -77,6 +81,11 @@ function isServiceError(reason: unknown): reason is ServiceError {
 function unreadable(address: string, cause: unknown): CallError {
   const text = `The stream of ${address} cannot be read: ${reasonText(cause)} Send the requests one by one.`;
   return new CallError("internal", text, { cause });
+}
+
+function endedEarly(address: string): CallError {
+  const text = `${address} ended the stream before all requests were sent. Send those without a result again if they may run twice.`;
+  return new CallError("internal", text);
 }
 
 function toAnswer(address: string, message: Buffer): StreamAnswer {
