@@ -5,6 +5,7 @@ import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
 import { clientCredentials } from "./client-credentials.ts";
+import type { SilenceTimes } from "./heartbeat.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { parseServerAddress } from "./server-address.ts";
 import { fromServiceError } from "./service-error.ts";
@@ -12,11 +13,18 @@ import { fromServiceError } from "./service-error.ts";
 /** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
 const NEVER_IDLE_MS = 2 ** 31 - 1;
 
-/**
- * A client that keeps one connection to the server at an address, as
- * parseServerAddress takes it, and takes answers of so many bytes.
- */
-export function createGrpcClient(address: string, maxMessageBytes: number, tls: RemoteTlsPaths = {}): Client {
+/** Choices for {@link createGrpcClient}. */
+interface GrpcClientOptions {
+  /** Maximum size of an answer. */
+  readonly maxMessageBytes: number;
+  /** Files for an encrypted connection. */
+  readonly tls?: RemoteTlsPaths | undefined;
+  /** Times after which a connection is given up whose server is silent during calls; absent = never. */
+  readonly silence?: SilenceTimes;
+}
+
+/** A client that keeps one connection to the server at an address, as parseServerAddress takes it. */
+export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, silence }: GrpcClientOptions): Client {
   const { authority, isEncrypted } = parseServerAddress(address);
   return new Client(authority, clientCredentials(isEncrypted, tls), {
     "grpc.max_receive_message_length": maxMessageBytes,
@@ -24,6 +32,7 @@ export function createGrpcClient(address: string, maxMessageBytes: number, tls: 
     "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
     "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
     "grpc.enable_channelz": 0,
+    ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
   });
 }
 

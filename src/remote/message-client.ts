@@ -18,7 +18,7 @@ const CONNECT_MS = 10_000;
 
 /** A client of the gRPC server at `host:port`, with an `Authorization` where that asks for one. */
 export function createMessageClient(address: string, authorization?: string): MessageClient {
-  const client = createGrpcClient(address, MAX_MESSAGE_BYTES);
+  const client = createGrpcClient(address, { maxMessageBytes: MAX_MESSAGE_BYTES });
   const { signal } = new AbortController();
   const metadata = authorization === undefined ? {} : { authorization };
   return {

@@ -30,6 +30,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
 import { encodeJson, encodeRequest } from "./encode-request.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
+import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
 
 /** Form and limits of the calls to another server. */
 export interface RemoteServiceOptions {
@@ -39,6 +40,8 @@ export interface RemoteServiceOptions {
   readonly maxMessageBytes?: number;
   /** Files for an encrypted connection. */
   readonly tls?: RemoteTlsPaths | undefined;
+  /** Times after which a silent server counts as gone; default {@link SILENCE_TIMES}. */
+  readonly silence?: SilenceTimes;
 }
 
 /** Another server behind the interface of our own. */
@@ -56,12 +59,14 @@ export interface RemoteService extends InferenceService {
  * and reconnects automatically. Its errors are the server's, with the server's texts.
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
-  const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const client = createGrpcClient(address, maxMessageBytes, options.tls);
+  const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes, tls } = options;
+  const { silence = SILENCE_TIMES } = options;
+  const client = createGrpcClient(address, { maxMessageBytes, tls, silence });
+  const heartbeat = new Heartbeat(client, silence);
   isConnected(client);
   const limits = { versionEncoding, maxMessageBytes };
   const service: RemoteService = {
-    acquire: (ref) => lease(client, ref, { ...limits, address }),
+    acquire: (ref) => lease({ client, heartbeat }, ref, { ...limits, address }),
     infer: (request) => inferOnce(service, request),
     index: () => [],
     statistics: async () => [],
@@ -69,17 +74,28 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
     unload: refuseControl,
     reconfigure: refuseControl,
     rescan: refuseControl,
-    isReady: () => isConnected(client),
+    isReady: () => {
+      const isReady = isConnected(client);
+      // So that a server that has gone silent between calls is noticed.
+      if (isReady) heartbeat.ask();
+      return isReady;
+    },
     onReadiness: (listener) => watchConnection(client, listener),
     close: async () => client.close(),
   };
   return service;
 }
 
-type AnswerLimits = Required<Omit<RemoteServiceOptions, "tls">>;
+type AnswerLimits = Required<Omit<RemoteServiceOptions, "tls" | "silence">>;
+
+/** A client with what shows that its server lives. */
+interface Link {
+  readonly client: Client;
+  readonly heartbeat: Heartbeat;
+}
 
 /** A lease of a version that the other server finds, with each request again. */
-function lease(client: Client, ref: ModelRef, limits: AnswerLimits & { readonly address: string }): Lease {
+function lease({ client, heartbeat }: Link, ref: ModelRef, limits: AnswerLimits & { readonly address: string }): Lease {
   const { model, version = 0n } = ref;
   return {
     description: { model, version, drivers: [], signatures: {} },
@@ -88,11 +104,13 @@ function lease(client: Client, ref: ModelRef, limits: AnswerLimits & { readonly 
       // A transport's own: hooks that call other servers count no memory.
       if (call.memory !== undefined) call.memory.isWireOnly = true;
       const part = new RemotePart(call);
-      const sent = { ...request, call: { ...call, metadata: { ...call.metadata, ...part.headers } } };
+      const metadata = { ...call.metadata, ...part.headers };
       let code: string | undefined;
       call.record?.beginInference();
       try {
-        return await infer(client, { ref, request: sent }, limits);
+        return await heartbeat.during(call.signal, (signal) =>
+          infer(client, { ref, request: { ...request, call: { ...call, metadata, signal } } }, limits),
+        );
       } catch (reason) {
         code = ServingError.from(reason).code;
         throw reason;

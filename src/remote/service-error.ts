@@ -15,8 +15,11 @@ export function fromServiceError(error: ServiceError, hasHeaders: boolean): Serv
   return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error, details });
 }
 
+/** Says that there is no server, or none any more. */
+export const UNREACHABLE = "The server behind this one cannot be reached, or its connection was lost; try again later.";
+
 const TRANSPORT_TEXTS: Partial<Record<ErrorCode, string>> = {
-  unavailable: "The server behind this one cannot be reached, or its connection was lost; try again later.",
+  unavailable: UNREACHABLE,
   deadline_exceeded: "The request's deadline passed.",
 };
 
