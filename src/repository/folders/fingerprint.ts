@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { lstat, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, parse } from "node:path";
+import { fileStamp } from "../../text/file-stamp.ts";
 
 /** Identity of a version's files, without their content. */
 export interface Fingerprint {
@@ -80,10 +81,8 @@ class Walk {
 
   #add(path: string, stats: Stats | string): void {
     this.#files++;
-    // Unlike the time of modification, no program sets ctime: a copy that keeps times (cp -p) is noticed too, also
-    // into the same inode. The price is a load for nothing after a change of owner, mode or hard links. Inode numbers
-    // do not count: mounts of object stores may give a file another one at any time, and a ctime that does not change.
-    const facts = typeof stats === "string" ? stats : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
+    // A change of owner, mode or hard links counts too; the price is a load for nothing.
+    const facts = typeof stats === "string" ? stats : fileStamp(stats);
     this.#hash.update(`${path}\0${facts}\0`);
     if (typeof stats === "string") return;
     this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
