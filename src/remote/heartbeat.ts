@@ -14,7 +14,7 @@ export interface SilenceTimes {
 }
 
 /** Times of a server's own clients. */
-export const SILENCE_TIMES: SilenceTimes = { askMs: 30_000, answerMs: 10_000 };
+export const SILENCE_TIMES: SilenceTimes = { askMs: 30_000, answerMs: 20_000 };
 
 /** Share of the time between two pings after which a server is asked for its health. */
 const BEAT_SHARE = 2 / 3;
