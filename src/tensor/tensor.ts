@@ -87,9 +87,22 @@ export function viewBytes<D extends NumericDType>(dtype: D, bytes: Uint8Array): 
 
 /** Runtimes compute on the bytes of booleans as they are, each in its own way. */
 function asBooleans(bytes: Uint8Array): Uint8Array {
-  for (let index = 0; index < bytes.length; index++)
-    if (bytes[index]! > 1) return bytes.map((byte) => Number(byte !== 0));
+  if (!hasOnlyBits(bytes)) return bytes.map((byte) => Number(byte !== 0));
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** Looks at four bytes at a time: one by one, 64 MB would block the thread for more than 100 ms. */
+function hasOnlyBits(bytes: Uint8Array): boolean {
+  const { buffer, byteOffset, byteLength } = bytes;
+  const head = -byteOffset & 3;
+  if (byteLength < head) return bytes.every((byte) => byte <= 1);
+  const words = new Int32Array(buffer, byteOffset + head, (byteLength - head) >> 2);
+  const tail = head + words.byteLength;
+  let all = 0;
+  for (let index = 0; index < words.length; index++) all |= words[index]!;
+  for (const byte of new Uint8Array(buffer, byteOffset, head)) all |= byte;
+  for (const byte of new Uint8Array(buffer, byteOffset + tail, byteLength - tail)) all |= byte;
+  return (all & 0xfefefefe) === 0;
 }
 
 /**

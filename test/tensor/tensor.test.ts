@@ -59,6 +59,19 @@ test("bytes of booleans are viewed in place, and copied where one is neither 0 n
   expect(odd).toEqual(Uint8Array.of(0, 1, 2, 255));
 });
 
+test.each([0, 1, 2, 3])("a byte of booleans is found at any place, %i bytes behind a word's first", (offset) => {
+  for (let length = 0; length < 12; length++) {
+    const bytes = new Uint8Array(16).subarray(offset, offset + length);
+    expect(viewBytes("bool", bytes).buffer).toBe(bytes.buffer);
+    for (let at = 0; at < length; at++) {
+      const other = bytes.with(at, 128);
+      const shifted = new Uint8Array(16).subarray(offset, offset + length);
+      shifted.set(other);
+      expect(viewBytes("bool", shifted)).toEqual(bytes.with(at, 1));
+    }
+  }
+});
+
 describe("a tensor", () => {
   const bytes = [Buffer.from("a")];
 
