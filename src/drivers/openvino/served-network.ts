@@ -119,10 +119,21 @@ function refuseCut(tensor: Tensor, { spec: { name } }: ServedPort): void {
 
 /** Index of the first number that does not fit into 32 bits; -1 = none. */
 function firstCut({ dtype, data }: Tensor): number {
-  if (dtype === "int64") return (data as BigInt64Array).findIndex((value) => BigInt.asIntN(32, value) !== value);
-  if (dtype === "uint64") return (data as BigUint64Array).findIndex((value) => value >= 2n ** 31n);
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) return firstWide(data);
   if (dtype !== "float64") return -1;
   return (data as Float64Array).findIndex((value) => Number.isFinite(value) && !Number.isFinite(Math.fround(value)));
+}
+
+/** By their halves: a bigint for each number would take longer than many a model. */
+function firstWide(data: BigInt64Array | BigUint64Array): number {
+  const halves = new Int32Array(data.buffer, data.byteOffset, 2 * data.length);
+  const isSigned = data instanceof BigInt64Array;
+  for (let index = 0; index < data.length; index++) {
+    const [lower, upper] = [halves[2 * index]!, halves[2 * index + 1]!];
+    // The upper half repeats the sign of the lower one.
+    if (upper !== lower >> 31 || (upper !== 0 && !isSigned)) return index;
+  }
+  return -1;
 }
 
 function checkName(role: string, name: string, known: readonly { readonly name: string }[]): void {

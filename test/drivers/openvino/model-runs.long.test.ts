@@ -67,6 +67,8 @@ describe.skipIf(missing !== undefined)("a model of the openvino driver", () => {
     ["type_i64", createTensor("int64", [3], BigInt64Array.of(-(2n ** 31n), 2n ** 31n - 1n, 2n ** 31n)), 2, 2n ** 31n],
     ["type_i64", createTensor("int64", [1], BigInt64Array.of(-(2n ** 31n) - 1n)), 0, -(2n ** 31n) - 1n],
     ["type_u64", createTensor("uint64", [1], BigUint64Array.of(2n ** 40n)), 0, 2n ** 40n],
+    ["type_u64", createTensor("uint64", [2], BigUint64Array.of(2n ** 31n - 1n, 2n ** 31n)), 1, 2n ** 31n],
+    ["type_u64", createTensor("uint64", [1], BigUint64Array.of(2n ** 64n - 1n)), 0, 2n ** 64n - 1n],
     ["type_f64", createTensor("float64", [3], Float64Array.of(Number.NaN, Number.POSITIVE_INFINITY, 1e300)), 2, 1e300],
   ])("is given no number that it would cut: %s", async (name, x, index, value) => {
     const model = await loadModel(name);
