@@ -1,4 +1,4 @@
-import { failedPrecondition, invalidArgument } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { type NumericData, numericLayout } from "./dtype.ts";
 import { createTensor, elementCount, type Tensor } from "./tensor.ts";
 
@@ -21,13 +21,9 @@ export function copyRows(tensor: Tensor, start: number, end: number): Tensor {
   return createTensor(tensor.dtype, [end - start, ...tensor.shape.slice(1)], data as never);
 }
 
-/**
- * Tensors of one dtype and row shape, one behind the other along the first dimension; throws `failed_precondition`,
- * naming what they are, for others.
- */
-export function concatRows(tensors: readonly Tensor[], what: string): Tensor {
+/** Tensors of one dtype and row shape, one behind the other along the first dimension. */
+export function concatRows(tensors: readonly Tensor[]): Tensor {
   const [first] = tensors as readonly [Tensor];
-  for (const tensor of tensors) assertAlike(tensor, first, what);
   const rows = tensors.reduce((sum, tensor) => sum + (rowCount(tensor) ?? 0), 0);
   const shape = [rows, ...first.shape.slice(1)];
   if (first.dtype === "bytes") {
@@ -45,15 +41,6 @@ export function concatRows(tensors: readonly Tensor[], what: string): Tensor {
     position += tensor.data.length;
   }
   return createTensor(first.dtype, shape, data as never);
-}
-
-function assertAlike({ dtype, shape }: Tensor, first: Tensor, what: string): void {
-  const hasSameRows =
-    shape.length === first.shape.length && shape.every((size, axis) => axis === 0 || size === first.shape[axis]);
-  if (dtype === first.dtype && hasSameRows) return;
-  throw failedPrecondition(
-    `${what} has rows that do not go together: ${first.dtype} [${first.shape}] in one part, ${dtype} [${shape}] in another.`,
-  );
 }
 
 /** The tensor made larger to `shape` (no dimension smaller), the new places filled with its own first element. */

@@ -5,7 +5,7 @@ import type { Signature } from "../../signature/signature.ts";
 import { concatRows, copyRows, padTo, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
-import { checkedRows, joinTensors, rowsOf } from "./batch-rows.ts";
+import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
 import type { RunPolicy } from "./run-queue.ts";
 import type { QueuedRun } from "./waiting-run.ts";
 
@@ -129,12 +129,12 @@ export class BatchPolicy implements RunPolicy {
           ),
         );
       }
-      return joinTensors(parts, "Output");
+      return joinParts(parts);
     }
     const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
     if (padded === rows || rows === 0) return checkedRows(await this.#predict(inputs, call), rows);
     const filled = mapTensors(inputs, (tensor) =>
-      concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))], "Input"),
+      concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),
     );
     const outputs = checkedRows(await this.#predict(filled, call), padded);
     return mapTensors(outputs, (tensor) => sliceRows(tensor, 0, rows));
@@ -143,7 +143,7 @@ export class BatchPolicy implements RunPolicy {
   #join(taken: readonly QueuedRun[]): Tensors {
     if (taken.length === 1) return taken[0]!.inputs;
     const all = taken.map(({ inputs }) => inputs);
-    return joinTensors(this.#batching.padVariableLength ? padAlike(all) : all, "Input");
+    return joinRows(this.#batching.padVariableLength ? padAlike(all) : all);
   }
 
   /** True for the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */

@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { concatRows, rowCount } from "../../tensor/rows.ts";
-import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
 /** The rows that all inputs have; throws `invalid_argument`, in TensorFlow Serving's words first, where they differ. */
 export function rowsOf(inputs: Tensors): number {
@@ -37,12 +37,27 @@ export function checkedRows(outputs: Tensors, rows: number): Tensors {
   return outputs;
 }
 
-/**
- * The rows of several requests, or of the parts of one, behind each other; throws `failed_precondition` where they
- * differ in more than their number. `what`: `Input` or `Output`, for the error.
- */
-export function joinTensors(all: readonly Tensors[], what: string): Tensors {
+/** The rows of several requests that go together, behind each other. */
+export function joinRows(all: readonly Tensors[]): Tensors {
   const [first = {}] = all;
-  const parts = (name: string) => all.map((tensors) => tensors[name]!);
-  return createTensors(Object.keys(first).map((name) => [name, concatRows(parts(name), `${what} "${name}"`)]));
+  return createTensors(Object.keys(first).map((name) => [name, concatRows(all.map((tensors) => tensors[name]!))]));
+}
+
+/**
+ * The outputs of the parts of one request, behind each other; throws `failed_precondition` where they differ in more
+ * than their number of rows.
+ */
+export function joinParts(parts: readonly Tensors[]): Tensors {
+  const [first = {}] = parts;
+  for (const part of parts) for (const [name, tensor] of Object.entries(first)) assertAlike(name, tensor, part[name]!);
+  return joinRows(parts);
+}
+
+function assertAlike(name: string, first: Tensor, { dtype, shape }: Tensor): void {
+  const hasSameRows =
+    shape.length === first.shape.length && shape.every((size, axis) => axis === 0 || size === first.shape[axis]);
+  if (dtype === first.dtype && hasSameRows) return;
+  throw failedPrecondition(
+    `Output "${name}" has rows that do not go together: ${first.dtype} [${first.shape}] in one part, ${dtype} [${shape}] in another.`,
+  );
 }

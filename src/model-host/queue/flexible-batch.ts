@@ -3,7 +3,7 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
 import { rowCount, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { checkedRows, joinTensors } from "./batch-rows.ts";
+import { checkedRows, joinParts } from "./batch-rows.ts";
 
 /**
  * Makes a model with a fixed first dimension take any number of rows: it runs once per so many rows, and the outputs
@@ -50,7 +50,7 @@ async function predictInParts(model: Model, inputs: Tensors, call: PredictCall, 
     );
     parts.push(checkedRows(await model.predict(part, call), size));
   }
-  return joinTensors(parts, "Output");
+  return joinParts(parts);
 }
 
 function rowsOf(inputs: Tensors, size: number): number {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { assertRequestRows, checkedRows, joinTensors, rowsOf } from "../../../src/model-host/queue/batch-rows.ts";
+import { assertRequestRows, checkedRows, joinParts, rowsOf } from "../../../src/model-host/queue/batch-rows.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 
 describe("the rows of a batched request", () => {
@@ -52,7 +52,7 @@ describe("the parts of a request that was split", () => {
         ],
       },
     ].map((part) => toTensors(part));
-    expect(joinTensors(parts, "Output").y).toMatchObject({ shape: [3, 2], data: Int32Array.of(1, 2, 3, 4, 5, 6) });
+    expect(joinParts(parts).y).toMatchObject({ shape: [3, 2], data: Int32Array.of(1, 2, 3, 4, 5, 6) });
   });
 
   it.each([
@@ -63,11 +63,6 @@ describe("the parts of a request that was split", () => {
   ])("are not, where a model's output is as long as its values say: %j", (parts, detail) => {
     const message = `Output "y" has rows that do not go together: ${detail}.`;
     const error = expect.objectContaining({ code: "failed_precondition", message });
-    expect(() =>
-      joinTensors(
-        parts.map((part) => toTensors(part)),
-        "Output",
-      ),
-    ).toThrow(error);
+    expect(() => joinParts(parts.map((part) => toTensors(part)))).toThrow(error);
   });
 });
