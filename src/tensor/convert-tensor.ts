@@ -1,7 +1,7 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
 import { type DType, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
-import { overflowOf, overflows } from "./float-range.ts";
-import { fromBfloat16, fromFloat16, HALF_CONVERSIONS } from "./float16.ts";
+import { floatWriter } from "./float-range.ts";
+import { fromBfloat16, fromFloat16 } from "./float16.ts";
 import { integerRange } from "./integer-range.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
 
@@ -36,18 +36,15 @@ function toValues(dtype: NumericDType, data: TensorData<NumericDType>): ArrayLik
 /** The function that makes a value an element of a dtype; it returns undefined for one that the dtype does not hold. */
 function elementWriter(dtype: NumericDType): (value: Value) => Value | undefined {
   const range = dtype === "bool" ? ([0, 2] as const) : integerRange(dtype);
-  if (range === undefined) return floatWriter(dtype);
+  if (range === undefined) {
+    const write = floatWriter(dtype);
+    return (value) => write(Number(value));
+  }
   const [first, end] = range;
   const isHeld = (value: Value) =>
     value >= first && value < end && (typeof value === "bigint" || Number.isInteger(value));
   const toElement = /64$/.test(dtype) ? BigInt : Number;
   return (value) => (isHeld(value) ? toElement(value) : undefined);
-}
-
-function floatWriter(dtype: NumericDType): (value: Value) => number | undefined {
-  const overflow = overflowOf(dtype);
-  const toElement = HALF_CONVERSIONS[dtype] ?? Number;
-  return (value) => (overflows(Number(value), overflow) ? undefined : toElement(Number(value)));
 }
 
 function notHeld(value: Value, index: number, dtype: DType): ServingError {

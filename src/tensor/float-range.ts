@@ -1,4 +1,5 @@
 import type { DType } from "./dtype.ts";
+import { HALF_CONVERSIONS } from "./float16.ts";
 
 /** Half a step beyond the largest number, from where on rounding to the nearest gives infinity. */
 const OVERFLOWS: Partial<Record<DType, number>> = {
@@ -18,4 +19,11 @@ export function overflowOf(dtype: DType): number {
 /** Checks that a number is finite, and a dtype with this {@link overflowOf} would make it infinite. */
 export function overflows(value: number, overflow: number): boolean {
   return Math.abs(value) >= overflow && Number.isFinite(value);
+}
+
+/** The function that makes a number an element of a float dtype; undefined for a finite one that would be infinite. */
+export function floatWriter(dtype: DType): (value: number) => number | undefined {
+  const overflow = overflowOf(dtype);
+  const toElement = HALF_CONVERSIONS[dtype] ?? Number;
+  return (value) => (overflows(value, overflow) ? undefined : toElement(value));
 }

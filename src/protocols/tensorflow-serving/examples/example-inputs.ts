@@ -3,8 +3,7 @@ import { invalidArgument, type ServingError } from "../../../errors.ts";
 import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { type DType, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
-import { overflowOf, overflows } from "../../../tensor/float-range.ts";
-import { HALF_CONVERSIONS } from "../../../tensor/float16.ts";
+import { floatWriter } from "../../../tensor/float-range.ts";
 import { integerRange } from "../../../tensor/integer-range.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { type Feature, type Features, readFeatures } from "./features.ts";
@@ -116,11 +115,11 @@ function converterOf(spec: TensorSpec): (value: number | bigint) => number | big
 }
 
 function floatConverter(spec: TensorSpec): (value: number | bigint) => number {
-  const overflow = overflowOf(spec.dtype);
-  const convert = HALF_CONVERSIONS[spec.dtype] ?? Number;
+  const write = floatWriter(spec.dtype);
   return (value) => {
-    if (overflows(Number(value), overflow)) throw refused(spec, `${value} is not a ${spec.dtype}`);
-    return convert(Number(value));
+    const element = write(Number(value));
+    if (element === undefined) throw refused(spec, `${value} is not a ${spec.dtype}`);
+    return element;
   };
 }
 
