@@ -13,7 +13,7 @@ export interface Expiring {
 const MARGIN_MS = 120_000;
 
 /** Time until others are looked for where there are none, in milliseconds. */
-export const NONE_MS = 900_000;
+const NONE_MS = 900_000;
 /** The same where a machine's service failed, which it may do while the machine starts. */
 const FAILED_MS = 10_000;
 

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { failedPrecondition } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import { type Expiring, NONE_MS, ofMachine } from "../expiring.ts";
+import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
@@ -39,7 +39,7 @@ export async function findAzAccess({ signature }: Pick<AzLocation, "signature">,
   const tenant = firstOf(env, "AZURE_TENANT_ID", "AZ_TENANT_ID");
   const client = firstOf(env, "AZURE_CLIENT_ID", "AZ_CLIENT_ID");
   if (tenant !== undefined && client !== undefined) return ofApplication(env, { tenant, client });
-  if (isOn(env.AZURE_STORAGE_ANONYMOUS)) return { expiresMs: Date.now() + NONE_MS };
+  if (isOn(env.AZURE_STORAGE_ANONYMOUS)) return {};
   return ofMachine(() => fromMachine(env, client));
 }
 

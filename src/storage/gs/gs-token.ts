@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { homeFolder } from "../../machine/home-folder.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import { type Expiring, NONE_MS, ofMachine } from "../expiring.ts";
+import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
@@ -32,7 +32,7 @@ export async function findGsToken(env: Environment): Promise<GsToken> {
     named !== undefined,
   );
   if (key !== undefined) return fromKey(key);
-  return isOn(env.NO_GCE_CHECK) ? { expiresMs: Date.now() + NONE_MS } : ofMachine(() => fromMachine(env));
+  return isOn(env.NO_GCE_CHECK) ? {} : ofMachine(() => fromMachine(env));
 }
 
 type Key = Readonly<Record<string, string>>;

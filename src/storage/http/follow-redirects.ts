@@ -34,8 +34,7 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
 /** Sends a request over a connection of its own: a kept one would be used without a look at its address. */
 async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
   if (isLocalName(url.hostname)) throw refused(url, "in a private network");
-  // Node takes members that a URL was given as options of its request.
-  return httpRequest(Object.assign(new URL(url), { agent: false }), { ...request, lookup: publicLookup(url) });
+  return httpRequest(url, { ...request, isAlone: true, lookup: publicLookup(url) });
 }
 
 /**

@@ -17,6 +17,8 @@ export interface HttpRequest {
   /** Default 30 s; for servers that may not be there at all. */
   readonly headMs?: number;
   readonly lookup?: LookupFunction;
+  /** True for a connection of its own, whose address `lookup` sees; default: one that is kept may be used again. */
+  readonly isAlone?: boolean;
 }
 
 /**
@@ -24,10 +26,10 @@ export interface HttpRequest {
  * Throws `unavailable` for a server that cannot be reached or does not answer in time. A body that stalls fails.
  */
 export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMessage> {
-  const { method = "GET", headers = {}, body, signal, headMs = HEAD_MS, lookup } = options;
+  const { method = "GET", headers = {}, body, signal, headMs = HEAD_MS, lookup, isAlone } = options;
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
-    const given: NodeOptions = { method, headers, signal, ...(lookup && { lookup }) };
+    const given: NodeOptions = { method, headers, signal, ...(lookup && { lookup }), ...(isAlone && { agent: false }) };
     const outgoing = send(url, given);
     const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${headMs / 1000} s`)), headMs);
     let isAnswered = false;
