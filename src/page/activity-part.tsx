@@ -15,7 +15,7 @@ const HISTORY: Followed<LiveSample> = {
 
 /** Charts of the last hour, and the last requests. */
 export function ActivityPart() {
-  const { items: samples, error } = useFollowed(HISTORY);
+  const { items: samples = [], error } = useFollowed(HISTORY);
   return (
     <>
       <h2>Activity</h2>

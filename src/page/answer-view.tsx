@@ -64,7 +64,6 @@ function Values({ output: { name, datatype, shape, values } }: { readonly output
               {row}
             </th>
             {values.slice(row * rowSize, row * rowSize + columns).map((value, column) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: an element has nothing but its place
               <td key={column}>{elementText(value)}</td>
             ))}
           </tr>

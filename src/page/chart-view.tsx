@@ -24,7 +24,6 @@ export function ChartView({ title, unit, lines, samples }: ChartViewProps) {
     ...members.map((member) => samples.map((one) => memberOf(one, member))),
   ];
   const last = samples.at(-1);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the lines of a chart do not change
   useEffect(() => {
     const { current: box } = place;
     if (box === null) return;

@@ -18,9 +18,9 @@ export function LogPart() {
     <>
       <h2>Log</h2>
       {error !== "" && <p class="notice bad">{error}</p>}
-      {lines.length === 0 && <p>Nothing was logged since the server was started.</p>}
+      {lines?.length === 0 && <p>Nothing was logged since the server was started.</p>}
       <ol class="log" aria-label="Lines of the log, the newest first">
-        {lines.toReversed().map(({ number, at, level, message, fields }) => (
+        {lines?.toReversed().map(({ number, at, level, message, fields }) => (
           <li key={number}>
             <time class="facts">{new Date(at).toLocaleTimeString()}</time>{" "}
             <span class={level === "error" ? "bad" : level === "warn" ? "busy" : "facts"}>{level}</span> {message}{" "}

@@ -4,13 +4,13 @@ import { usePolled } from "./use-polled.ts";
 /** The last requests, each with the time of its parts. */
 export function RequestList() {
   const { value } = usePolled<{ readonly requests: readonly RecentRequest[] }>("ui/requests", 2000);
-  const requests = value?.requests ?? [];
+  const requests = value?.requests;
   return (
     <section aria-labelledby="requests">
       <h3 id="requests">Last requests</h3>
       <p class="facts">Requests to models are kept while this page is open, 100 at most.</p>
-      {requests.length === 0 && <p>There was none since this part of the page was opened.</p>}
-      {requests.map((request) => (
+      {requests?.length === 0 && <p>There was none since this part of the page was opened.</p>}
+      {requests?.map((request) => (
         <details key={`${request.id} ${request.at}`} class="request">
           <summary>
             <span class={/^(?:ok|[23]\d\d)$/.test(request.status) ? "good" : "bad"}>{request.status}</span>{" "}
@@ -34,7 +34,6 @@ function Waterfall({ request: { parts, totalMs } }: { readonly request: RecentRe
       <caption>Parts of the request, in milliseconds since its start</caption>
       <tbody>
         {parts.map(({ name, start, end }, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part has nothing but its place
           <tr key={index}>
             <th scope="row">{name}</th>
             <td class="bar">

@@ -6,7 +6,6 @@ export function TopBars({ name, rows }: { readonly name: string; readonly rows: 
   return (
     <>
       {rows.map((row, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a row has nothing but its place
         <table class="bars" key={index}>
           <caption>
             {name}

@@ -14,14 +14,14 @@ export interface Followed<Item> {
 }
 
 /**
- * The end of a list, of which each look fetches what is new; an error's text, empty =
- * there is none. `followed` stays the same object.
+ * The end of a list, of which each look fetches what is new, undefined before the first
+ * answer; an error's text, empty = there is none. `followed` stays the same object.
  */
 export function useFollowed<Item>(followed: Followed<Item>): {
-  readonly items: readonly Item[];
+  readonly items: readonly Item[] | undefined;
   readonly error: string;
 } {
-  const [items, setItems] = useState<readonly Item[]>([]);
+  const [items, setItems] = useState<readonly Item[]>();
   const [error, setError] = useState("");
   useEffect(() => {
     const { pathAfter, itemsOf, keep, everyMs } = followed;

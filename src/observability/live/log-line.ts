@@ -2,7 +2,7 @@ import type { LogLevel } from "../log-level.ts";
 
 /** One line of a log. */
 export interface LogLine {
-  /** Rises by one with each line. */
+  /** Rises by one with each line, and is higher once the server was started again. */
   readonly number: number;
   /** Milliseconds since the epoch. */
   readonly at: number;

@@ -13,7 +13,8 @@ const [MAX_LINES, MAX_FIELDS] = [500, 2000];
 /** The last lines of a log. */
 export class LogTail {
   readonly #lines: LogLine[] = [];
-  #count = 0;
+  // Lines of a server that was started again are newer than those a page has of the one before.
+  #last = Date.now();
 
   /** The same log, whose lines are kept here too, without secrets. */
   follow(log: Logger): Logger {
@@ -47,7 +48,7 @@ export class LogTail {
   #add(level: Level, message: string, fields: Fields): void {
     const text = Object.keys(fields).length === 0 ? "" : toText(fields);
     const safe = (raw: string) => printable(maskSecrets(raw));
-    this.#lines.push({ number: ++this.#count, at: Date.now(), level, message: safe(message), fields: safe(text) });
+    this.#lines.push({ number: ++this.#last, at: Date.now(), level, message: safe(message), fields: safe(text) });
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
   }
 }
