@@ -1,7 +1,8 @@
-import { createHash } from "node:crypto";
+import { createHash, createPrivateKey, type X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type Server } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
+import { readCertificates, type ValidityProblem, validityProblem } from "./pem-certificates.ts";
 import type { TLS_SCOPES } from "./tls-scope.ts";
 
 /** PEM files by their paths, or PEM texts themselves. */
@@ -24,21 +25,26 @@ export interface TlsCredentials {
   readonly ecdhCurve: string;
 }
 
+/** Content of the files, with the server's certificates in it. */
+interface Read {
+  readonly credentials: TlsCredentials;
+  readonly fingerprint: string;
+  readonly chain: readonly X509Certificate[];
+}
+
 /** The credentials of a server, read again when their files change. */
 export class TlsFiles {
   readonly #paths: TlsPaths;
-  #credentials: TlsCredentials;
-  #fingerprint: string;
+  #read: Read;
 
-  private constructor(paths: TlsPaths, credentials: TlsCredentials) {
+  private constructor(paths: TlsPaths, read: Read) {
     this.#paths = paths;
-    this.#credentials = credentials;
-    this.#fingerprint = fingerprintOf(credentials);
+    this.#read = read;
   }
 
   /** Reads the files; throws `failed_precondition` where one cannot be read or they do not fit together. */
   static async open(paths: TlsPaths): Promise<TlsFiles> {
-    return new TlsFiles(paths, await readCredentials(paths));
+    return new TlsFiles(paths, check(await readCredentials(paths), paths));
   }
 
   /** True where HTTP is not encrypted, and the Unix socket is. */
@@ -47,7 +53,17 @@ export class TlsFiles {
   }
 
   get credentials(): TlsCredentials {
-    return this.#credentials;
+    return this.#read.credentials;
+  }
+
+  /** The server's own certificate. */
+  get certificate(): X509Certificate {
+    return this.#read.chain[0] as X509Certificate;
+  }
+
+  /** The reason for which clients refuse the server's certificate, or soon will; undefined where there is none. */
+  validityProblem(): ValidityProblem | undefined {
+    return validityProblem(this.#read.chain);
   }
 
   /**
@@ -56,11 +72,10 @@ export class TlsFiles {
    */
   async refresh(servers: readonly Pick<Server, "setSecureContext">[]): Promise<boolean> {
     const credentials = await readCredentials(this.#paths);
-    const fingerprint = fingerprintOf(credentials);
-    if (fingerprint === this.#fingerprint) return false;
+    if (fingerprintOf(credentials) === this.#read.fingerprint) return false;
+    const read = check(credentials, this.#paths);
     for (const server of servers) server.setSecureContext(credentials);
-    this.#credentials = credentials;
-    this.#fingerprint = fingerprint;
+    this.#read = read;
     return true;
   }
 }
@@ -90,13 +105,36 @@ async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCr
   const [certText, keyText] = [await read(cert, "certificate"), await read(key, "private key")];
   const ca = clientCa === undefined ? {} : { ca: await read(clientCa, "certificate of the clients' authority") };
   groups ??= findGroups();
-  const credentials = { cert: certText, key: keyText, ...ca, ecdhCurve: groups };
+  return { cert: certText, key: keyText, ...ca, ecdhCurve: groups };
+}
+
+/** Throws `failed_precondition` for what cannot be used; a bundle of hundreds takes 50 ms. */
+function check(credentials: TlsCredentials, { cert, clientCa = "" }: TlsPaths): Read {
+  const chain = readCertificates(credentials.cert, `certificate${placeOf(cert)}`);
+  if (credentials.ca !== undefined) readCertificates(credentials.ca, `file of --tls-client-ca${placeOf(clientCa)}`);
   try {
     createSecureContext(credentials);
   } catch (cause) {
-    throw failedPrecondition(`The TLS files do not fit together: ${whyNot(reasonText(cause))}`, cause);
+    const why = isMisplaced(chain, credentials.key) ? OTHER_ORDER : whyNot(reasonText(cause));
+    throw failedPrecondition(`The TLS files do not fit together: ${why}`, cause);
   }
-  return credentials;
+  return { credentials, fingerprint: fingerprintOf(credentials), chain };
+}
+
+function placeOf(path: string): string {
+  return path.includes(PEM_START) ? "" : ` ${path}`;
+}
+
+const OTHER_ORDER =
+  "the certificate of the private key is not the first of its file; expected it first, and those between it and its authority behind it.";
+
+function isMisplaced(chain: readonly X509Certificate[], key: Buffer): boolean {
+  try {
+    const ofKey = createPrivateKey(key);
+    return chain.some((certificate) => certificate.checkPrivateKey(ofKey));
+  } catch {
+    return false;
+  }
 }
 
 async function read(path: string, what: string): Promise<Buffer> {

@@ -1,4 +1,4 @@
-import { copyFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type TlsCredentials, TlsFiles } from "../../src/access/tls-files.ts";
@@ -28,6 +28,32 @@ describe("TlsFiles.open", () => {
     });
   });
 
+  const [own, other] = [tlsFile("server.pem"), tlsFile("ca.pem")];
+  const cut = other.subarray(0, other.length / 2);
+  const damaged = Buffer.from(other.toString().replace("MII", "AII"));
+  test.each([
+    [
+      "a chain that is cut off",
+      { cert: [own, cut] },
+      "has a certificate 2 of 2 that cannot be read: its end is missing",
+    ],
+    ["a chain whose first is not the key's", { cert: [other, own] }, "is not the first of its file; expected it first"],
+    ["authorities that are cut off", { clientCa: [other, cut] }, "certificate 2 of 2 that cannot be read"],
+    ["a damaged authority before others", { clientCa: [damaged, other] }, "certificate 1 of 2 that cannot be read"],
+    ["a key in place of authorities", { clientCa: [tlsFile("server.key")] }, /^The file of --tls-client-ca .* no cert/],
+  ])("refuses %s", async (_, parts, message) => {
+    const files = Object.entries(parts).map(([name, texts]) => [name, Buffer.concat(texts)] as const);
+    const folder = tempFolder(Object.fromEntries(files));
+    const paths = Object.fromEntries(files.map(([name]) => [name, join(folder, name)]));
+    await expect(TlsFiles.open({ cert, key, ...paths })).rejects.toThrow(message);
+  });
+
+  test("takes a chain, and authorities with other things between them", async () => {
+    const chain = Buffer.concat([Buffer.from("# ours\n"), own, other]).toString();
+    const clientCa = Buffer.concat([other, tlsFile("client.key"), own]).toString();
+    await expect(TlsFiles.open({ cert: chain, key, clientCa })).resolves.toBeInstanceOf(TlsFiles);
+  });
+
   test("refuses what is no PEM", async () => {
     const folder = tempFolder({ "server.der": Uint8Array.of(0x30, 0x82, 1, 2) });
     const opened = TlsFiles.open({ cert: join(folder, "server.der"), key });
@@ -47,6 +73,19 @@ describe("TlsFiles.refresh", () => {
   test("gives servers nothing where nothing has changed", async () => {
     const { files, server, given } = await open();
     expect([await files.refresh([server]), given]).toEqual([false, []]);
+  });
+
+  test("keeps the authorities it has while the new ones are being written", async () => {
+    const folder = tempFolder({ "ca.pem": tlsFile("ca.pem") });
+    const clientCa = join(folder, "ca.pem");
+    const files = await TlsFiles.open({ cert, key, clientCa });
+    const { server, given } = await open();
+    const whole = Buffer.concat([tlsFile("ca.pem"), tlsFile("client.pem")]);
+    writeFileSync(clientCa, whole.subarray(0, -100));
+    await expect(files.refresh([server])).rejects.toThrow("its end is missing");
+    expect(given).toEqual([]);
+    writeFileSync(clientCa, whole);
+    expect(await files.refresh([server])).toBe(true);
   });
 
   test("gives servers a new certificate once its key is there too", async () => {

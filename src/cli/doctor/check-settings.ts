@@ -1,15 +1,11 @@
-import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { TlsFiles } from "../../access/tls-files.ts";
 import { reasonText } from "../../errors.ts";
 import { probePort } from "../addresses/probe-port.ts";
+import { toTlsPaths } from "../commands/tls-options.ts";
 import { type Environment, misspeltVariables } from "../settings/environment.ts";
 import { readServeSettings } from "../settings/read-serve-settings.ts";
 import { flagOf, type SettingName, type Settings } from "../settings/settings.ts";
 import type { Finding } from "./finding.ts";
-
-/** Time before a certificate's end at which it should be renewed, in days. */
-const SOON_DAYS = 14;
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Reads the settings as `kserving serve` would, with its files, and looks at ports and certificates that they name. */
 export async function checkSettings(flags: readonly string[], env: Environment): Promise<readonly Finding[]> {
@@ -21,7 +17,7 @@ export async function checkSettings(flags: readonly string[], env: Environment):
     );
     const text = given.length === 0 ? "all settings have their defaults" : given.join(", ");
     const ports = await Promise.all([checkPort(settings, "port"), checkPort(settings, "httpPort")]);
-    return [{ check: "Settings", state: "ok", text }, ...variables, ...ports, ...checkCertificate(settings)];
+    return [{ check: "Settings", state: "ok", text }, ...variables, ...ports, ...(await checkCertificate(settings))];
   } catch (reason) {
     const fix = "kserving config check FILE and kserving --help say what is expected";
     return [{ check: "Settings", state: "problem", text: reasonText(reason), fix }, ...variables];
@@ -46,18 +42,19 @@ async function checkPort(
   }
 }
 
-function checkCertificate({ tlsCert: path }: Settings<"serve">): Finding[] {
-  if (path === undefined) return [];
+/** Reads the files as a server does at its start. */
+async function checkCertificate(settings: Settings<"serve">): Promise<Finding[]> {
   const check = "Certificate";
   try {
-    const { subject, validTo } = new X509Certificate(readFileSync(path));
-    const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-    const text = `${subject.replaceAll("\n", ", ")} is valid until ${validTo}`;
-    if (days < 0) return [{ check, state: "problem", text: `${text}, which is over`, fix: `renew ${path}` }];
-    return [
-      { check, state: days < SOON_DAYS ? "warning" : "ok", text, ...(days < SOON_DAYS && { fix: `renew ${path}` }) },
-    ];
+    const paths = toTlsPaths(settings);
+    if (paths === undefined) return [];
+    const files = await TlsFiles.open(paths);
+    const { subject, validTo } = files.certificate;
+    const { isSoon = false, text } = files.validityProblem() ?? {};
+    if (text === undefined)
+      return [{ check, state: "ok", text: `${subject.replaceAll("\n", ", ")} is valid until ${validTo}` }];
+    return [{ check, state: isSoon ? "warning" : "problem", text, fix: `renew ${paths.cert}` }];
   } catch (reason) {
-    return [{ check, state: "problem", text: `${path}: ${reasonText(reason)}`, fix: "expected a certificate in PEM" }];
+    return [{ check, state: "problem", text: reasonText(reason), fix: "kserving --help says what is expected" }];
   }
 }

@@ -76,4 +76,12 @@ test("a certificate is told with its end", async () => {
   expect(text).toContain("is valid until");
   const missing = await checkSettings([...FREE, "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key"], {});
   expect(missing.at(-1)).toMatchObject({ check: "Certificate", state: "problem" });
+  const other = await checkSettings(
+    [...FREE, "--tls-cert", tlsPath("server.pem"), "--tls-key", tlsPath("client.key")],
+    {},
+  );
+  expect(other.at(-1)).toMatchObject({
+    state: "problem",
+    text: expect.stringContaining("is not that of the certificate"),
+  });
 });
