@@ -29,10 +29,10 @@ export function refuseHttp1({ findHttpPort, log }: Meant): (socket: Socket) => v
   return (socket) => {
     socket.on("error", ignore);
     const first: Buffer = socket.read() ?? Buffer.alloc(0);
-    if (REQUEST_LINE.test(first.toString("latin1", 0, 32))) {
+    if (isHttp1(first)) {
       const where = placeOfHttp(findHttpPort());
       warnOnce(`a client of the gRPC port speaks HTTP/1, as curl and browsers do: ${where}`);
-      answer(socket, `This port serves gRPC, which is HTTP/2: ${where}.`);
+      answerHttp1(socket, "505 HTTP Version Not Supported", `This port serves gRPC, which is HTTP/2: ${where}.`);
       return;
     }
     if (first[0] === TLS_HANDSHAKE)
@@ -48,10 +48,15 @@ function placeOfHttp(port: number | undefined): string {
   return "HTTP is not served; --http-enable at the start of the server serves it, on --http-port or on this one";
 }
 
-/** RFC 9110 §15.6.6: the answer to another major version of HTTP, with the supported one. */
-function answer(socket: Socket, error: string): void {
+/** True for a connection whose first bytes begin a request of HTTP/1. */
+export function isHttp1(first: Buffer): boolean {
+  return REQUEST_LINE.test(first.toString("latin1", 0, 32));
+}
+
+/** Answers a client that speaks HTTP/1 where that is not spoken (505: RFC 9110 §15.6.6), and closes the connection. */
+export function answerHttp1(socket: Socket, status: string, error: string): void {
   const body = `${JSON.stringify({ error })}\n`;
-  const head = ["HTTP/1.1 505 HTTP Version Not Supported", "Content-Type: application/json"];
+  const head = [`HTTP/1.1 ${status}`, "Content-Type: application/json"];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, "Connection: close", "", body].join("\r\n"));
   // An earlier close would make the client lose the answer.
   discardInTurns(socket);

@@ -1,4 +1,5 @@
 import type { Server, Socket } from "node:net";
+import { isHttp1 } from "../grpc/refuse-http1.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 
@@ -15,25 +16,28 @@ const MAX_RECORD_BYTES = 16_640;
  * Lets a TLS server begin handshakes in turns with all other work: each takes up to a millisecond of computing keys,
  * which Node does as soon as it has read the client's first record. So connections become TLS only once that record is
  * there. To be called before other listeners for connections are added; a client that does not send it in time is given
- * up as one that does not finish its handshake.
+ * up as one that does not finish its handshake. `refusePlain` gets connections that begin a request of HTTP/1 instead;
+ * without it TLS refuses them.
  */
-export function beginHandshakes(server: Server): void {
+export function beginHandshakes(server: Server, refusePlain?: (socket: Socket) => void): void {
   const turn = new WorkTurns();
   const listeners = server.listeners("connection") as Begin[];
   server.removeAllListeners("connection");
-  const begin: Begin = (socket) => {
-    if (!socket.destroyed) for (const listener of listeners) listener.call(server, socket);
+  const begin = (socket: Socket, first: Buffer) => {
+    if (socket.destroyed) return;
+    if (refusePlain !== undefined && isHttp1(first)) return refusePlain(socket);
+    for (const listener of listeners) listener.call(server, socket);
   };
   server.on("connection", (socket: Socket) => {
     // No other code listens for its errors until its turn.
     socket.on("error", ignore);
     const giveUp = (reason: Error) => server.emit("tlsClientError", reason, socket);
-    awaitRecord(socket, { giveUp, begin: () => turn.take(() => begin(socket)) });
+    awaitRecord(socket, { giveUp, begin: (first) => turn.take(() => begin(socket, first)) });
   });
 }
 
 interface Waiter {
-  readonly begin: () => void;
+  readonly begin: (first: Buffer) => void;
   readonly giveUp: (reason: Error) => void;
 }
 
@@ -43,7 +47,13 @@ function awaitRecord(socket: Socket, { begin, giveUp }: Waiter): void {
     stop();
     giveUp(reason);
   };
-  const end = () => refuse(new Error("the client closed the connection before its handshake"));
+  const leave = (reason: Error) => {
+    if (first.length > 0) return refuse(reason);
+    // A probe of the port, as load balancers and clusters send them, is not a client that fails.
+    stop();
+    socket.destroy();
+  };
+  const end = () => leave(new Error("the client closed the connection before its handshake"));
   const look = () => {
     const more: Buffer | null = socket.read();
     if (more === null) return;
@@ -51,7 +61,7 @@ function awaitRecord(socket: Socket, { begin, giveUp }: Waiter): void {
     if (!isWhole(first)) return;
     stop();
     socket.unshift(first);
-    begin();
+    begin(first);
   };
   const timer = setTimeout(
     // After received data has been read: this thread may have been busy for long.
@@ -60,9 +70,9 @@ function awaitRecord(socket: Socket, { begin, giveUp }: Waiter): void {
   ).unref();
   const stop = () => {
     clearTimeout(timer);
-    socket.off("readable", look).off("end", end).off("error", refuse).off("close", stop);
+    socket.off("readable", look).off("end", end).off("error", leave).off("close", stop);
   };
-  socket.on("readable", look).on("end", end).on("error", refuse).on("close", stop);
+  socket.on("readable", look).on("end", end).on("error", leave).on("close", stop);
 }
 
 /** True for a whole record, and for what cannot be one. */

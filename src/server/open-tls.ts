@@ -1,4 +1,3 @@
-import { onceInAWhile } from "../access/once-in-a-while.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
@@ -6,11 +5,10 @@ import { toAuthority } from "../net/authority.ts";
 import type { ListenPlace } from "../net/listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
+import { warnOfRefused } from "./handshake-problem.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
+import { keepCertificate } from "./keep-certificate.ts";
 import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
-
-/** Seconds between two checks of the files of certificates. */
-const CHECK_S = 10;
 
 /** The transports, which do not listen themselves, and where they are to be reached. */
 export interface TlsTransports {
@@ -53,15 +51,16 @@ export async function openTls({
 }: TlsTransports): Promise<OpenTls> {
   const opened: Pick<TlsPort, "server" | "close">[] = [];
   const close = (graceMs = 0) => {
-    clearInterval(timer);
+    stop();
     for (const one of opened) one.close(graceMs);
   };
-  const timer = setInterval(() => void refresh(files, opened, log), CHECK_S * 1000).unref();
+  const stop = keepCertificate(files, () => opened.map(({ server }) => server), log);
+  const onRefused = warnOfRefused(log);
   const toUsers = (users: Users) => ({
     ...users,
     credentials: files.credentials,
     connections,
-    onRefused: warnOfRefused(log),
+    onRefused,
   });
   const open = async (place: Omit<ListenPlace, "host">, users: Users) => {
     const one = await listenTls({ ...place, host }, toUsers(users));
@@ -87,18 +86,3 @@ export async function openTls({
 }
 
 type Users = Pick<TlsPortUsers, "http1" | "http2">;
-
-/** A certificate that is being replaced may be complete at the next check. */
-async function refresh(files: TlsFiles, ports: readonly Pick<TlsPort, "server">[], log: Logger): Promise<void> {
-  try {
-    const isNew = await files.refresh(ports.map(({ server }) => server));
-    if (isNew) log.info("new connections get the new certificate");
-  } catch (err) {
-    log.error("the new certificate is not used; the old one stays", { err });
-  }
-}
-
-/** One line for all clients of a minute: anyone can make as many as they like. */
-function warnOfRefused(log: Logger): (reason: Error) => void {
-  return onceInAWhile(({ message }) => log.warn(`a client did not get an encrypted connection: ${message}`));
-}

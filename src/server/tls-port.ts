@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
 import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
+import { answerHttp1 } from "../grpc/refuse-http1.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { destroyAfter } from "../net/destroy-after.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
@@ -21,7 +22,7 @@ export interface TlsPort extends SharedPort {
 export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "http2" | "connections">> {
   readonly credentials: TlsCredentials;
   /** Called after a handshake that failed. */
-  readonly onRefused: (reason: Error) => void;
+  readonly onRefused: (reason: Error, socket: Socket) => void;
 }
 
 /**
@@ -59,16 +60,21 @@ export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<
 function createTlsServer(users: TlsPortUsers): Server {
   const { http1, http2, onRefused } = users;
   const server = createServer(toOptions(users));
-  beginHandshakes(server);
+  beginHandshakes(server, (socket) => {
+    onRefused(new Error("http request"), socket);
+    answerHttp1(socket, "400 Bad Request", "This port is encrypted; expected TLS: https:// in place of http://.");
+  });
   endStopped(server);
   server.on("secureConnection", (socket) => {
     const use = socket.alpnProtocol === "h2" ? http2 : http1;
-    if (use === undefined) socket.destroy();
-    else use(socket);
+    if (use !== undefined) return void use(socket);
+    // One that offers no protocol at all; TLS itself refuses others.
+    onRefused(new Error("no application protocol"), socket);
+    socket.destroy();
   });
   server.on("tlsClientError", (reason, socket) => {
+    onRefused(reason, socket);
     socket.destroy();
-    onRefused(reason);
   });
   return server;
 }

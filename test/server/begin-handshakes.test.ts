@@ -82,7 +82,21 @@ test("a client that leaves before its first record is whole is told, and harms n
   open(server).end("\x16\x03");
   await expect.poll(() => events.at(-1)).toBe("the client closed the connection before its handshake");
   const reset = open(server);
+  reset.write("\x16");
   await expect.poll(() => events.filter((event) => event === "come").length).toBe(2);
+  await nextTurn();
   reset.resetAndDestroy();
   await expect.poll(() => events.at(-1)).toContain("ECONNRESET");
+});
+
+test("a probe, which connects and says nothing, is no client that fails", async () => {
+  const { server, events } = await serve();
+  const [probe, reset] = [open(server), open(server)];
+  await expect.poll(() => events.length).toBe(2);
+  probe.end();
+  reset.resetAndDestroy();
+  await once(probe, "close");
+  open(server).end("\x16\x03");
+  await expect.poll(() => events.at(-1)).toBe("the client closed the connection before its handshake");
+  expect(events).toEqual(["come", "come", "come", events.at(-1)]);
 });

@@ -33,6 +33,12 @@ async function start(options: Partial<ServerOptions> = {}) {
   };
 }
 
+/** The reasons in the log for which clients did not get an encrypted connection. */
+function refusals(events: readonly { readonly msg?: unknown }[]): string[] {
+  const start = "a client did not get an encrypted connection: ";
+  return events.flatMap(({ msg }) => (String(msg).startsWith(start) ? [String(msg).slice(start.length)] : []));
+}
+
 /** Status and body of a request over HTTP/1.1. */
 function ask(url: string, body: string | Buffer, tls: ConnectionOptions = {}): Promise<[number | undefined, Buffer]> {
   return new Promise((resolve, reject) => {
@@ -88,12 +94,13 @@ describe("a server with a certificate", () => {
     expect(new URL(server.httpUrl).host).toBe(server.grpcAddress);
   });
 
-  test("does not answer who speaks without encryption, says so once for each port, and goes on", async () => {
+  test("tells who speaks without encryption so, logs it once, and goes on", async () => {
     const { server, port, grpcPort, events } = await start();
-    for (const each of [port, grpcPort]) expect(await plainAnswer(each)).not.toContain("200 OK");
-    const told = () =>
-      events.filter(({ msg }) => String(msg).startsWith("a client did not get an encrypted connection: "));
-    await expect.poll(() => told().length).toBe(2);
+    for (const each of [port, grpcPort]) {
+      const answer = await plainAnswer(each);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*This port is encrypted; expected TLS/);
+    }
+    expect(refusals(events)).toEqual(["it speaks HTTP without TLS; expected https:// at the client"]);
     expect((await ask(`${server.httpUrl}/v1/models/default:predict`, '{"instances": [1]}'))[0]).toBe(200);
     expect(await inferOver(server.grpcAddress, credentials.createInsecure())).toBe(14);
   });
@@ -115,6 +122,16 @@ describe("a server with a certificate", () => {
   test.each(["ffdhe2048", "ffdhe8192"])("does not exchange keys by %s, which takes long", async (ecdhCurve) => {
     const { server } = await start();
     await expect(ask(`${server.httpUrl}/v2/health/ready`, "", { ecdhCurve })).rejects.toThrow(/handshake failure/);
+  });
+
+  test("says why a client gets nothing at the gRPC port that offers no protocol there", async () => {
+    const { grpcPort, events } = await start();
+    const socket = connect({ port: grpcPort, host: "127.0.0.1", servername: "localhost", ca: CA }).resume();
+    await once(
+      socket.on("error", () => {}),
+      "close",
+    );
+    await expect.poll(() => refusals(events)).toEqual([expect.stringContaining("it offers no protocol of this port")]);
   });
 
   test("refuses TLS 1.1", async () => {
@@ -178,10 +195,14 @@ describe("a server that wants clients to have a certificate", () => {
   });
 
   test("refuses those that have none, or one that its authority has not signed", async () => {
-    const { server } = await start({ tls: { ...MUTUAL, clientCa: tlsPath("client.pem") } });
+    const { server, events } = await start({ tls: { ...MUTUAL, clientCa: tlsPath("client.pem") } });
     for (const own of [{}, { cert: tlsFile("renewed.pem"), key: tlsFile("renewed.key") }])
       await expect(ask(`${server.httpUrl}/v2/health/ready`, "", own)).rejects.toThrow();
     expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toBe(14);
+    expect(refusals(events)).toEqual([
+      "it shows no certificate, which --tls-client-ca asks for",
+      "its certificate is of no authority in the file of --tls-client-ca",
+    ]);
   });
 });
 
