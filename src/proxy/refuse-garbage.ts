@@ -17,6 +17,11 @@ const INVALID_VERSION = "Invalid HTTP version";
 /** Code of Node's parser for the beginning of HTTP/2. */
 const HTTP2 = "HPE_PAUSED_H2_UPGRADE";
 
+/** The first byte of TLS: a handshake record. */
+const TLS_HANDSHAKE = 0x16;
+const BEGINS_TLS =
+  "a client of the HTTP port begins TLS, which this server does not speak without --tls-cert and --tls-key";
+
 /** Facts about a server for clients that use its HTTP port for gRPC. */
 interface MeantGrpc {
   /** Absent = there is none. */
@@ -24,15 +29,19 @@ interface MeantGrpc {
   readonly log: Logger;
 }
 
-type ParserError = NodeJS.ErrnoException & { readonly reason?: string };
+type ParserError = NodeJS.ErrnoException & { readonly reason?: string; readonly rawPacket?: Buffer };
 
 /**
  * Answers requests that the server cannot handle: CONNECT, and bytes that the parser refuses. The first client that
- * speaks HTTP/2, as gRPC does, is logged, since it does not understand the answer.
+ * speaks HTTP/2, as gRPC does, or TLS is logged, since it does not understand the answer.
  */
 export function refuseGarbage(server: Server, observer: RequestObserver, { grpcPort, log }: MeantGrpc): void {
   const where = grpcPort === undefined ? "gRPC is not served" : `gRPC is served on port ${grpcPort}`;
-  let hasWarned = false;
+  const told = new Set<string>();
+  const warnOnce = (text: string) => {
+    if (!told.has(text)) log.warn(text);
+    told.add(text);
+  };
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     // Node has taken its own listener off the socket: a client that resets the connection would end the program.
     socket.on("error", () => {});
@@ -40,10 +49,8 @@ export function refuseGarbage(server: Server, observer: RequestObserver, { grpcP
     observeGarbage(405, observer);
   });
   server.on("clientError", (error: ParserError, socket: Duplex) => {
-    if (error.code === HTTP2 && !hasWarned) {
-      log.warn(`a client of the HTTP port speaks HTTP/2, as gRPC does: ${where}`);
-      hasWarned = true;
-    }
+    if (error.code === HTTP2) warnOnce(`a client of the HTTP port speaks HTTP/2, as gRPC does: ${where}`);
+    if (error.rawPacket?.[0] === TLS_HANDSHAKE) warnOnce(BEGINS_TLS);
     observeGarbage(refuseBytes(error, socket), observer);
   });
 }
