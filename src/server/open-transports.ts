@@ -1,3 +1,4 @@
+import { keepTickShape } from "../async/keep-tick-shape.ts";
 import { toAuthority } from "../net/authority.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -10,6 +11,7 @@ import type { SideAddress, TransportOptions, Transports } from "./transports.ts"
  * fails there again, and is reported there.
  */
 export function prepareTransports(options: HttpAddresses): void {
+  keepTickShape();
   const imports = [importProtocols(), importGrpc(), ...(hasHttp(options) ? [importHttp()] : [])];
   void Promise.allSettled(imports);
 }

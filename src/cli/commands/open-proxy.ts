@@ -4,6 +4,7 @@ import { openAuthentication } from "../../access/authentication/open-authenticat
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
+import { keepTickShape } from "../../async/keep-tick-shape.ts";
 import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
@@ -29,6 +30,7 @@ export interface OpenProxy extends Running {
 
 /** Opens a proxy's port, and the connections to the servers behind it when they are needed. */
 export async function openProxy(settings: Settings<"proxy">, env: Environment, log: Logger): Promise<OpenProxy> {
+  keepTickShape();
   const { host, httpPort, maxMessageBytes, accessLog, serverTiming, allowControl } = settings;
   const tracer = await openTracing(env, log);
   const credentials = await openCredentials(settings);

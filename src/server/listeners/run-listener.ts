@@ -6,6 +6,7 @@ import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { PageToken } from "../../access/page-token.ts";
 import { TlsFiles } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
+import { keepTickShape } from "../../async/keep-tick-shape.ts";
 import { codecs } from "../../codec-host/codecs.ts";
 import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import { ThreadCounts } from "../../limits/thread-counts.ts";
@@ -38,6 +39,7 @@ export interface RunningListener {
 
 /** Opens the transports in this thread, in front of the main thread's service. */
 export async function runListener(data: ListenerData, tell: (event: ListenerEvent) => void): Promise<RunningListener> {
+  keepTickShape();
   const { settings, requests, state } = data;
   startHeartbeat(data.heartbeat);
   sharePorts();
