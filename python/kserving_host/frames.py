@@ -21,9 +21,11 @@ CHUNK = 1 << 16
 SLOT_BYTES = 1 << 16
 # Linux moves at most 2 GiB a call.
 MOVE_BYTES = 1 << 30
-# Headers, and texts of headers, that are remembered: those of as many combinations of shapes; longer ones have arguments of methods in them.
+# Headers, and texts of headers, that are remembered: those of as many combinations of shapes.
 MOST_HEADERS = 64
 MOST_BYTES = 4096
+# Members of headers that nobody changes.
+READ_ONLY = ("tensors", "outputs")
 
 # Without NaN and infinities, for which JSON has no words.
 to_json = json.JSONEncoder(check_circular=False, allow_nan=False, separators=(",", ":")).encode
@@ -40,6 +42,10 @@ class Header:
         self.message = message
         self.specs = message.get("tensors", ())
         self.end = max((_align(offset + size) for _, _, _, size, offset in self.specs if offset >= 0), default=0)
+
+    def may_be_shared(self):
+        """Values and facts of a request are its own: whoever gets them may change them."""
+        return not any(isinstance(value, (dict, list)) for name, value in self.message.items() if name not in READ_ONLY)
 
 
 class Question:
@@ -113,7 +119,7 @@ class Frames:
         header = self._headers.get(text)
         if header is None:
             header = Header(json.loads(text))
-            if len(text) <= MOST_BYTES:
+            if len(text) <= MOST_BYTES and header.may_be_shared():
                 _remember(self._headers, text, header)
         return header
 
