@@ -9,9 +9,9 @@ export class RunLimit {
     this.#limit = limit;
   }
 
-  /** Runs a task when its turn has come. */
-  async run<Result>(task: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  /** Runs a task when its turn has come; rejects with the signal's reason where that aborts before. */
+  async run<Result>(task: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    if (this.#running >= this.#limit) await this.#turn(signal);
     else this.#running++;
     try {
       return await task();
@@ -28,6 +28,21 @@ export class RunLimit {
   /** Resolves when nothing runs and nothing waits. */
   async idle(): Promise<void> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(signal?.reason);
+      };
+      this.#waiting.push(go);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
   }
 
   /** A turn passes straight to the next in line. */

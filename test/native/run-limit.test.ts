@@ -37,6 +37,21 @@ test("passes the turn on when a task fails", async () => {
   expect(await next).toBe("next");
 });
 
+test("lets go of a task whose signal aborts while it waits", async () => {
+  const limit = new RunLimit(1);
+  const [first, given, last] = [createTask(), createTask(), createTask()];
+  const running = limit.run(first.task);
+  const cancel = new AbortController();
+  const waiting = limit.run(given.task, cancel.signal);
+  const behind = limit.run(last.task, cancel.signal);
+  cancel.abort(new Error("gone"));
+  await expect(waiting).rejects.toThrow("gone");
+  await expect(behind).rejects.toThrow("gone");
+  first.end();
+  await running;
+  expect([given.hasStarted(), last.hasStarted(), limit.isIdle]).toEqual([false, false, true]);
+});
+
 test("is idle once nothing runs and nothing waits", async () => {
   const limit = new RunLimit(1);
   await limit.idle();

@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { RunLimit } from "../../native/run-limit.ts";
 import { DEFAULT_SIGNATURE, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../driver.ts";
@@ -32,6 +33,8 @@ interface ObjectHandle {
 export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
   const { inputs, outputs, likely, isPure } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
+  // Runs that were given up go on, and keep their places: others do not wait behind them in the process.
+  const places = new RunLimit(SLOTS * processes.length);
   const handle = (target: string): ObjectHandle => ({
     call: (method, args = []) => callMethod(leastLoaded(processes), { target, method, args }),
   });
@@ -50,19 +53,27 @@ export function createPythonModel(driver: string, processes: readonly Supervised
     },
     processIds: () => processes.flatMap(({ pid }) => pid ?? []),
     isReady: () => processes.some(({ isReady }) => isReady),
-    predict: (tensors, call) => predict(leastLoaded(processes), tensors, call),
+    predict: (tensors, call) => predict({ processes, places }, tensors, call),
     close: async () => {
       await Promise.all(processes.map((process) => process.close()));
     },
   };
 }
 
-async function predict(process: SupervisedProcess, tensors: Tensors, call: PredictCall): Promise<Tensors> {
+interface PredictPlaces {
+  readonly processes: readonly SupervisedProcess[];
+  readonly places: RunLimit;
+}
+
+async function predict({ processes, places }: PredictPlaces, tensors: Tensors, call: PredictCall): Promise<Tensors> {
   const { outputs, signal, deadlineMs } = call;
   if (signal.aborted) throw ServingError.from(signal.reason);
   const deadline = deadlineMs === undefined ? undefined : Date.now() + deadlineMs;
-  const asked = process.ask({ op: "predict", tensors, deadline, ...(outputs && { outputs }) });
-  return (await untilAborted(asked, signal)).tensors;
+  const ask = async () => {
+    if (signal.aborted) throw ServingError.from(signal.reason);
+    return leastLoaded(processes).ask({ op: "predict", tensors, deadline, ...(outputs && { outputs }) });
+  };
+  return (await untilAborted(places.run(ask, signal), signal)).tensors;
 }
 
 async function callMethod(
