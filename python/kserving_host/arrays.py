@@ -54,10 +54,25 @@ def _to_array(name, value):
     if not isinstance(value, (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple)):
         kind = type(value).__name__
         raise HostError("internal", f'Output "{name}" is a {kind}; expected an array, a number, a string or lists of them.')
+    if isinstance(value, (str, bytes)):
+        return _texts(value)
     try:
-        return np.asarray(value)
+        array = plain_array(f'Output "{name}"', value)
     except ValueError as error:
         raise HostError("internal", f'Output "{name}" is no regular array: {error}') from error
+    return _texts(value) if array.dtype.kind in "SU" and isinstance(value, (list, tuple)) else array
+
+
+def plain_array(what, value):
+    """An array without a mask; refuses one in which values are masked, since those below the mask are none."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise HostError("internal", f"{what} is an array with masked values; expected a value for each, as filled(value) gives them.")
+    return np.asarray(value)
+
+
+def _texts(value):
+    """As Python's own: numpy's texts end before their last zero bytes, and it makes texts of the numbers beside them."""
+    return np.array(value, object)
 
 
 def _strings(data, shape):

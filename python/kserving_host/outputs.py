@@ -13,12 +13,22 @@ def name_outputs(value, is_leaf, names=None):
     """A dict of the leaves by name."""
     if value is None:
         raise HostError("internal", "The model returned None; expected tensors.")
-    leaves = {"output": value} if is_leaf(value) else dict(_walk(value, "", is_leaf))
+    leaves = {"output": value} if is_leaf(value) else _distinct(_walk(value, "", is_leaf))
     if names is None:
         return leaves
     if len(names) != len(leaves):
         raise HostError("internal", f"The model returned {len(leaves)} outputs ({', '.join(leaves)}); the option outputs names {len(names)}.")
     return dict(zip(names, leaves.values()))
+
+
+def _distinct(leaves):
+    """As a dict; refuses two of one name, such as of the keys 1 and "1"."""
+    named = {}
+    for name, leaf in leaves:
+        if name in named:
+            raise HostError("internal", f'The model returned two outputs of the name "{name}"; expected names that differ as texts.')
+        named[name] = leaf
+    return named
 
 
 def _walk(value, name, is_leaf):
