@@ -4,6 +4,8 @@ import os
 import traceback
 
 LAST_LINES = 3
+# Up to here numbers of JSON are whole in the server.
+MOST_SAFE = 2**53
 OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .errors import HostError, invalid
+from .errors import MOST_SAFE, HostError, invalid
 
 TARGETS = ("model", "model_class")
 
@@ -39,6 +39,8 @@ def _unpack(framework, value, tensors):
 def _pack(framework, value, found):
     if isinstance(value, float) and not math.isfinite(value):
         raise HostError("internal", f"The method returned {value}; expected a finite number, or {value} in an array.")
+    if isinstance(value, int) and abs(value) > MOST_SAFE:
+        value = np.asarray(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if framework.is_leaf(value) or isinstance(value, (np.ndarray, np.generic)):

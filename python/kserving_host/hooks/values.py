@@ -5,9 +5,7 @@ import math
 import numpy as np
 
 from .. import arrays
-from ..errors import HostError
-
-MOST_SAFE = 2**53
+from ..errors import MOST_SAFE, HostError
 
 
 def to_numpy(array):
@@ -31,7 +29,7 @@ def pack_values(returned, specs, json=False):
         if not isinstance(name, str):
             raise _wrong(f"a dict with the key {name!r}")
         wanted, shape = specs.get(name, (None, None))
-        array = as_array(value)
+        array = as_array(value, name)
         if array is None and not json:
             array, wanted = _floats_as_array(value), wanted or "float32"
         if array is None:
@@ -64,17 +62,25 @@ def unpack_values(json, tensors):
         return json
     if len(json) == 1 and "$tensor" in json:
         return to_numpy(tensors[json["$tensor"]])
+    if len(json) == 1 and "$int" in json:
+        return int(json["$int"])
+    if len(json) == 1 and "$float" in json:
+        return float(json["$float"])
     return {_unescape(name): unpack_values(each, tensors) for name, each in json.items()}
 
 
-def as_array(value):
+def as_array(value, place):
     """An array for what is one, or a list with arrays in it; None for what is plain."""
-    if isinstance(value, (np.ndarray, np.generic, arrays.Bits)):
-        return value if isinstance(value, arrays.Bits) else np.asarray(value)
+    if isinstance(value, arrays.Bits):
+        return value
+    if isinstance(value, str):
+        return None
     if isinstance(value, (bytes, bytearray, memoryview)):
         return np.array(bytes(value), object)
+    if isinstance(value, (np.ndarray, np.generic)):
+        return arrays.plain_array(place, value)
     if isinstance(value, (list, tuple)):
-        return _list_as_array(value)
+        return _list_as_array(value, place)
     # Tensors of frameworks, images of Pillow.
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
@@ -92,9 +98,10 @@ def fit(array, wanted, shape):
         return array
     if array.dtype == np.uint8 and not _has_shape(array, shape):
         return array
-    cast = array.astype(target)
-    is_integer = target.kind in "iu"
-    return array if is_integer and not np.array_equal(cast, array) else cast
+    with np.errstate(over="ignore"):
+        cast = array.astype(target)
+    fits = np.array_equal(cast, array) if target.kind in "iu" else np.array_equal(np.isfinite(cast), np.isfinite(array))
+    return cast if fits else array
 
 
 def _floats_as_array(value):
@@ -113,12 +120,14 @@ def _has_shape(array, shape):
     return shape is not None and len(shape) == array.ndim and all(want in (-1, size) for want, size in zip(shape, array.shape))
 
 
-def _list_as_array(value):
+def _list_as_array(value, place):
     first = next(_leaves(value), None)
     if isinstance(first, (bytes, bytearray)):
         return np.array([bytes(each) if isinstance(each, bytearray) else each for each in value], object)
-    if not isinstance(first, (np.ndarray, np.generic)):
+    if not isinstance(first, (np.ndarray, np.generic)) or isinstance(first, str):
         return None
+    for each in _leaves(value):
+        arrays.plain_array(place, each)
     try:
         return np.asarray(value)
     except ValueError as error:
@@ -139,10 +148,10 @@ def _pack(value, place, found):
     if isinstance(value, float):
         return value if math.isfinite(value) else _keep(np.asarray(value, np.float32), found)
     if isinstance(value, int):
-        return value if abs(value) <= MOST_SAFE else _keep(np.asarray(value), found)
+        return value if abs(value) <= MOST_SAFE else {"$int": str(value)}
     if value is None:
         return None
-    array = as_array(value)
+    array = as_array(value, place)
     if array is not None:
         return _keep(fit(array, None, None), found)
     if hasattr(value, "items"):

@@ -24,7 +24,8 @@ export function packArguments(args: readonly unknown[]): { readonly json: unknow
     if (Array.isArray(value)) return value.map(pack);
     if (typeof value === "object" && value !== null && isPlainObject(value)) return mapMembers(value, pack);
     if (isJson(value)) return value ?? null;
-    throw invalidArgument(`An argument is a ${typeof value}; expected tensors and plain data.`);
+    const what = typeof value === "number" ? String(value) : `a ${typeof value}`;
+    throw invalidArgument(`An argument is ${what}; expected tensors and plain data, with finite numbers.`);
   };
   return { json: args.map(pack), tensors };
 }
@@ -37,8 +38,10 @@ export function unpackResult(json: unknown, tensors: Tensors): unknown {
   return $tensor === undefined ? mapMembers(json, (each) => unpackResult(each, tensors)) : tensors[$tensor];
 }
 
+/** JSON would make null of a number that is none. */
 function isJson(value: unknown): boolean {
-  return value === undefined || value === null || ["string", "number", "boolean"].includes(typeof value);
+  if (typeof value === "number") return Number.isFinite(value);
+  return value === undefined || value === null || ["string", "boolean"].includes(typeof value);
 }
 
 function mapMembers(value: object, change: (member: unknown) => unknown): Record<string, unknown> {

@@ -13,7 +13,10 @@ export function packHookValues(values: Readonly<Record<string, unknown>>): HookV
   return Object.values(values).every(isTensor) ? { tensors: values as Tensors } : packJson(values);
 }
 
-/** JSON with markers, for any value; members that JSON cannot express are null. */
+/**
+ * JSON with markers, for any value: tensors, `{ $int: TEXT }` for a bigint and `{ $float: TEXT }` for numbers that JSON
+ * does not have. Other members that JSON cannot express are null.
+ */
 export function packJson(value: unknown): Required<HookValues> {
   const tensors = createTensors();
   let count = 0;
@@ -24,7 +27,8 @@ export function packJson(value: unknown): Required<HookValues> {
       return { $tensor: name };
     }
     if (Array.isArray(each)) return each.map(pack);
-    if (typeof each === "bigint") return Number(each);
+    if (typeof each === "bigint") return { $int: String(each) };
+    if (typeof each === "number" && !isJsonNumber(each)) return { $float: Object.is(each, -0) ? "-0" : String(each) };
     if (typeof each === "function") return { $method: true };
     if (typeof each !== "object" || each === null) return each ?? null;
     return isPlainObject(each) ? mapMembers(each, escapeName, pack) : null;
@@ -36,9 +40,15 @@ export function packJson(value: unknown): Required<HookValues> {
 export function unpackHookValues(json: unknown, tensors: Tensors): unknown {
   if (Array.isArray(json)) return json.map((each) => unpackHookValues(each, tensors));
   if (typeof json !== "object" || json === null) return json;
-  const { $tensor } = json as { readonly $tensor?: string };
+  const { $tensor, $int } = json as { readonly $tensor?: string; readonly $int?: string };
   if ($tensor !== undefined) return tensors[$tensor];
+  if ($int !== undefined) return BigInt($int);
   return mapMembers(json, unescapeName, (each) => unpackHookValues(each, tensors));
+}
+
+/** JSON has no words for the others, and forgets the sign of a zero. */
+function isJsonNumber(value: number): boolean {
+  return Number.isFinite(value) && !Object.is(value, -0);
 }
 
 /** A marker's name begins with one `$`: one of the user's that does gets another. */
