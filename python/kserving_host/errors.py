@@ -36,7 +36,11 @@ def traceback_text(error):
 
 def one_line(error):
     """`TypeError: what it says`, as Python prints it last."""
-    text = str(error).strip()
+    try:
+        text = str(error).strip()
+    except Exception:
+        # Of a class whose own __str__ fails.
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

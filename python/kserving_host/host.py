@@ -49,13 +49,19 @@ class Host:
             serve_hooks(self._frames, question)
         try:
             self._write(question, *self._run(question))
-        except Exception as error:
+        except SystemExit:
+            raise
+        except BaseException as error:
+            # Panics of libraries in Rust and asyncio's cancelled tasks are no Exception; nothing is wrong with the process.
             self._write(question, {"error": _detail(self._to_failure(error))}, {})
 
     def close(self):
         """Lets the model close."""
-        if self._framework is not None:
-            self._framework.close()
+        try:
+            if self._framework is not None:
+                self._framework.close()
+        except BaseException as error:
+            print(f"close failed: {one_line(error)}", file=sys.stderr)
 
     def _run(self, question):
         """Header of the answer, and the tensors after it."""
@@ -90,7 +96,7 @@ class Host:
         if isinstance(error, HostError):
             return error
         if self._framework is not None:
-            return self._framework.to_host_error(error)
+            return _failure_of_run(self._framework, error)
         return HostError("failed_precondition", one_line(error), traceback_text(error))
 
     def _write(self, question, header, tensors):
@@ -110,6 +116,14 @@ class Host:
         if isinstance(error, HostError) or failure.code != "invalid_argument":
             return failure
         return HostError("internal", f"The model gave what cannot be sent: {one_line(error)}", failure.detail)
+
+
+def _failure_of_run(framework, error):
+    try:
+        return framework.to_host_error(error)
+    except Exception:
+        # Of an error that cannot say what it is.
+        return HostError("internal", f"The model failed: {one_line(error)}", traceback_text(error))
 
 
 def _detail(failure):

@@ -3,6 +3,7 @@
 import os
 import queue
 import threading
+import traceback
 
 from ..frames import Closed
 from .failures import Refused
@@ -35,6 +36,10 @@ class Connection:
                     self.questions.put(frame)
         except (Closed, OSError):
             self.questions.put(None)
+        except BaseException:
+            # For want of memory: no other thread reads, and all would wait for ever.
+            traceback.print_exc()
+            os._exit(1)
 
     def answer(self, question, header, tensors):
         """Answers the server."""

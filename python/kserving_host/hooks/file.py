@@ -66,7 +66,7 @@ class HookFile:
         try:
             returned = self._hooks[kind, stage](values, ctx, driver.args)
             ctx._kserving.raise_chosen()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise failures.HookFailure(message["place"], error) from error
         finally:
             current.set_context(None)
@@ -85,7 +85,7 @@ class HookFile:
         name = message["handler"]
         try:
             body, content_type = call_handler(name, self._handlers[name], message["facts"], tensors["body"].tobytes())
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             raise failures.HookFailure(name, error) from error
         return {"result": content_type}, {"body": np.frombuffer(body, np.uint8)}
 
@@ -158,7 +158,7 @@ class HookFile:
             raise self._refuse(f"{where}:{error.lineno}: {one_line(error)}: {(error.text or '').strip()}", error) from error
         except ModuleNotFoundError as error:
             raise self._refuse(f'{self.name} needs the module "{error.name}"{_advice(error.name, folder)}', error) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             place = failures.place_of(error) or base
             raise self._refuse(f"{self.name} failed while it was imported: {place}: {failures.text_of(error)}", error) from error
         return module
@@ -198,7 +198,7 @@ class HookFile:
             ctx = Context(Request(0, ask, self._drivers(0)), None)
             try:
                 self._global_ctx = call_init(function, ctx, message["params"])
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 place = failures.place_of(error)
                 text = error.message if isinstance(error, HostError) else failures.text_of(error)
                 raise self._refuse(f"{place}: {text}" if place else text, error) from error

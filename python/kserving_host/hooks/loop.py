@@ -58,7 +58,7 @@ class Loop:
         """Lets the hooks end."""
         try:
             self._hooks.close()
-        except Exception as error:
+        except BaseException as error:
             print(f"close_hook failed: {one_line(error)}", file=sys.stderr)
 
     def _next(self):
@@ -84,5 +84,5 @@ class Loop:
             if answer is None:
                 return
             self._connection.answer(question, *answer)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self._connection.answer(question, {"error": failures.to_wire(error)}, {})

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import type { Model } from "../../../src/drivers/driver.ts";
+import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
+import { findPython } from "../../helpers/find-python.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { predict } from "../predict.ts";
+import { loadModel } from "./load-model.ts";
+
+const python = findPython("What Python models return", ["numpy"]);
+
+const MODEL = `
+import asyncio, os, time
+import numpy as np
+
+class Panic(BaseException):
+    pass
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+class Odd:
+    runs = 0
+
+    def predict(self, inputs):
+        return getattr(self, inputs["what"].item().decode())()
+
+    def zeros(self):
+        return {"one": b"ab\\0\\0", "list": [[b"a\\0"], [b"bc"]], "text": "a\\0", "texts": ["a\\0", np.str_("b\\0")]}
+
+    def masked(self):
+        return {"y": np.ma.array([1, 2], mask=[False, True])}
+
+    def whole(self):
+        return {"y": np.ma.array([1.5, 2.5], mask=False)}
+
+    def mixed(self):
+        return {"y": ["a", 1]}
+
+    def twice(self):
+        return {"a": {"b": 1}, "a.b": 2}
+
+    def panics(self):
+        raise Panic("index out of bounds")
+
+    def cancels(self):
+        raise asyncio.CancelledError()
+
+    def unprintable(self):
+        raise Unprintable()
+
+    def pid(self):
+        return os.getpid()
+
+    def sleeps(self):
+        Odd.runs += 1
+        time.sleep(0.2)
+        return 0
+
+    def count(self):
+        return Odd.runs
+
+    def exact(self):
+        return {"whole": 2**53 + 1, "small": 2**53}
+`;
+
+async function load(): Promise<Model> {
+  const options = { python: python as string, model_class: "odd:Odd", import_path: tempFolder({ "odd.py": MODEL }) };
+  return loadModel("python", "", { options });
+}
+
+function ask(model: Model, what: string, call = {}) {
+  return predict(model, { what: createTensor("bytes", [], [Buffer.from(what)]) }, call);
+}
+
+async function numberOf(model: Model, what: string): Promise<number> {
+  const { output } = await ask(model, what);
+  return Number((output as Tensor<"int64">).data[0]);
+}
+
+const texts = (...values: string[]) => values.map((value) => Buffer.from(value));
+
+describe.skipIf(python === undefined)("a Python model", () => {
+  it("returns bytes and texts with the zero bytes at their ends", async () => {
+    expect(await ask(await load(), "zeros")).toMatchObject({
+      one: { dtype: "bytes", shape: [], data: texts("ab\0\0") },
+      list: { dtype: "bytes", shape: [2, 1], data: texts("a\0", "bc") },
+      text: { dtype: "bytes", shape: [], data: texts("a\0") },
+      texts: { dtype: "bytes", shape: [2], data: texts("a\0", "b\0") },
+    });
+  });
+
+  it.each([
+    [
+      "masked",
+      /^Output "y" is an array with masked values; expected a value for each, as filled\(value\) gives them\.$/,
+    ],
+    ["mixed", /^Output "y" has a int among its elements; expected strings\.$/],
+    ["twice", /^The model returned two outputs of the name "a\.b"; expected names that differ as texts\.$/],
+    ["panics", /^The model failed: Panic: index out of bounds$/],
+    ["cancels", /^The model failed: CancelledError$/],
+    ["unprintable", /^The model failed: Unprintable$/],
+  ])("fails a request by %s, in a process that goes on", async (what, message) => {
+    const model = await load();
+    const pid = await numberOf(model, "pid");
+    await expect(ask(model, what)).rejects.toMatchObject({ code: "internal", message: expect.stringMatching(message) });
+    expect(await numberOf(model, "pid")).toBe(pid);
+  });
+
+  it("returns masked arrays in which nothing is masked", async () => {
+    expect(await ask(await load(), "whole")).toEqual({ y: createTensor("float64", [2], Float64Array.of(1.5, 2.5)) });
+  });
+
+  it("does not run what its clients gave up before it had begun", async () => {
+    const model = await load();
+    for (let count = 0; count < 8; count++) {
+      const cancel = new AbortController();
+      const asked = ask(model, "sleeps", { signal: cancel.signal });
+      setTimeout(() => cancel.abort(new DOMException("gone", "AbortError")), 10);
+      await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    }
+    expect(await numberOf(model, "count")).toBe(model.concurrency);
+  });
+
+  it("gives hooks whole numbers that a number of JSON does not hold as tensors, and takes no number that is none", async () => {
+    const model = await load();
+    const { call } = model.hookArgs!.model as { call(method: string, args?: unknown[]): Promise<unknown> };
+    expect(await call("exact")).toEqual({
+      whole: createTensor("int64", [], BigInt64Array.of(9007199254740993n)),
+      small: 2 ** 53,
+    });
+    await expect(call("exact", [[Number.NaN]])).rejects.toThrow(
+      "An argument is NaN; expected tensors and plain data, with finite numbers.",
+    );
+  });
+});
