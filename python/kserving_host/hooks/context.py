@@ -1,7 +1,9 @@
 """`ctx`: one object for all hooks of a request. It takes any attribute, and has what the hooks of gRPC's servers are used to."""
 
 import collections
+import sys
 
+from ..errors import one_line
 from .failures import Aborted
 
 # grpc.StatusCode by number, for codes given as an enum, a number or a name.
@@ -52,7 +54,8 @@ class Context:
 
     def abort(self, code, details=""):
         """Ends the request with a status: abort(grpc.StatusCode.NOT_FOUND, "no such face"), or "not_found", or 5."""
-        raise Aborted(_code_name(code), _text(details) or "A hook ended the request.")
+        name = _code_name(code)
+        raise Aborted("unknown" if name == "ok" else name, _text(details) or "A hook ended the request.")
 
     def add_callback(self, callback):
         """Calls back when the request's last hook has returned."""
@@ -109,7 +112,10 @@ class Request:
 
     def end(self):
         for callback in self.callbacks:
-            callback()
+            try:
+                callback()
+            except BaseException as error:
+                print(f"a function of ctx.add_callback failed: {one_line(error)}", file=sys.stderr)
 
 
 class Models:

@@ -17,8 +17,8 @@ export class HookRuns {
     signal?: CancelSignal,
   ): Promise<T> {
     await this.#turns.take(signal);
+    const { number, answer } = this.#begin(ask);
     const run = new HookRun(limits);
-    const { number, answer } = ask();
     this.#running.set(number, run);
     const answered = answer.finally(() => {
       run.end();
@@ -26,6 +26,16 @@ export class HookRuns {
       if (run.isComputing) this.#turns.give();
     });
     return Promise.race([answered, run.late]);
+  }
+
+  /** The question that begins a hook; one that cannot be asked ends its turn. */
+  #begin<T>(ask: () => T): T {
+    try {
+      return ask();
+    } catch (reason) {
+      this.#turns.give();
+      throw reason;
+    }
   }
 
   /** Does what a hook waits for; other hooks may run meanwhile. */
