@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 
+from .ending import end_process
 from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
 from .signals import pass_over_sigterm
@@ -27,9 +28,7 @@ def serve(frames_fd, slots):
             host.answer()
     except Closed:
         host.close()
-    sys.stdout.flush()
-    # Python's own end takes a second where torch is loaded.
-    os._exit(0)
+    end_process()
 
 
 class Host:

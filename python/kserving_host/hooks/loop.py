@@ -3,10 +3,10 @@
 The server decides who is next: it sends a question, or the answer to one of ours, only when no hook computes. So each waiting hook keeps a thread, as a stack.
 """
 
-import os
 import sys
 import threading
 
+from ..ending import end_process
 from ..errors import one_line
 from . import failures
 from .connection import Connection
@@ -20,8 +20,7 @@ def serve(frames, first):
     loop = Loop(connection, HookFile(first.message))
     loop.run(first)
     loop.close()
-    sys.stdout.flush()
-    os._exit(0)
+    end_process()
 
 
 class Loop:
