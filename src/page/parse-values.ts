@@ -1,4 +1,6 @@
+import { readExactJson } from "./exact-json.ts";
 import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
+import { toElement } from "./to-element.ts";
 
 /** One input as a person has written it. */
 export interface WrittenInput {
@@ -14,16 +16,26 @@ export interface WrittenInput {
 const MAX_ELEMENTS = 1 << 24;
 
 /** Reads an input; throws an Error that says what is expected. */
-export function parseInput({ name, datatype, shape: shapeText, values: text }: WrittenInput): FormTensor {
-  const shape = parseShape(shapeText);
-  const written = readValues(text, datatype);
+export function parseInput({ name, datatype, shape, values }: WrittenInput): FormTensor {
+  return toTensor({ name, datatype, shape: parseShape(shape) }, readValues(values, datatype));
+}
+
+/** The tensor of what JSON has; an undefined shape is that of its rows. Throws as {@link parseInput} does. */
+export function toTensor(
+  {
+    name,
+    datatype,
+    shape,
+  }: Pick<FormTensor, "name" | "datatype"> & { readonly shape: FormTensor["shape"] | undefined },
+  written: unknown,
+): FormTensor {
   if (!Array.isArray(written)) {
     const fill = toElement(written, datatype);
-    return { name, datatype, shape, values: new Array<Element>(countOf(shape)).fill(fill) };
+    return { name, datatype, shape: shape ?? [], values: new Array<Element>(countOf(shape ?? [])).fill(fill) };
   }
   const own = shapeOf(written);
   const values = (written.flat(own.length - 1) as unknown[]).map((value) => toElement(value, datatype));
-  if (own.length > 1 || shape.length === 0 || shape[0] === 0) return { name, datatype, shape: own, values };
+  if (own.length > 1 || shape === undefined || shape.length === 0) return { name, datatype, shape: own, values };
   if (countOf(shape) === values.length) return { name, datatype, shape, values };
   throw new Error(`There are ${values.length} values; the shape [${shape.join(", ")}] has ${countOf(shape)}.`);
 }
@@ -46,8 +58,7 @@ function readValues(text: string, datatype: string): unknown {
   const isText = datatype === "BYTES";
   if (isText && !/^\s*\[/.test(text)) return text;
   try {
-    // Whole numbers that JavaScript would round become texts, and BigInts later.
-    return JSON.parse(isText ? text : text.replace(/(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g, '"$&"'));
+    return readExactJson(text);
   } catch {
     if (isText) return text;
     throw new Error("The values are not JSON; expected [1, 2], [[1, 2], [3, 4]], or one number for all elements.");
@@ -65,19 +76,4 @@ function shapeOf(value: unknown, place = ""): readonly number[] {
     throw new Error(`The rows differ: ${place}[${odd}] is ${text(inner[odd] ?? [])}, ${place}[0] is ${text(first)}.`);
   }
   return [value.length, ...first];
-}
-
-function toElement(value: unknown, datatype: string): Element {
-  const what = JSON.stringify(value);
-  if (datatype === "BYTES") return typeof value === "string" ? value : what;
-  if (datatype === "BOOL") {
-    if (value === true || value === 1) return true;
-    if (value === false || value === 0) return false;
-    throw new Error(`${what} is not BOOL; expected true or false.`);
-  }
-  if (typeof value !== "number" && !(typeof value === "string" && /^-?\d+$/.test(value)))
-    throw new Error(`${what} is not ${datatype}; expected a number.`);
-  if (datatype.startsWith("FP") || datatype === "BF16") return Number(value);
-  if (!Number.isInteger(Number(value))) throw new Error(`${what} is not ${datatype}; expected a whole number.`);
-  return datatype.endsWith("64") ? BigInt(value) : Number(value);
 }

@@ -35,6 +35,15 @@ describe("a written input", () => {
     expect(read("BYTES", "1", "two words")).toEqual([[1], ["two words"]]);
     expect(read("BYTES", "1", "[not JSON")).toEqual([[1], ["[not JSON"]]);
     expect(read("BOOL", "2", "[true, 0]")).toEqual([[2], [true, false]]);
+    expect(read("BYTES", "2", '["1234567890123456789", 9007199254740993]')).toEqual([
+      [2],
+      ["1234567890123456789", "9007199254740993"],
+    ]);
+    expect(read("UINT64", "2", "[18446744073709551615, 1e3]")).toEqual([[2], [18446744073709551615n, 1000n]]);
+  });
+
+  test("may have no elements, in the shape of the field", () => {
+    expect(read("FP32", "0, 3", "[]")).toEqual([[0, 3], []]);
   });
 
   test.each([
@@ -45,6 +54,13 @@ describe("a written input", () => {
     ["FP32", "1", '["one"]', '"one" is not FP32; expected a number.'],
     ["INT8", "1", "[1.5]", "1.5 is not INT8; expected a whole number."],
     ["BOOL", "1", "[2]", "2 is not BOOL; expected true or false."],
+    ["INT8", "300", "300", "300 is beyond the numbers of INT8, which are -128 to 127."],
+    ["UINT8", "1", "[-1]", "-1 is beyond the numbers of UINT8"],
+    ["INT64", "1", "[9223372036854775808]", "9223372036854775808 is beyond the numbers of INT64"],
+    ["UINT64", "1", "[-1]", "which are 0 to 18446744073709551615."],
+    ["FP16", "300", "65520", "65520 is beyond the numbers of FP16."],
+    ["FP32", "1", "[1e39]", "1e+39 is beyond the numbers of FP32."],
+    ["FP64", "1", "[1e400]", "beyond the numbers of FP64."],
     ["FP32", "1, -1", "0", 'The shape has "-1"; expected whole numbers'],
     ["FP32", "99999, 99999", "0", "elements; the form makes up to"],
   ])("of %s [%s] %s is refused with what is expected", (datatype, shape, values, message) => {
@@ -60,6 +76,19 @@ describe("inputs of any names", () => {
       { name: "b", datatype: "FP64", shape: [], values: [0.5] },
       { name: "c", datatype: "BYTES", shape: [], values: ["text"] },
       { name: "d", datatype: "BOOL", shape: [2, 1], values: [true, false] },
+    ]);
+  });
+
+  test("keep whole numbers, and texts that begin as a list does", () => {
+    const inputs = parseFreeInputs(
+      '{"i": [-9007199254740993], "u": 18446744073709551615, "f": [1e300], "t": ["12345678901234567890"], "l": "[1, 2]"}',
+    );
+    expect(inputs.map(({ datatype, shape, values }) => [datatype, shape, values])).toEqual([
+      ["INT64", [1], [-9007199254740993n]],
+      ["UINT64", [], [18446744073709551615n]],
+      ["FP64", [1], [1e300]],
+      ["BYTES", [1], ["12345678901234567890"]],
+      ["BYTES", [], ["[1, 2]"]],
     ]);
   });
 
