@@ -32,7 +32,10 @@ const PLAIN: readonly FormTensor[] = [
   { name: "i", datatype: "INT64", shape: [2], values: [9007199254740993n, -1n] },
   { name: "b", datatype: "BOOL", shape: [1, 2], values: [true, false] },
   { name: "f", datatype: "FP32", shape: [1, 30, 2], values: new Array(60).fill(0.5) },
+  { name: "n", datatype: "INT8", shape: [40], values: new Array(40).fill(-7) },
 ];
+/** No character of it is encoded in a URL, but for the space. */
+const MODEL = "a model's (best)";
 const FILE: readonly FormTensor[] = [
   { name: "image", datatype: "BYTES", shape: [1], values: [Uint8Array.of(1)], file: "a photo's.bin" },
   { name: "t", datatype: "FP32", shape: [2, 2], values: [1, 2, 3, 4] },
@@ -40,11 +43,11 @@ const FILE: readonly FormTensor[] = [
 
 describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [file, program = "", ...args]) => {
   test.skipIf(lacks(program))("sends what the form sends", { timeout: 300_000 }, async () => {
-    const { httpUrl } = await startServer({ models: { "a model": { stages: [{ driver: "null" }] } } });
+    const { httpUrl } = await startServer({ models: { [MODEL]: { stages: [{ driver: "null" }] } } });
     const folder = tempFolder();
     writeFileSync(`${folder}/a photo's.bin`, Uint8Array.of(0, 255, 7));
     const run = async (inputs: readonly FormTensor[]) => {
-      const request = { base: `${httpUrl}/`, model: "a model", version: "1", inputs, isSignedIn: false };
+      const request = { base: `${httpUrl}/`, model: MODEL, version: "1", inputs, isSignedIn: false };
       writeFileSync(`${folder}/${file}`, snippet(language as Language, request));
       const { stdout } = await promisify(execFile)(program, args, { cwd: folder });
       return stdout;
@@ -52,6 +55,7 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     const plain = await run(PLAIN);
     for (const text of ["9007199254740993", "😀"]) expect(plain).toContain(text);
     expect(plain.match(/\b0\.5\b/g)).toHaveLength(60);
+    expect(plain.match(/-7\b/g)).toHaveLength(40);
     const sent = await run(FILE);
     expect(sent).toContain("AP8H");
     expect(sent.replace(/\s|\.0\b/g, "")).toMatch(/\[\[1,2\],\[3,4\]\]/);
