@@ -1,9 +1,11 @@
 import { useState } from "preact/hooks";
 import type { PlacedOperation } from "./api-document.ts";
 import { askServer, urlOf } from "./call-server.ts";
+import { prettyJson } from "./pretty-json.ts";
 
 /** Longer answers are cut: the page is for people. */
 const MAX_SHOWN = 20_000;
+const MAX_LAID_OUT = 1_000_000;
 
 interface Answered {
   readonly status: string;
@@ -79,16 +81,14 @@ async function ask(path: string, init: RequestInit): Promise<Answered> {
     const response = await askServer(path, { ...init, headers });
     const text = await response.text();
     const ms = (performance.now() - begin).toFixed(1);
-    return { status: `${response.status} ${response.statusText}, ${ms} ms`, text: pretty(text).slice(0, MAX_SHOWN) };
+    return { status: `${response.status} ${response.statusText}, ${ms} ms`, text: shownOf(text) };
   } catch {
     return { status: "The server does not answer.", text: "" };
   }
 }
 
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
+/** The beginning of a text, in lines where it is JSON that is not too long for that. */
+function shownOf(text: string): string {
+  const lines = text.length > MAX_LAID_OUT ? text : prettyJson(text);
+  return lines.length > MAX_SHOWN ? `${lines.slice(0, MAX_SHOWN)}…` : lines;
 }
