@@ -56,8 +56,8 @@ export function ChartView({ title, unit, lines, samples }: ChartViewProps) {
 
 function toOptions(members: readonly string[], lines: ChartViewProps["lines"], box: HTMLElement): uPlot.Options {
   const axis = {
-    ...{ stroke: colorOf("--faint", box), font: "11px system-ui, sans-serif", ticks: { show: false } },
-    grid: { stroke: colorOf("--line", box), width: 1 },
+    ...{ stroke: () => colorOf("--faint", box), font: "11px system-ui, sans-serif", ticks: { show: false } },
+    grid: { stroke: () => colorOf("--line", box), width: 1 },
   };
   return {
     ...{ width: box.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { show: false } },
@@ -70,13 +70,13 @@ function toOptions(members: readonly string[], lines: ChartViewProps["lines"], b
       {},
       ...members.map((member, index) => ({
         ...{ label: lines[member as keyof LiveSample] ?? member, width: 1.5, spanGaps: true },
-        stroke: colorOf(COLORS[index] ?? "--accent", box),
+        stroke: () => colorOf(COLORS[index] ?? "--accent", box),
       })),
     ],
   };
 }
 
-/** The color that a name of the style sheet has in this mode, as a canvas takes it. */
+/** The color that a name of the style sheet has in the present mode, as a canvas takes it. */
 function colorOf(name: string, box: HTMLElement): string {
   const probe = box.appendChild(document.createElement("span"));
   probe.style.color = `var(${name})`;

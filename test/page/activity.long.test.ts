@@ -25,6 +25,22 @@ describe.skipIf(lacksChromium())("what a server does, in a browser", () => {
     expect(await seriousFindings(page)).toEqual([]);
   });
 
+  test("is drawn in the colors of the mode that the browser has gone over to", async () => {
+    const { httpUrl } = await startServer({ stages });
+    const page = await openPage(httpUrl, { colorScheme: "light" });
+    await page.evaluate(`(() => {
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (...given) {
+        window.color = this.fillStyle;
+        return fillText.apply(this, given);
+      };
+    })()`);
+    await page.getByRole("link", { name: "Activity" }).click();
+    await expect.poll(() => page.evaluate("window.color"), { timeout: 15_000 }).toBe("#525c6b");
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(() => page.evaluate("window.color"), { timeout: 15_000 }).toBe("#a5aebb");
+  });
+
   test("is not shown to viewers who may not see it", async () => {
     const { httpUrl } = await startServer({ stages });
     const page = await openPage(httpUrl, { extraHTTPHeaders: { "x-forwarded-for": "10.1.2.3" } });
