@@ -17,3 +17,17 @@ export interface FormTensor {
 export function countOf(shape: readonly number[]): number {
   return shape.reduce((product, size) => product * size, 1);
 }
+
+/** The least and the greatest of the values that are finite, and of the two given ones. */
+export function rangeOf(
+  values: readonly number[],
+  low = Number.POSITIVE_INFINITY,
+  high = Number.NEGATIVE_INFINITY,
+): readonly [low: number, high: number] {
+  for (const value of values) {
+    if (!Number.isFinite(Number(value))) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return [low, high];
+}

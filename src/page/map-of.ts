@@ -1,4 +1,4 @@
-import type { FormTensor } from "./form-tensor.ts";
+import { type FormTensor, rangeOf } from "./form-tensor.ts";
 
 /** A map over an image as colours, transparent where there is nothing. */
 export interface ColourMap {
@@ -46,8 +46,7 @@ function placeOf(shape: readonly number[]): Place | undefined {
 
 /** From nothing at the lowest value to red at the highest. */
 function heat(values: readonly number[], { width, height }: Place): ColourMap {
-  const low = values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY);
-  const high = values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  const [low, high] = rangeOf(values);
   const pixels = new Uint8ClampedArray(width * height * 4);
   for (let at = 0; at < width * height; at++) {
     const part = high > low ? ((values[at] ?? low) - low) / (high - low) : 0;

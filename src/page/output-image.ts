@@ -1,4 +1,4 @@
-import type { FormTensor } from "./form-tensor.ts";
+import { type FormTensor, rangeOf } from "./form-tensor.ts";
 
 /** An output as an image: encoded, or as pixels. */
 export type OutputImage =
@@ -64,8 +64,7 @@ function checked(height = 0, width = 0, channels: number, isPlanar: boolean) {
 
 /** To 0…255: from 0…1, from -1…1, or from 0…255. */
 function toScale(values: readonly number[]): (value: number) => number {
-  const low = values.reduce((least, value) => Math.min(least, value), 0);
-  const high = values.reduce((most, value) => Math.max(most, value), 0);
+  const [low, high] = rangeOf(values, 0, 0);
   if (low < 0) {
     const size = Math.max(-low, high) || 1;
     return (value) => (value / size + 1) * 127.5;

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { BOX_FORMS, type BoxForm, boxRowsOf, guessForm, type Sides, toBoxes } from "./boxes-of.ts";
+import { BOX_FORMS, type Box, type BoxForm, boxRowsOf, guessForm, type Sides, toBoxes } from "./boxes-of.ts";
 import type { FormTensor } from "./form-tensor.ts";
 import { type ColourMap, mapOf } from "./map-of.ts";
 
@@ -47,7 +47,7 @@ function Boxes({ name, rows, image }: BoxesProps) {
   const [form, setForm] = useState<BoxForm>(() => guessForm(rows));
   const [own, setOwn] = useState<Sides>({ width: 1, height: 1 });
   const boxes = toBoxes(rows, form, image.sides ?? own);
-  const shown = boxes.filter(({ score = 1 }) => score >= MIN_SCORE);
+  const shown = boxes.filter((box) => (box.score ?? 1) >= MIN_SCORE && canBeDrawn(box));
   return (
     <figure>
       <div class="overlay">
@@ -59,8 +59,9 @@ function Boxes({ name, rows, image }: BoxesProps) {
           }
         />
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img" aria-label={`Boxes of ${name}: ${shown.length}`}>
-          {shown.map(({ left, top, width, height, score, kind }) => (
-            <rect key={`${left} ${top} ${width} ${height}`} x={left} y={top} width={width} height={height}>
+          {shown.map(({ left, top, width, height, score, kind }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: two boxes may be the same
+            <rect key={index} x={left} y={top} width={width} height={height}>
               <title>{[kind !== undefined && `class ${kind}`, score?.toFixed(2)].filter(Boolean).join(", ")}</title>
             </rect>
           ))}
@@ -81,6 +82,11 @@ function Boxes({ name, rows, image }: BoxesProps) {
       </figcaption>
     </figure>
   );
+}
+
+/** False for sides that are not finite, or in another order than the chosen one. */
+function canBeDrawn({ left, top, width, height }: Box): boolean {
+  return [left, top, width, height].every(Number.isFinite) && width >= 0 && height >= 0;
 }
 
 function MapOver({ name, map, image }: { readonly name: string; readonly map: ColourMap; readonly image: SentImage }) {

@@ -1,4 +1,4 @@
-import type { FormTensor } from "./form-tensor.ts";
+import { type FormTensor, rangeOf } from "./form-tensor.ts";
 
 /** One class of an answer. */
 export interface TopClass {
@@ -37,9 +37,11 @@ function isDistribution(row: readonly number[]): boolean {
 }
 
 function topOf(row: readonly number[], labels: readonly string[] | undefined): readonly TopClass[] {
-  const [low, high] = [row.reduce((a, b) => Math.min(a, b), 0), row.reduce((a, b) => Math.max(a, b), 1)];
-  const sorted = row.map((score, index) => ({ index, score })).toSorted((a, b) => b.score - a.score);
+  const [low, high] = rangeOf(row, 0, 1);
+  const ranked = (score: number) => (Number.isNaN(score) ? Number.NEGATIVE_INFINITY : score);
+  const partOf = (score: number) => Math.max(0, Math.min(1, (ranked(score) - low) / (high - low)));
+  const sorted = row.map((score, index) => ({ index, score })).toSorted((a, b) => ranked(b.score) - ranked(a.score));
   return sorted
     .slice(0, MAX_CLASSES)
-    .map(({ index, score }) => ({ index, label: labels?.[index], score, part: (score - low) / (high - low) }));
+    .map(({ index, score }) => ({ index, label: labels?.[index], score, part: partOf(score) }));
 }

@@ -34,6 +34,12 @@ describe("the best classes of an answer", () => {
 });
 
 describe("an output that is an image", () => {
+  test("is seen where some of its values are no numbers", () => {
+    const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, ...new Array(253).fill(1)];
+    const image = outputImageOf(scores([16, 16], values));
+    expect(image && "pixels" in image && [...image.pixels.subarray(12, 16)]).toEqual([255, 255, 255, 255]);
+  });
+
   test("is known by its first bytes", () => {
     const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 1);
     expect(outputImageOf({ name: "y", datatype: "BYTES", shape: [1], values: [png] })).toEqual({
@@ -78,5 +84,6 @@ test("elements are short texts for people", () => {
   expect([1.23456789, 3, 9007199254740993n, true, "x".repeat(400)].map(elementText)).toEqual([
     ...["1.23457", "3", "9007199254740993", "true", `${"x".repeat(300)}…`],
   ]);
+  expect(elementText(3.0000000054977558e38)).toBe("3e+38");
   expect([new TextEncoder().encode("grüß"), Uint8Array.of(255, 0)].map(elementText)).toEqual(["grüß", "2 bytes"]);
 });

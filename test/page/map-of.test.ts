@@ -18,6 +18,11 @@ test.each([
   ]);
 });
 
+test("places without a number are nothing, and do not hide the others", () => {
+  const found = map([8, 8], [Number.NaN, 1, ...new Array(62).fill(0)]);
+  expect(alphas(found?.pixels).slice(0, 3)).toEqual([0, 200, 0]);
+});
+
 test("several values for each place are classes, of which the first is the background", () => {
   const planes = [...new Array(64).fill(0.5), 0.9, ...new Array(63).fill(0.1)];
   const rows = Array.from({ length: 64 }, (_, at) => [0.5, at === 0 ? 0.9 : 0.1]).flat();
