@@ -15,10 +15,17 @@ interface FileFieldProps {
 export function FileField({ tensor, value, onChange }: FileFieldProps) {
   const { name, takesImages } = tensor;
   const [isOver, setOver] = useState(false);
+  const [problem, setProblem] = useState("");
   const id = useId();
   const take = async (list: ArrayLike<File> | null | undefined) => {
     const file = list?.[0];
-    if (file !== undefined) onChange({ ...value, file: await chooseFile(file), isOmitted: false });
+    if (file === undefined) return;
+    try {
+      onChange({ ...value, file: await chooseFile(file), isOmitted: false });
+      setProblem("");
+    } catch {
+      setProblem(`The browser cannot read ${file.name}: it is a folder, or not there any more.`);
+    }
   };
   const place = useRef<HTMLDivElement>(null);
   usePaste(place, (files) => void take(files));
@@ -54,6 +61,11 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
             ? "Drop a file here, paste one, or choose one."
             : `${file.name}, ${sizeText(file.bytes.length)}`}
         </p>
+        {problem !== "" && (
+          <p class="notice bad" role="alert">
+            {problem}
+          </p>
+        )}
         {forImages && <CameraField name={name} onTake={(photo) => void take([photo])} />}
         {file !== undefined && (
           <button type="button" onClick={() => onChange({ ...value, file: undefined })}>

@@ -1,5 +1,5 @@
 import type { PageTensor } from "../protocols/page/page-data.ts";
-import type { FormTensor } from "./form-tensor.ts";
+import { countOf, type FormTensor } from "./form-tensor.ts";
 import { parseInput } from "./parse-values.ts";
 
 /** A file that a person has chosen. */
@@ -21,16 +21,24 @@ export interface InputState {
 
 /** The input as it is sent; undefined where it is left out. Throws an Error that names the input. */
 export function toFormTensor(
-  { name, datatype }: PageTensor,
+  tensor: PageTensor,
   { shape, values, file, isOmitted }: InputState,
 ): FormTensor | undefined {
+  const { name, datatype } = tensor;
   if (isOmitted === true) return undefined;
-  if (file !== undefined) return { name, datatype: "BYTES", shape: [1], values: [file.bytes], file: file.name };
+  if (file !== undefined)
+    return { name, datatype: "BYTES", shape: fileShape(tensor), values: [file.bytes], file: file.name };
   try {
     return parseInput({ name, datatype: datatype || "FP32", shape, values });
   } catch (reason) {
     throw new Error(`${name}: ${reason instanceof Error ? reason.message : reason}`);
   }
+}
+
+/** That of one element of BYTES, or of one image for an input of pixels. */
+function fileShape({ datatype, shape = [1] }: PageTensor): readonly number[] {
+  const sizes = shape.map((size) => (size < 0 ? 1 : size));
+  return datatype === "BYTES" && countOf(sizes) === 1 ? sizes : [1];
 }
 
 /** Reads a file. */

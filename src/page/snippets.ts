@@ -53,9 +53,15 @@ function kserveBody(inputs: readonly FormTensor[]): readonly Part[] {
 function tensorflowBody(inputs: readonly FormTensor[]): readonly Part[] {
   const items = inputs.map(({ name, shape, values, file }) => [
     `${JSON.stringify(name)}: `,
-    ...(file === undefined ? nested(shape, values) : ['{"b64": "', { file }, '"}']),
+    ...(file === undefined ? nested(shape, values) : fileParts(shape.length, file)),
   ]);
   return ['{"inputs": {', ...joined(items), "}}"];
+}
+
+/** A file alone is a value, or a list of one; in more dimensions it has all its brackets. */
+function fileParts(rank: number, file: string): readonly Part[] {
+  const depth = rank > 1 ? rank : 0;
+  return [`${"[".repeat(depth)}{"b64": "`, { file }, `"}${"]".repeat(depth)}`];
 }
 
 function joined(items: readonly (readonly Part[])[]): readonly Part[] {

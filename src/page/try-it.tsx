@@ -1,6 +1,5 @@
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
-import { AnswerView } from "./answer-view.tsx";
 import type { Sides } from "./boxes-of.ts";
 import { callServer, isSignedIn, urlOf } from "./call-server.ts";
 import type { FormTensor } from "./form-tensor.ts";
@@ -9,18 +8,10 @@ import { readOutputs } from "./infer-answer.ts";
 import { inferRequest } from "./infer-request.ts";
 import { InputField } from "./input-field.tsx";
 import { type InputState, toFormTensor } from "./input-state.ts";
-import { OverlayView, type SentImage } from "./overlay-view.tsx";
+import { type Outcome, OutcomeView } from "./outcome-view.tsx";
+import type { SentImage } from "./overlay-view.tsx";
 import { SnippetsView } from "./snippets-view.tsx";
 import { useForm } from "./use-form.ts";
-
-/** An answer, or why there is none. */
-interface Outcome {
-  readonly outputs?: readonly FormTensor[];
-  readonly error?: string;
-  readonly ms?: number;
-  /** The image that was sent. */
-  readonly image?: SentImage | undefined;
-}
 
 const FREE = '{"x": [1, 2, 3]}';
 
@@ -37,9 +28,11 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
     event.preventDefault();
     setRunning(true);
     const image = sentImage(inputs ?? [], stateOf);
-    setOutcome({ ...(await infer(shown, readInputs)), image });
+    setOutcome({ ...(await infer(shown, readInputs)), specs: signatures[0]?.outputs ?? [], image });
     setRunning(false);
   };
+  // Large ones are not drawn again whenever the page hears of the models.
+  const answer = useMemo(() => <OutcomeView outcome={outcome} />, [outcome]);
   return (
     <section aria-labelledby="try">
       <h3 id="try">Try it</h3>
@@ -64,18 +57,10 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
           </label>
         )}
         <button type="submit" class="main" disabled={isRunning}>
-          Run
+          {isRunning ? "Running …" : "Run"}
         </button>
       </form>
-      <div aria-live="polite">
-        {outcome.error !== undefined && <p class="notice bad">{outcome.error}</p>}
-        {outcome.outputs !== undefined && outcome.image !== undefined && (
-          <OverlayView outputs={outcome.outputs} image={outcome.image} />
-        )}
-        {outcome.outputs !== undefined && (
-          <AnswerView outputs={outcome.outputs} ms={outcome.ms ?? 0} specs={signatures[0]?.outputs ?? []} />
-        )}
-      </div>
+      <div aria-live="polite">{answer}</div>
       <SnippetsView
         readRequest={() => ({ base: urlOf("./"), model, version, inputs: readInputs(), isSignedIn: isSignedIn() })}
       />

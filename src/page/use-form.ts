@@ -4,22 +4,25 @@ import { callServer } from "./call-server.ts";
 import { type ExampleInput, exampleField } from "./example-field.ts";
 import type { InputState } from "./input-state.ts";
 
-type States = Readonly<Record<string, InputState>>;
+type States = ReadonlyMap<string, InputState>;
 
 /** The fields of a version's form, which begin with values that run. */
 export function useForm({ model, version, signatures }: PageVersion) {
   const inputs = signatures[0]?.inputs;
+  // A version that is loaded again may have others.
+  const declared = JSON.stringify(inputs);
   const [found, setFound] = useState<readonly ExampleInput[]>([]);
-  const [entered, setEntered] = useState<States>({});
+  const [entered, setEntered] = useState<States>(new Map());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other inputs have other examples
   useEffect(() => {
     const stop = new AbortController();
     const path = `ui/models/${encodeURIComponent(model)}/versions/${version}/example`;
     callServer(path, { signal: stop.signal })
       .then(async (response) => setFound(((await response.json()) as { inputs: readonly ExampleInput[] }).inputs))
       // Fields have values of the declared shapes, then.
-      .catch(() => {});
+      .catch(() => setFound([]));
     return () => stop.abort();
-  }, [model, version]);
+  }, [model, version, declared]);
   const stateOf = (name: string): InputState => {
     const tensor = inputs?.find((one) => one.name === name);
     const first =
@@ -28,8 +31,8 @@ export function useForm({ model, version, signatures }: PageVersion) {
         tensor,
         found.find((one) => one.name === name),
       );
-    return entered[name] ?? { shape: "", values: "", ...first, isOmitted: tensor?.isOptional === true };
+    return entered.get(name) ?? { shape: "", values: "", ...first, isOmitted: tensor?.isOptional === true };
   };
-  const change = (name: string, state: InputState) => setEntered((before) => ({ ...before, [name]: state }));
+  const change = (name: string, state: InputState) => setEntered((before) => new Map(before).set(name, state));
   return { inputs, stateOf, change };
 }
