@@ -1,10 +1,9 @@
 import type { PageState } from "../protocols/page/page-data.ts";
 import { ActivityPart } from "./activity-part.tsx";
 import { ApiPart } from "./api-part.tsx";
-import { CallError } from "./call-server.ts";
+import { CallError, keepToken } from "./call-server.ts";
 import { LogPart } from "./log-part.tsx";
-import { ModelList } from "./model-list.tsx";
-import { ModelPart } from "./model-part.tsx";
+import { ModelsPart } from "./models-part.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { linkTo, usePlace } from "./use-place.ts";
 import { usePolled } from "./use-polled.ts";
@@ -12,20 +11,25 @@ import { usePolled } from "./use-polled.ts";
 /** The whole page. */
 export function App() {
   const { value: state, error, refresh } = usePolled<PageState>("ui/models", 3000);
+  if (state !== undefined) keepToken(state.token);
   const [place = "", ...rest] = usePlace();
   const part = place === "" && isApiPage() ? "api" : place;
-  if (error instanceof CallError && error.status === 401) return <SignIn error={error} onDone={refresh} />;
+  const needsName = error instanceof CallError && error.status === 401;
   return (
     <>
-      <Header state={state} part={part} />
-      {error !== undefined && (
-        <p class="notice bad" role="alert">
-          {failureText(error)}
-        </p>
-      )}
-      <main id="main">
-        {state === undefined ? <p>Loading …</p> : <Part part={part} rest={rest} state={state} refresh={refresh} />}
-      </main>
+      {needsName && <SignIn error={error} onDone={refresh} />}
+      {/* Kept meanwhile, for what has been written into forms. */}
+      <div hidden={needsName}>
+        <Header state={state} part={part} />
+        {error !== undefined && !needsName && (
+          <p class="notice bad" role="alert">
+            {failureText(error)}
+          </p>
+        )}
+        <main id="main">
+          {state === undefined ? <p>Loading …</p> : <Part part={part} rest={rest} state={state} refresh={refresh} />}
+        </main>
+      </div>
     </>
   );
 }
@@ -42,22 +46,7 @@ function Part({ part, rest, state, refresh }: PartProps) {
   if (part === "log" && state.mayWatch) return <LogPart />;
   if (part === "api") return <ApiPart />;
   const [model = "", version = ""] = part === "models" ? rest : [];
-  const shown =
-    state.models.find((one) => one.model === model && one.version === version) ??
-    state.models.find((one) => one.isReady) ??
-    state.models[0];
-  if (shown === undefined) return <p>No model is served.</p>;
-  return (
-    <div class="columns">
-      <ModelList state={state} shown={shown} />
-      <ModelPart
-        key={`${shown.model}/${shown.version}`}
-        shown={shown}
-        mayControl={state.mayControl}
-        refresh={refresh}
-      />
-    </div>
-  );
+  return <ModelsPart state={state} model={model} version={version} refresh={refresh} />;
 }
 
 /** Parts for those who may see requests and the log. */

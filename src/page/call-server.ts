@@ -13,23 +13,29 @@ export class CallError extends Error {
 
 /** Under which a tab keeps the credentials, until it is closed. */
 const KEY = "kserving-authorization";
-const TOKEN = document.querySelector<HTMLMetaElement>('meta[name="kserving-page"]')?.content ?? "";
+let token = document.querySelector<HTMLMetaElement>('meta[name="kserving-page"]')?.content ?? "";
 
 /**
  * Without a browser's own credentials, for which it would ask with a window of its
  * own; with them where a client's certificate is needed.
  */
 let credentials: RequestCredentials = "omit";
+/** True once the server has answered; a failure is none of credentials then, and the call may have been made. */
+let hasAnswered = false;
 
 /** The URL of a path of this server: `v2/models`, under whatever prefix the page is. */
 export function urlOf(path: string): string {
   return new URL(path, new URL(".", document.baseURI)).href;
 }
 
-/** Keeps credentials for later calls; undefined = forgets them. */
-export function keepAuthorization(value: string | undefined): void {
-  if (value === undefined) sessionStorage.removeItem(KEY);
-  else sessionStorage.setItem(KEY, value);
+/** Keeps credentials for later calls. */
+export function keepAuthorization(value: string): void {
+  sessionStorage.setItem(KEY, value);
+}
+
+/** Keeps the token of the running server, which has another after each start. */
+export function keepToken(text: string): void {
+  token = text;
 }
 
 /** True where calls have credentials that a person has given to the page. */
@@ -40,7 +46,7 @@ export function isSignedIn(): boolean {
 /** Sends a request to this server with the credentials that the page has; resolves with its answer, errors included. */
 export function askServer(path: string, init: RequestInit = {}): Promise<Response> {
   const authorization = sessionStorage.getItem(KEY);
-  const own = { "x-kserving-page": TOKEN, ...(authorization !== null && { authorization }) };
+  const own = { "x-kserving-page": token, ...(authorization !== null && { authorization }) };
   return send(urlOf(path), { ...init, headers: { ...own, ...init.headers } });
 }
 
@@ -54,9 +60,11 @@ export async function callServer(path: string, init: RequestInit = {}): Promise<
 
 async function send(url: string, request: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...request, credentials });
+    const response = await fetch(url, { ...request, credentials });
+    hasAnswered = true;
+    return response;
   } catch (reason) {
-    if (credentials === "same-origin" || request.signal?.aborted === true) throw reason;
+    if (hasAnswered || credentials === "same-origin" || request.signal?.aborted === true) throw reason;
     const response = await fetch(url, { ...request, credentials: "same-origin" });
     credentials = "same-origin";
     return response;

@@ -3,7 +3,7 @@ import { linkTo } from "./use-place.ts";
 
 interface ModelListProps {
   readonly state: PageState;
-  readonly shown: PageVersion;
+  readonly shown: PageVersion | undefined;
 }
 
 /** The models with their versions and states. */

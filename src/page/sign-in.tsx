@@ -5,17 +5,23 @@ import { type CallError, keepAuthorization } from "./call-server.ts";
 export function SignIn({ error, onDone }: { readonly error: CallError; readonly onDone: () => void }) {
   const [user, setUser] = useState("");
   const [secret, setSecret] = useState("");
+  const [problem, setProblem] = useState("");
   const takesUsers = error.challenges.includes("Basic");
   const takesTokens = error.challenges.includes("Bearer") || !takesUsers;
   const send = (event: Event) => {
     event.preventDefault();
-    keepAuthorization(user === "" ? `Bearer ${secret}` : `Basic ${base64(`${user}:${secret}`)}`);
+    const isToken = user === "";
+    // No header has other characters.
+    if (isToken && !/^[!-~]+$/.test(secret.trim()))
+      return setProblem("A token has no such characters; a password needs its user.");
+    setProblem("");
+    keepAuthorization(isToken ? `Bearer ${secret.trim()}` : `Basic ${base64(`${user}:${secret}`)}`);
     onDone();
   };
   return (
     <main class="sign-in">
       <h1>kserving</h1>
-      <p role="alert">{error.message}</p>
+      <p role="alert">{problem || error.message}</p>
       <form onSubmit={send}>
         {takesUsers && (
           <label>

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 export function usePlace(): readonly string[] {
   const [place, setPlace] = useState(readPlace);
   useEffect(() => {
-    const follow = () => setPlace(readPlace());
+    // The link to the content is no part of the page.
+    const follow = () => /^(?:#\/|$)/.test(location.hash) && setPlace(readPlace());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
@@ -17,8 +18,9 @@ export function linkTo(...parts: readonly string[]): string {
 }
 
 function readPlace(): readonly string[] {
+  if (!location.hash.startsWith("#/")) return [];
   try {
-    return location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+    return location.hash.slice(2).split("/").map(decodeURIComponent);
   } catch {
     return [];
   }

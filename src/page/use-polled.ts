@@ -9,6 +9,9 @@ export interface Polled<Value> {
   readonly refresh: () => void;
 }
 
+/** After so long a server is taken for one that does not answer. */
+const MAX_MS = 10_000;
+
 /** Asks a route for JSON again and again while the page is seen. */
 export function usePolled<Value>(path: string, everyMs: number): Polled<Value> {
   const [value, setValue] = useState<Value>();
@@ -20,7 +23,9 @@ export function usePolled<Value>(path: string, everyMs: number): Polled<Value> {
     const ask = async () => {
       try {
         if (!document.hidden || round > 0) {
-          const response = await callServer(path, { signal: stop.signal });
+          const response = await callServer(path, {
+            signal: AbortSignal.any([stop.signal, AbortSignal.timeout(MAX_MS)]),
+          });
           setValue((await response.json()) as Value);
           setError(undefined);
         }

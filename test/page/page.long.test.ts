@@ -35,6 +35,9 @@ describe.skipIf(lacksChromium())("the page in a browser", () => {
   test("asks for a password where callers need one, and says that a wrong one is wrong", async () => {
     const { httpUrl } = await startServer({ stages, auth: await authFiles() });
     const page = await openPage(httpUrl);
+    await page.getByLabel("Password or token").fill("a pässword → of alice");
+    await page.keyboard.press("Enter");
+    await page.getByText("a password needs its user").waitFor();
     await page.getByLabel("User").fill("alice");
     await page.getByLabel("Password or token").fill("wrong");
     await page.keyboard.press("Enter");

@@ -8,6 +8,8 @@ export interface PageState {
   readonly mayControl: boolean;
   /** True where the page may show requests and the log. */
   readonly mayWatch: boolean;
+  /** The running server's, for a page that has been open since before its start. */
+  readonly token: string;
   readonly models: readonly PageVersion[];
 }
 

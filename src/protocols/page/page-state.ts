@@ -14,11 +14,11 @@ type StageFacts = NonNullable<ServableDescription["models"]>[number];
 /** Every version of every model that the caller may know of. */
 export async function pageState(
   service: InferenceService,
-  permissions: Pick<PageState, "mayControl" | "mayWatch">,
+  ofPage: Pick<PageState, "mayControl" | "mayWatch" | "token">,
 ): Promise<PageState> {
   const states = service.index({ loadable: true });
   const models = await Promise.all(states.map((state) => toVersion(service, state)));
-  return { version: readVersion(), user: currentScope()?.user ?? "", ...permissions, models };
+  return { version: readVersion(), user: currentScope()?.user ?? "", ...ofPage, models };
 }
 
 async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {

@@ -44,7 +44,12 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
       kind: "read",
       isForOwnPage: true,
       answer: async ({ request }) =>
-        toJson(await pageState(dependencies.service, permissionsOf(request, dependencies))),
+        toJson(
+          await pageState(dependencies.service, {
+            ...permissionsOf(request, dependencies),
+            token: sources.token.text,
+          }),
+        ),
     },
   ];
 }
