@@ -1,24 +1,60 @@
+import { type Client, status } from "@grpc/grpc-js";
 import { reasonText } from "../errors.ts";
 
-/** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. */
+/** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. The first that fits counts. */
 const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/ECONNREFUSED|ENOENT/, "nothing listens there; start a server, or correct the address"],
   [/ENOTFOUND|EAI_AGAIN|name resolution failed/i, "no machine has this name; correct the address"],
   [/DEADLINE_EXCEEDED/, "no answer in time"],
   [/UNIMPLEMENTED/, "it has no health service (grpc.health.v1)"],
   [
-    /^14 UNAVAILABLE/,
-    "it speaks no gRPC, or not without TLS; http:// before the address asks over HTTP, grpcs:// over TLS",
+    /wrong version number|packet length too long|before secure TLS/,
+    "it is not encrypted there; expected an address without grpcs:// or https://",
   ],
+  [
+    /certificate required|handshake failure|bad certificate/,
+    "it asks its clients for a certificate, by --remote-cert and --remote-key",
+  ],
+  [/no application protocol/, "it speaks no gRPC there; https:// before the address asks over HTTP"],
+  [/alert certificate expired/, "the certificate of --remote-cert has expired"],
+  [/alert unknown ca/, "it does not know the authority of --remote-cert"],
 ];
+
+const NO_GRPC = "it speaks no gRPC, or not without TLS; http:// before the address asks over HTTP, grpcs:// over TLS";
 
 /** The reason for which a server gave no answer, in one sentence. */
 export function connectionProblem(reason: unknown): string {
   const text = `${reasonText(reason)} ${codeOf(reason)}`.trim();
-  return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? reasonText(reason);
+  return meaningOf(text) ?? (text.startsWith("14 UNAVAILABLE") ? NO_GRPC : reasonText(reason));
+}
+
+function meaningOf(text: string): string | undefined {
+  return MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
 }
 
 /** The message of an error about several addresses of one name is empty. */
 function codeOf(reason: unknown): string {
   return reason instanceof Error && "code" in reason ? String(reason.code) : "";
+}
+
+const CHECK = "/grpc.health.v1.Health/Check";
+/** Milliseconds for another try to connect. */
+const TRY_MS = 1000;
+
+/** The last problem of a client's connection; undefined where it has one, or no reason is known. */
+export function whyUnreachable(client: Client): Promise<string | undefined> {
+  const asIs = (bytes: Buffer) => bytes;
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), { deadline: Date.now() + TRY_MS }, (error) => {
+      if (error?.code !== status.UNAVAILABLE) resolve(undefined);
+      else resolve(meaningOf(error.details) ?? lastError(error.details));
+    });
+  });
+}
+
+/** The last error of a connection's attempts, without what grpc-js writes around it. */
+export function lastError(details: string): string {
+  return (
+    /Last error: (?:Error(?: \[\w+\])?: )?(.*?)\s*(?:\(\d{4}-\S+\))?\.? Resolution note:/s.exec(details)?.[1] ?? details
+  );
 }

@@ -1,12 +1,12 @@
 import { setMaxListeners } from "node:events";
-import { Client, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
-import { clientCredentials } from "./client-credentials.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
+import { RemoteTlsFiles } from "./remote-tls-files.ts";
 import { parseServerAddress } from "./server-address.ts";
 import { fromServiceError } from "./service-error.ts";
 
@@ -26,7 +26,10 @@ interface GrpcClientOptions {
 /** A client that keeps one connection to the server at an address, as parseServerAddress takes it. */
 export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, silence }: GrpcClientOptions): Client {
   const { authority, isEncrypted } = parseServerAddress(address);
-  return new Client(authority, clientCredentials(isEncrypted, tls), {
+  const channel = isEncrypted
+    ? credentials.createFromSecureContext(new RemoteTlsFiles(tls))
+    : credentials.createInsecure();
+  return new Client(authority, channel, {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,

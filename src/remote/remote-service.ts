@@ -28,6 +28,7 @@ import type {
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isConnected, watchConnection } from "./client-readiness.ts";
+import { whyUnreachable } from "./connection-problem.ts";
 import { encodeJson, encodeRequest } from "./encode-request.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
 import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
@@ -49,6 +50,8 @@ export interface RemoteService extends InferenceService {
   acquire(ref: ModelRef): Lease;
   /** Runs one request. */
   infer(request: SingleRequest): Promise<InferResponse>;
+  /** The reason for which the server cannot be reached; undefined where it can be, or none is known. */
+  whyUnreachable(): Promise<string | undefined>;
   /** Ends the connection; calls under way fail. */
   close(): Promise<void>;
 }
@@ -81,6 +84,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
       return isReady;
     },
     onReadiness: (listener) => watchConnection(client, listener),
+    whyUnreachable: () => whyUnreachable(client),
     close: async () => client.close(),
   };
   return service;

@@ -1,8 +1,9 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
-import { keepFresh } from "../access/authentication/keep-fresh.ts";
+import { keepFresh, type Refreshable } from "../access/authentication/keep-fresh.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { ThreadCounts } from "../limits/thread-counts.ts";
+import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import { RemoteCredentials } from "../remote/remote-credentials.ts";
 import { RequestLogs } from "../request-log/request-logs.ts";
@@ -54,7 +55,7 @@ export async function openServer(
 ): Promise<Server> {
   const { choices, page } = withPage(given);
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
-  const credentials = await openRemoteFiles(choices);
+  const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
@@ -73,7 +74,7 @@ export async function openServer(
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;
-  const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
+  const fresh = [...(authentication ? [authentication] : []), ...remoteFiles].map((each) => keepFresh(each, log));
   const closeModels = async () => {
     for (const stop of fresh) stop();
     page?.history.stop();
@@ -131,15 +132,20 @@ function changesOf(served: ServedModels) {
 }
 
 /**
- * The credentials at other servers; throws `failed_precondition` for files that cannot
+ * Certificates and credentials at other servers, to be read again; throws `failed_precondition` for files that cannot
  * be used, before a hook needs them.
  */
-async function openRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<RemoteCredentials | undefined> {
-  if (remoteTls !== undefined) {
-    const { clientCredentials } = await import("../remote/client-credentials.ts");
-    clientCredentials(true, remoteTls);
-  }
-  return remoteAuthFile === undefined ? undefined : RemoteCredentials.open(remoteAuthFile);
+async function openRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Promise<readonly Refreshable[]> {
+  return [
+    ...(remoteTls === undefined ? [] : [await openRemoteTls(remoteTls)]),
+    ...(remoteAuthFile === undefined ? [] : [await RemoteCredentials.open(remoteAuthFile)]),
+  ];
+}
+
+/** Nearly no server needs the code. */
+async function openRemoteTls(paths: RemoteTlsPaths): Promise<Refreshable> {
+  const { RemoteTlsFiles } = await import("../remote/remote-tls-files.ts");
+  return new RemoteTlsFiles(paths);
 }
 
 /** Separate addresses open the files themselves: each opening reports their changes once. */

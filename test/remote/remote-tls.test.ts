@@ -1,11 +1,16 @@
+import { once } from "node:events";
+import { copyFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { openProxyPort } from "../../src/cli/commands/open-proxy-port.ts";
 import { ProxyTargets } from "../../src/cli/commands/proxy-targets.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { RemoteTlsPaths } from "../../src/pipeline/remote.ts";
+import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { RemoteTlsFiles } from "../../src/remote/remote-tls-files.ts";
 import { parseServerAddress } from "../../src/remote/server-address.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -76,6 +81,53 @@ describe("ctx.remote", () => {
   ])("is refused with %s before a port opens", async (_, remoteTls, message) => {
     const opening = startServer({ stages: [{ driver: "null" }], remoteTls });
     await expect(opening).rejects.toThrow(message);
+  });
+});
+
+test("a renewed certificate is shown to servers on the next connection", async () => {
+  const folder = tempFolder({ "own.pem": tlsFile("client.pem"), "own.key": tlsFile("client.key") });
+  const [cert, key] = [join(folder, "own.pem"), join(folder, "own.key")];
+  const shown: unknown[] = [];
+  const server = createTlsServer({
+    ...{ cert: tlsFile("server.pem"), key: tlsFile("server.key"), ca: tlsFile("ca.pem") },
+    ...{ requestCert: true, ALPNProtocols: ["h2"] },
+  });
+  server.on("secureConnection", (socket) => {
+    shown.push(socket.getPeerCertificate().subject.CN);
+    socket.destroy();
+  });
+  await once(server.listen(0, "localhost"), "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const service = createRemoteService(`grpcs://localhost:${port}`, { tls: { ca: CA, cert, key } });
+  onTestFinished(() => service.close());
+  await expect.poll(() => shown).toContain("client");
+  copyFileSync(tlsPath("renewed.pem"), cert);
+  copyFileSync(tlsPath("renewed.key"), key);
+  const reconnect = () => {
+    service.isReady();
+    return shown;
+  };
+  await expect.poll(reconnect, { timeout: 10_000 }).toContain("renewed");
+});
+
+describe("RemoteTlsFiles", () => {
+  test("are those from before while the new ones do not fit together, and say so", async () => {
+    const folder = tempFolder({ "own.pem": tlsFile("client.pem"), "own.key": tlsFile("client.key") });
+    const [cert, key] = [join(folder, "own.pem"), join(folder, "own.key")];
+    const files = new RemoteTlsFiles({ cert, key });
+    const { context } = files;
+    expect(await files.refresh()).toEqual([]);
+    copyFileSync(tlsPath("renewed.pem"), cert);
+    expect(files.context).toBe(context);
+    await expect(files.refresh()).rejects.toThrow("--remote-cert and --remote-key cannot be used");
+    copyFileSync(tlsPath("renewed.key"), key);
+    expect(await files.refresh()).toEqual([cert, key]);
+    expect(files.context).not.toBe(context);
+  });
+
+  test("a certificate without its key is refused", () => {
+    expect(() => new RemoteTlsFiles({ cert: CLIENT.cert })).toThrow("a certificate and its private key go together");
   });
 });
 

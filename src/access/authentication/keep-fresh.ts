@@ -4,7 +4,7 @@ import type { Logger } from "../../observability/logger.ts";
 const CHECK_MS = 10_000;
 
 /** Content of files, which can be read again. */
-interface Refreshable {
+export interface Refreshable {
   /** Resolves with the paths of those that have changed. */
   refresh(): Promise<readonly string[]>;
 }

@@ -8,6 +8,7 @@ import { keepTickShape } from "../../async/keep-tick-shape.ts";
 import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
+import { RemoteTlsFiles } from "../../remote/remote-tls-files.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import { openTracing } from "../../tracing/open-tracing.ts";
@@ -34,7 +35,8 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
   const { host, httpPort, maxMessageBytes, accessLog, serverTiming, allowControl } = settings;
   const tracer = await openTracing(env, log);
   const credentials = await openCredentials(settings);
-  const targets = new ProxyTargets({ ...settings, credentials, tls: toProxyTls(settings) });
+  const tls = toProxyTls(settings);
+  const targets = new ProxyTargets({ ...settings, credentials, tls });
   const proxies = new TrustedProxies(settings.trustedProxies);
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
@@ -57,8 +59,9 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
     log,
   };
   const server = await openProxyPort(service, options, toTlsPaths(settings));
-  const fresh = [authentication, credentials].flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
-  const stops = [watchTarget(targets.toService(), settings.grpcAddress, log), ...fresh];
+  const files = [authentication, credentials, tls && new RemoteTlsFiles(tls)];
+  const fresh = files.flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
+  const stops = [watchTarget(targets, settings.grpcAddress, log), ...fresh];
   return {
     url: server.url,
     hasAuth: auth !== undefined,

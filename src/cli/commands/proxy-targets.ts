@@ -61,6 +61,11 @@ export class ProxyTargets {
     };
   }
 
+  /** The reason for which the fixed server cannot be reached; undefined where it can be, or none is known. */
+  whyUnreachable(): Promise<string | undefined> {
+    return this.#fixed.whyUnreachable();
+  }
+
   /** Is not ready any more. */
   retire(): void {
     this.#isRetired = true;

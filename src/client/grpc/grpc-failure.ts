@@ -1,6 +1,7 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { fromGrpcStatus, reasonText } from "../../errors.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
+import { lastError } from "../../remote/connection-problem.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { answeredText, CallError } from "../call-error.ts";
 import { encryptionProblem } from "../encryption-problem.ts";
@@ -27,7 +28,7 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
 /** The transport's own words: where no connection was made, nothing was sent. */
 function unanswered(address: string, error: ServiceError): CallError {
   const code = fromGrpcStatus(error.code);
-  const text = ownText(error.details || reasonText(error)).replace(/[.\s]*$/, "");
+  const text = lastError(error.details || reasonText(error)).replace(/[.\s]*$/, "");
   if (code === "deadline_exceeded")
     return new CallError(code, "The call's time was up before the answer came. Give it a longer timeoutMs.", {
       cause: error,
@@ -43,8 +44,3 @@ function unanswered(address: string, error: ServiceError): CallError {
 }
 
 const START = "Start a server there, or correct the address: grpcs:// where it is encrypted.";
-
-/** The last error of a connection's attempts, without what grpc-js writes around it. */
-function ownText(details: string): string {
-  return /Last error: (?:Error: )?(.*?)\s*(?:\(\d{4}-\S+\))?\. Resolution note:/s.exec(details)?.[1] ?? details;
-}

@@ -79,3 +79,15 @@ test("health says how a port is asked that does not speak gRPC", async () => {
   const [code, line] = await health([httpUrl.replace("http://", "")]);
   expect([code, line]).toEqual([1, expect.stringContaining("http:// before the address asks over HTTP")]);
 });
+
+test("health says what is wrong with an encrypted connection", async () => {
+  const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
+  const stages = [{ driver: "null" }];
+  const [plain, encrypted] = [await startServer({ stages }), await startServer({ stages, tls })];
+  const mutual = await startServer({ stages, tls: { ...tls, clientCa: tlsPath("ca.pem") } });
+  const problem = async (address: string) => (await health([address]))[1].replace(/^.* is not ready: /, "");
+  expect(await problem(plain.httpUrl.replace("http:", "https:"))).toMatch(/^it is not encrypted there/);
+  expect(await problem(encrypted.httpUrl.replace("https:", "grpcs:"))).toMatch(/^it speaks no gRPC there/);
+  for (const address of [`grpcs://${mutual.grpcAddress}`, mutual.httpUrl])
+    expect(await problem(address)).toMatch(/^it asks its clients for a certificate/);
+});

@@ -13,7 +13,7 @@ function watch(grpcAddress: string, allowProxyHeaders = false) {
   onTestFinished(() => targets.close());
   const log = createEventLog();
   const service = targets.toService();
-  onTestFinished(watchTarget(service, grpcAddress, log.log));
+  onTestFinished(watchTarget(targets, grpcAddress, log.log));
   return { ...log, service };
 }
 
@@ -21,7 +21,11 @@ test("a proxy says that nothing answers at its target, and later that something 
   const first = await serve(new ScriptedService());
   await first.close(0);
   const { find, events, service } = watch(first.address);
-  expect(await find({ msg: LOST })).toMatchObject({ level: "warn", grpcAddress: first.address });
+  expect(await find({ msg: LOST })).toMatchObject({
+    level: "warn",
+    grpcAddress: first.address,
+    reason: expect.stringMatching(/^nothing listens there/),
+  });
   expect(service.isReady()).toBe(false);
   await serve(new ScriptedService(), { port: first.port });
   expect(await find({ msg: FOUND })).toMatchObject({ level: "info" });
