@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 
 /** The reader of a file, and its name in messages. */
@@ -9,6 +10,8 @@ export interface FileForm<Content> {
   readonly parse: (text: string, path: string) => Content | Promise<Content>;
 }
 
+/** Milliseconds for which a file that has changed must stay the same: it may be in the middle of being written. */
+const SETTLE_MS = 200;
 /** Bytes of the largest file that is read. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -18,6 +21,7 @@ export class WatchedFile<Content> {
   readonly #form: FileForm<Content>;
   #text: string;
   #content: Content;
+  #isEmptied = false;
 
   private constructor(path: string, form: FileForm<Content>, { text, content }: Read<Content>) {
     this.path = path;
@@ -37,15 +41,25 @@ export class WatchedFile<Content> {
   }
 
   /**
-   * Reads the file again; resolves with true where it says something new. Throws as
-   * {@link open}, and keeps what it said before then.
+   * Reads the file again; resolves with true where it says something new. What is still being written counts with a
+   * later call. Throws as {@link open}, and keeps what it said before then.
    */
   async refresh(): Promise<boolean> {
     const text = await readText(this.path, this.#form.what);
-    if (text === this.#text) return false;
+    if (text === this.#text) this.#isEmptied = false;
+    if (text === this.#text || !(await this.#isWhole(text))) return false;
     this.#content = await parse(text, this.path, this.#form);
     this.#text = text;
     return true;
+  }
+
+  /** A program that waits for a password may have emptied its output long before it writes: half a file opens doors. */
+  async #isWhole(text: string): Promise<boolean> {
+    const wasEmptied = this.#isEmptied;
+    this.#isEmptied = text.trim() === "";
+    if (this.#isEmptied && !wasEmptied) return false;
+    await setTimeout(SETTLE_MS);
+    return (await readText(this.path, this.#form.what)) === text;
   }
 }
 
