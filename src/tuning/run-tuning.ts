@@ -1,6 +1,6 @@
 import type { BenchTarget } from "../benchmark/bench-target.ts";
 import { type Candidate, candidateText } from "./candidate.ts";
-import { type Confirmation, confirmGain } from "./confirm-gain.ts";
+import { type Confirmation, confirmGain, isGain } from "./confirm-gain.ts";
 import { bestTrial, nearestTrial, type Trial } from "./trial.ts";
 import { type TrialContext, tryCandidate } from "./try-candidate.ts";
 import { VARIATIONS } from "./variations.ts";
@@ -18,9 +18,9 @@ export interface Tuning extends TrialContext {
 export interface TuningOutcome {
   /** In the order in which they were tried, the defaults first. */
   readonly trials: readonly Trial[];
-  /** Undefined where nothing meets the goal. */
+  /** The defaults where the confirmation has not borne out another; undefined where nothing meets the goal. */
   readonly best: Trial | undefined;
-  /** The best measured again, in turn with the defaults; absent where these are the best, or time was out. */
+  /** One that seemed best, measured again in turn with the defaults; absent where these are, or time was out. */
   readonly confirmation?: Confirmation;
   /** Candidates for which there was no time. */
   readonly untried: readonly Candidate[];
@@ -36,7 +36,8 @@ export async function runTuning(tuning: Tuning): Promise<TuningOutcome> {
   if (best === undefined || defaults === undefined || best === defaults || tuning.signal.aborted)
     return { trials, best, untried };
   const confirmation = await confirmGain(defaults, best, tuning);
-  return { trials, best, untried, ...(confirmation !== undefined && { confirmation }) };
+  if (confirmation === undefined) return { trials, best, untried };
+  return { trials, best: isGain(confirmation) ? best : defaults, untried, confirmation };
 }
 
 async function searchInTime(tuning: Tuning): Promise<Search> {

@@ -2,7 +2,6 @@ import { msText, rateText } from "../benchmark/figure-text.ts";
 import { type Goal, meets } from "../benchmark/goal.ts";
 import { toColumns } from "../text/columns.ts";
 import { candidateText } from "./candidate.ts";
-import { isGain } from "./confirm-gain.ts";
 import { type Point, paretoPoints } from "./pareto.ts";
 import type { TuningOutcome } from "./run-tuning.ts";
 import { type TunedModel, toCommand, toConfig } from "./to-config.ts";
@@ -50,8 +49,6 @@ function verdict(outcome: TuningOutcome, model: TunedModel, goal: Goal | undefin
   if (best === undefined) return nothingMeets(outcome, goal);
   const isDefault = best === trials[0];
   if (isDefault) return [praiseDefaults(outcome)];
-  if (confirmation !== undefined && !isGain(confirmation))
-    return [`The defaults are best: ${candidateText(best.candidate)} has brought no more when measured again.`];
   const { candidate } = best;
   const gain =
     confirmation && `, ${rateText(confirmation.after)} requests/s instead of ${rateText(confirmation.before)}`;
@@ -64,11 +61,16 @@ function verdict(outcome: TuningOutcome, model: TunedModel, goal: Goal | undefin
     "",
     toCommand(model, candidate),
     ...(candidate.options.max_batch_size === undefined ? [] : ["", BATCH_NOTE]),
+    ...(confirmation?.hasMissed && goal ? ["", `${goal.text} is close: it was missed when measured again.`] : []),
   ];
 }
 
 /** Names the defaults best only as far as others were tried. */
-function praiseDefaults({ trials, untried }: TuningOutcome): string {
+function praiseDefaults({ trials, untried, confirmation }: TuningOutcome): string {
+  if (confirmation !== undefined) {
+    const { candidate, problem = "has brought no more when measured again" } = confirmation;
+    return `The defaults are best: ${candidateText(candidate)} ${problem.replace(/\.$/, "")}.`;
+  }
   if (untried.length === 0) return "The defaults are best.";
   const hasOthers = trials.slice(1).some(({ levels }) => levels.length > 0);
   return hasOthers

@@ -110,7 +110,7 @@ function toJson({ trials, best, confirmation, untried }: TuningOutcome, goal: Go
 }
 
 function failure({ trials }: TuningOutcome, goal: Goal | undefined): string {
-  if (trials.some(isServed)) return `Nothing meets ${goal?.text}.`;
+  if (trials.some(isServed)) return goal ? `Nothing meets ${goal.text}.` : "Requests failed with every candidate.";
   if (trials.length === 0) return "There was no time for a trial; give more by --time.";
   const refusals = trials.map(({ candidate, problem = "" }) => ({ driver: candidate.driver, problem }));
   return `No driver runs the model; ${groupRefusals(refusals).join("; ")}`;
