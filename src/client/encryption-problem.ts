@@ -25,12 +25,12 @@ const PROBLEMS: readonly KnownProblem[] = [
     pattern: /certificate required|handshake failure|bad certificate/,
     meaning: "it asks its clients for a certificate",
     http: "Give one through the fetch option.",
-    grpc: "Give one as tls: { cert, key }.",
+    grpc: "Give one as tls: { cert, key }; the program kserving has none to show, but for its proxy and health.",
   },
   {
     pattern: /certificate|altname|issuer/i,
     http: "Start Node with NODE_EXTRA_CA_CERTS=FILE, the authority that signed it, or use the name that it is for.",
-    grpc: "Give the authority that signed it as tls: { ca }, or use the name that it is for.",
+    grpc: "Give the authority that signed it as tls: { ca } or by NODE_EXTRA_CA_CERTS, or use the name that it is for.",
   },
 ];
 

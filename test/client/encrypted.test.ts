@@ -30,7 +30,7 @@ test("a client trusts the authority that it is given, and no other", async () =>
   const { grpcAddress } = await startEncrypted();
   expect(await call(grpcAddress, { ca: CA })).toMatchObject({ shape: [3] });
   const stranger = (await call(grpcAddress, {})) as CallError;
-  expect(stranger.message).toMatch(/certificate.*tls/is);
+  expect(stranger.message).toMatch(/certificate.*tls: \{ ca \} or by NODE_EXTRA_CA_CERTS/is);
 });
 
 test("a client shows its certificate to a server that asks for one", async () => {
@@ -41,13 +41,14 @@ test("a client shows its certificate to a server that asks for one", async () =>
 
 test("Node's own setting names the authority of HTTPS", async () => {
   const { httpUrl } = await startEncrypted();
+  const mutual = await startEncrypted(tlsPath("ca.pem"));
   const program = `
     import { connect } from "./dist/client/node.js";
     const models = connect(process.argv[1], { retries: false });
     const outputs = await models.default.predict({ x: [1, 2, 5] }).catch((reason) => reason.message);
     console.log(JSON.stringify(outputs));`;
-  const run = async (env: Record<string, string>) => {
-    const args = ["--input-type=module", "-e", program, httpUrl.replace("127.0.0.1", "localhost")];
+  const run = async (env: Record<string, string>, url = httpUrl) => {
+    const args = ["--input-type=module", "-e", program, url.replace("127.0.0.1", "localhost")];
     const child = spawn(process.execPath, args, {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "inherit"],
@@ -56,6 +57,7 @@ test("Node's own setting names the authority of HTTPS", async () => {
     return output;
   };
   expect(await run({ NODE_EXTRA_CA_CERTS: tlsPath("ca.pem") })).toContain('"shape":[3]');
+  expect(await run({ NODE_EXTRA_CA_CERTS: tlsPath("ca.pem") }, mutual.httpUrl)).toMatch(/clients for a certificate/);
   expect(await run({})).toMatch(/certificate.*NODE_EXTRA_CA_CERTS/is);
 });
 

@@ -34,13 +34,16 @@ const ORIGIN =
     ? "; it must allow the origin of this page (--cors-origin)"
     : "";
 const LOOK = `See whether the address is right and the server runs, and encrypted (https://) or not${ORIGIN}.`;
+/** A server of TLS 1.3 may refuse a client without a certificate after the handshake, by which the reason is lost. */
+const CLOSED = "See whether the server runs, and whether it asks its clients for a certificate.";
 
 /** The error of a request without an answer, by what `fetch` rejected with. */
 export function unansweredError(address: string, reason: unknown): CallError {
   const text = causeText(reason);
   const isUnsent = /refused/i.test(text) || /ECONNREFUSED/.test(codesOf(reason));
   const encryption = encryptionProblem(text, "http");
-  const advice = encryption?.advice ?? (isUnsent ? START : LOOK);
+  const look = /other side closed|ECONNRESET/.test(text) && address.startsWith("https:") ? CLOSED : LOOK;
+  const advice = encryption?.advice ?? (isUnsent ? START : look);
   const message = `${address} cannot be reached: ${encryption?.meaning ?? text.replace(/[.\s]*$/, "")}. ${advice}`;
   return new CallError("unavailable", message, { cause: reason, isSafeToRetry: isUnsent });
 }
