@@ -9,10 +9,10 @@ export interface HookTarget {
 }
 
 /**
- * The hook file as `hooks.ts`, whatever its name, and its imports where it expects them. Throws `failed_precondition`
- * for an import from a folder around it.
+ * The hook file as `hooks.ts`, whatever its name but for those to `keep`, and its imports where it expects them. Throws
+ * `failed_precondition` for an import from a folder around it.
  */
-export function hookTargets({ hooks }: Deployment): readonly HookTarget[] {
+export function hookTargets({ hooks }: Deployment, keep: readonly string[] = []): readonly HookTarget[] {
   if (hooks === undefined) return [];
   const [main, ...imports] = hooks;
   const folder = posix.dirname(main);
@@ -20,7 +20,8 @@ export function hookTargets({ hooks }: Deployment): readonly HookTarget[] {
   const outside = beside.find(({ target }) => target.startsWith(".."));
   if (outside !== undefined)
     throw failedPrecondition(`${main} imports ${outside.file}; expected files below its own folder alone.`);
-  return [{ file: main, target: `hooks${posix.extname(main)}` }, ...beside];
+  const name = posix.basename(main);
+  return [{ file: main, target: keep.includes(name) ? name : `hooks${posix.extname(main)}` }, ...beside];
 }
 
 /**

@@ -25,7 +25,8 @@ export function sagemakerFiles(deployment: Deployment, isRemote: (path: string) 
 
 /** A folder of versions stays as it is; everything else becomes version 1. */
 function packScript(deployment: Deployment): string {
-  const hooks = hookTargets(deployment);
+  // Handlers in Python are known by the name of their file.
+  const hooks = hookTargets(deployment, ["inference.py"]);
   return [
     "#!/bin/sh",
     "# Writes model.tar.gz; run it where the command line was given.",

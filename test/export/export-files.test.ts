@@ -171,6 +171,9 @@ describe("files for SageMaker", () => {
 
   it("have the settings as variables, and refuse models at addresses", () => {
     expect(files("sagemaker").Dockerfile).toContain('ENV KSERVING_MAX_QUEUE="100"');
+    const handlers = files("sagemaker", { hooks: ["inference.py", "labels.py"] })["pack-model.sh"];
+    expect(handlers).toMatch(/code\/"'inference\.py'\n.*\n.*code\/"'labels\.py'\n/);
+    expect(files("sagemaker", { hooks: ["my.py"] })["pack-model.sh"]).toContain("'hooks.py'\n");
     expect(() => files("sagemaker", { models: [{ path: "s3://b/m" }] })).toThrow("expected files of this machine");
   });
 });

@@ -2,6 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, extname, join, parse } from "node:path";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { compileUserModule } from "../../user-module/user-module.ts";
+import { filesOfPythonFile } from "./python-files.ts";
 
 /**
  * The files of a model: its folder, with a slash behind it, or its file and those next
@@ -20,7 +21,7 @@ export async function filesOfModel(path = ""): Promise<readonly string[]> {
 /** A file of hooks or of a driver, then the local files that it imports. Throws as its compilation does. */
 export async function filesOfModule(path: string | undefined): Promise<readonly string[]> {
   if (path === undefined) return [];
-  if (extname(path) === ".py") return [path];
+  if (extname(path) === ".py") return filesOfPythonFile(path);
   const compiled = await compileUserModule(path);
   await compiled.dispose();
   const own = compiled.sources.filter((source) => !source.includes("node_modules"));
