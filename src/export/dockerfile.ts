@@ -52,7 +52,21 @@ export function endLines(deployment: Deployment): readonly string[] {
 
 /** A Dockerfile's line that copies a file or folder to the same place. */
 function copyLine(file: string): string {
-  return `COPY ${JSON.stringify([file, isFolder(file) ? file : `${posix.normalize(dirname(file))}/`])}`;
+  return copyTo(file, isFolder(file) ? file : `${posix.normalize(dirname(file))}/`);
+}
+
+/**
+ * A Dockerfile's line that copies a file or folder. Docker takes the first path for a pattern, and looks for quotes and
+ * variables in both.
+ */
+export function copyTo(file: string, target: string): string {
+  const pattern = file.replaceAll(/[[*?]/g, "[$&]");
+  return `COPY ${JSON.stringify([pattern, target].map(literal))}`;
+}
+
+/** A text in which a Dockerfile's quotes, variables and escapes are characters like others. */
+export function literal(text: string): string {
+  return text.replaceAll(/[\\$'"]/g, "\\$&");
 }
 
 function isFolder(file: string): boolean {

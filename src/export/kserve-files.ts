@@ -2,7 +2,7 @@ import { writeYaml } from "../codecs/config/write-yaml.ts";
 import { failedPrecondition } from "../errors.ts";
 import { kubernetesContainer, VOLUMES } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
-import { endLines, programLines } from "./dockerfile.ts";
+import { copyTo, endLines, programLines } from "./dockerfile.ts";
 import { assertNoConfig, hookTargets } from "./hook-targets.ts";
 
 /** The Dockerfile of the model's own image. */
@@ -49,8 +49,8 @@ export function modelImage(image: string): string {
 function modelcar({ path }: DeployedModel, deployment: Deployment): string {
   const hooks = hookTargets(deployment);
   const own = deployment.files.filter((file) => !hooks.some((hook) => hook.file === file));
-  const lines = own.map((file) => `COPY ${JSON.stringify([file, `${CAR_FOLDER}/`])}`);
-  const beside = hooks.map(({ file, target }) => `COPY ${JSON.stringify([file, `${CAR_FOLDER}/${target}`])}`);
+  const lines = own.map((file) => copyTo(file, `${CAR_FOLDER}/`));
+  const beside = hooks.map(({ file, target }) => copyTo(file, `${CAR_FOLDER}/${target}`));
   return [`# ${path}`, "FROM busybox:stable", ...lines, ...beside, ""].join("\n");
 }
 

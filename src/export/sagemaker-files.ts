@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { failedPrecondition } from "../errors.ts";
 import { shellQuoted } from "../text/shell-word.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
-import { endLines, programLines } from "./dockerfile.ts";
+import { endLines, literal, programLines } from "./dockerfile.ts";
 import { assertNoConfig, hookTargets } from "./hook-targets.ts";
 
 /** Ports that SageMaker's containers have. */
@@ -58,5 +58,5 @@ function stemPattern(path: string): string {
 }
 
 function variableLines({ variables }: Deployment): readonly string[] {
-  return Object.entries(variables).map(([name, value]) => `ENV ${name}=${JSON.stringify(value)}`);
+  return Object.entries(variables).map(([name, value]) => `ENV ${name}="${literal(value)}"`);
 }

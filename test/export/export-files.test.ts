@@ -39,6 +39,17 @@ describe("the image", () => {
     expect(lines.at(-2)).toBe('CMD ["models/face.onnx","my hooks/faces.ts"]');
   });
 
+  it("has files of any name: Docker takes a path for a pattern with variables", () => {
+    const names = {
+      files: ["it's $5 [1]*.onnx", "plain.onnx"],
+      models: [{ path: "plain.onnx" }],
+      hooks: ["$a/hooks.ts"] as const,
+    };
+    const { Dockerfile } = files("docker", names);
+    expect(Dockerfile).toContain('COPY ["it\\\\\'s \\\\$5 [[]1][*].onnx","./"]\n');
+    expect(files("kserve", names)["model.Dockerfile"]).toContain('COPY ["\\\\$a/hooks.ts","/models/hooks.ts"]\n');
+  });
+
   it("has what the drivers need", () => {
     expect(files("docker").Dockerfile).not.toMatch(/python|runtimes install/);
     expect(files("docker", { drivers: ["openvino"] }).Dockerfile).toContain("RUN kserving runtimes install openvino");
@@ -171,6 +182,8 @@ describe("files for SageMaker", () => {
 
   it("have the settings as variables, and refuse models at addresses", () => {
     expect(files("sagemaker").Dockerfile).toContain('ENV KSERVING_MAX_QUEUE="100"');
+    const variables = { KSERVING_CORS: 'a"$b\\' };
+    expect(files("sagemaker", { variables }).Dockerfile).toContain('ENV KSERVING_CORS="a\\"\\$b\\\\"\n');
     const handlers = files("sagemaker", { hooks: ["inference.py", "labels.py"] })["pack-model.sh"];
     expect(handlers).toMatch(/code\/"'inference\.py'\n.*\n.*code\/"'labels\.py'\n/);
     expect(files("sagemaker", { hooks: ["my.py"] })["pack-model.sh"]).toContain("'hooks.py'\n");
