@@ -6,6 +6,7 @@ import { WORK_FOLDER } from "../../export/deployment.ts";
 import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/export-files.ts";
 import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { maskSecrets } from "../../text/mask-secrets.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
@@ -56,9 +57,8 @@ async function run(target: ExportTarget, flags: ExportFlags, args: readonly stri
   const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress });
   writeAll(files, { folder, to });
   const steps = nextSteps(target, { to, ...deployment, hasModelImage: MODEL_FILE in files });
-  console.log(
-    [`${to} has ${Object.keys(files).join(", ")}.`, ...secretNote(deployment.secrets), "", ...steps].join("\n"),
-  );
+  const notes = [...secretNote(deployment.secrets), ...wordNote(args)];
+  console.log([`${to} has ${Object.keys(files).join(", ")}.`, ...notes, "", ...steps].join("\n"));
 }
 
 /** A key in an image is everybody's who has the image. */
@@ -67,6 +67,13 @@ function secretNote(flags: readonly string[]): readonly string[] {
   return [
     `Files of ${flags.join(", ")} are not in the image: mount them below ${WORK_FOLDER}, as the flags have them.`,
   ];
+}
+
+/** Passwords in addresses and options are what the server starts with. */
+function wordNote(args: readonly string[]): readonly string[] {
+  const secret = args.map(maskSecrets).filter((word, index) => word !== args[index]);
+  if (secret.length === 0) return [];
+  return [`The files have what is secret in ${secret.join(", ")}: keep them, and the image, from others.`];
 }
 
 function writeAll(files: Readonly<Record<string, string>>, { folder, to }: { folder: string; to: string }): void {

@@ -16,6 +16,24 @@ test("export writes the files for a command line, and says what to do with them"
   expect(readFileSync(join(folder, "model.Dockerfile"), "utf8")).toContain(`COPY ["${MODEL}","/models/"]`);
 });
 
+test("export says that a password of the command line is in the files", async () => {
+  const folder = join(tempFolder(), "out");
+  const address = "https://me:geheim@models.example/m.onnx";
+  const { stdout } = await runCommand([
+    "export",
+    "docker",
+    "--to",
+    folder,
+    "--",
+    "--driver",
+    "onnx",
+    address,
+    "--log-level=warn",
+  ]);
+  expect(stdout).toContain("The files have what is secret in https://***@models.example/m.onnx: keep them,");
+  expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toContain("geheim");
+});
+
 test("a command line is read as it would be served", async () => {
   const args = [MODEL, "--port=9100", "--max-queue", "7", "--shutdown-delay=1", "--tls-cert=a", "--tls-key=b"];
   expect(await readDeployment(args, {})).toEqual({
