@@ -81,7 +81,14 @@ export class PythonProcess {
   /** Starts the interpreter; whether that works is seen with the first answer. */
   static async start(options: ProcessOptions): Promise<PythonProcess> {
     const count = options.onCall === undefined ? SLOTS : 2 * SLOTS;
-    return new PythonProcess(await Promise.all(Array.from({ length: count }, () => SlotFile.create())), options);
+    const slots: SlotFile[] = [];
+    try {
+      while (slots.length < count) slots.push(await SlotFile.create());
+      return new PythonProcess(slots, options);
+    } catch (reason) {
+      await Promise.all(slots.map((slot) => slot.close()));
+      throw reason;
+    }
   }
 
   /** Requests that have no answer yet. */
