@@ -30,11 +30,11 @@ class Driver:
 
     @property
     def inputs(self):
-        return {each["name"]: each["shape"] for each in self._facts["inputs"]}
+        return _shapes(self._facts["inputs"])
 
     @property
     def outputs(self):
-        return {each["name"]: each["shape"] for each in self._facts["outputs"]}
+        return _shapes(self._facts["outputs"])
 
     @property
     def specs(self):
@@ -78,6 +78,11 @@ class Driver:
         packed, tensors = pack_arguments(args)
         result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed}, tensors)
         return unpack_values(result, tensors)
+
+
+def _shapes(specs):
+    """The caller's own: the facts are those of all requests."""
+    return {each["name"]: each["shape"] and [*each["shape"]] for each in specs}
 
 
 class Handle:

@@ -70,4 +70,17 @@ def process(inputs, ctx):
       expect(await answer.json()).toMatchObject({ outputs: [{ data: ["nothing"] }] });
     }
   });
+
+  it("tell each request the model's own shapes", async () => {
+    const hooks = `
+def process(inputs, ctx):
+    shape = ctx.driver.inputs["x"]
+    shape.append(5)
+    return {"rank": len(shape)}`;
+    const stages = [{ driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" }];
+    const { ask } = await servePythonHooks(hooks, { stages });
+    const first = await ask(X);
+    expect(first.status).toBe(200);
+    expect((await ask(X)).outputs).toEqual(first.outputs);
+  });
 });
