@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -23,6 +24,24 @@ describe.skipIf(estimators === undefined)("the sklearn driver", () => {
       expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-12);
     },
   );
+
+  it("has an output for each target of a method that answers with a list", async () => {
+    const path = join(tempFolder(), "targets.joblib");
+    const make = `
+import joblib, sys
+from sklearn.tree import DecisionTreeClassifier
+joblib.dump(DecisionTreeClassifier(random_state=0).fit([[0], [1], [2]], [["a", 0], ["b", 1], ["b", 2]]), sys.argv[1])`;
+    execFileSync(python as string, ["-c", make, path]);
+    const model = await loadModel("sklearn", path, { options });
+    const x = createTensor("float64", [1, 1], Float64Array.of(2));
+    const first = { "predict_proba.0": createTensor("float64", [1, 2], Float64Array.of(0, 1)) };
+    expect(await predict(model, { x }, { outputs: ["predict_proba.0"] })).toEqual(first);
+    expect(await predict(model, { x })).toMatchObject({
+      ...first,
+      "predict_proba.1": createTensor("float64", [1, 3], Float64Array.of(0, 0, 1)),
+      predict: { dtype: "bytes", shape: [1, 2] },
+    });
+  });
 
   it("calls only the methods whose outputs are wanted", async () => {
     const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });

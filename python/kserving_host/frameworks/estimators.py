@@ -28,8 +28,9 @@ class EstimatorFramework(BaseFramework):
 
     def predict(self, inputs, wanted):
         rows = self.rows(inputs)
-        names = [name for name in self._methods if wanted is None or name in wanted]
-        return {name: plain(getattr(self.model, self.methods[name])(rows)) for name in names}
+        names = [name for name in self._methods if wanted is None or any(_is_of(name, output) for output in wanted)]
+        results = [(name, getattr(self.model, self.methods[name])(rows)) for name in names]
+        return {output: array for name, result in results for output, array in _arrays(name, result)}
 
     def rows(self, inputs):
         """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features."""
@@ -104,6 +105,17 @@ def plain(result):
     if hasattr(result, "toarray"):
         return result.toarray()
     return result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+
+
+def _arrays(name, result):
+    """A model with several targets gives a list with an array for each, with as many columns as that has classes."""
+    if isinstance(result, list) and result and all(isinstance(each, np.ndarray) for each in result):
+        return [(f"{name}.{index}", each) for index, each in enumerate(result)]
+    return [(name, plain(result))]
+
+
+def _is_of(name, output):
+    return output == name or output.rpartition(".")[0] == name
 
 
 def _method(estimator, name):
