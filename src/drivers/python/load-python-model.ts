@@ -56,12 +56,20 @@ export async function loadPythonModel(source: PythonSource, host: DriverHost): P
   const first = await startWithFirst(toSearch(source, (python) => start(python)));
   const { python } = first.loaded;
   log.info("the model runs in Python", { python, pid: first.process.pid, ...first.loaded.facts });
-  const again = async (until: AbortSignal) => (await start(python, until)).process;
+  const again = async (until: AbortSignal) => sameModel(await start(python, until), first, source.path);
   const others = await startAll(source.options.processes - 1, () => again(signal), first.process);
   const processes = [first.process, ...others].map((process) => new SupervisedProcess(process, again, log));
   const size = await processMemory(first.process.pid);
   const memory = size !== undefined && { memoryBytes: size * processes.length };
   return { ...createPythonModel(source.framework.name, processes, first.loaded), ...memory };
+}
+
+/** The process of a model that is still the one that was loaded first: clients were told its inputs and outputs. */
+async function sameModel({ process, loaded }: Started, first: Started, path: string): Promise<PythonProcess> {
+  const facts = ({ inputs, outputs }: LoadedFacts["signature"]) => JSON.stringify([inputs, outputs]);
+  if (facts(loaded.signature) === facts(first.loaded.signature)) return process;
+  await process.close();
+  throw failedPrecondition(`The model at "${path}" has other inputs or outputs than before; load it again.`);
 }
 
 /** Settings of a process; the signal gives its start up. */
