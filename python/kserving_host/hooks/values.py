@@ -100,7 +100,10 @@ def fit(array, wanted, shape):
         return array
     with np.errstate(over="ignore"):
         cast = array.astype(target)
-    fits = np.array_equal(cast, array) if target.kind in "iu" else np.array_equal(np.isfinite(cast), np.isfinite(array))
+    if target.kind in "iu":
+        fits = np.array_equal(cast, array)
+    else:
+        fits = np.isfinite(cast).all() or np.array_equal(np.isfinite(cast), np.isfinite(array))
     return cast if fits else array
 
 
