@@ -1,9 +1,11 @@
 """The user's own class: `load(path, options)`, `predict(inputs) -> outputs`, and if it likes `inputs`, `outputs`, `close()`."""
 
+import operator
+
 import numpy as np
 
 from .. import arrays, user_module
-from ..errors import HostError, last_lines, refused
+from ..errors import HostError, last_lines, one_line, refused
 from ..framework import BaseFramework
 
 
@@ -61,17 +63,27 @@ def _specs(model, attribute):
     value = getattr(model, attribute, None)
     if value is None or callable(value):
         return None
-    items = [_spec(name, each) for name, each in value.items()] if hasattr(value, "items") else [dict(each) for each in value]
+    try:
+        items = [_spec(*each) for each in (value.items() if hasattr(value, "items") else map(_members, value))]
+    except (TypeError, ValueError, KeyError) as error:
+        expected = "a dict of dtypes, or of [dtype, shape], by name"
+        raise refused(f"{attribute} of {type(model).__name__} cannot be read ({one_line(error)}); expected {expected}.", error) from error
     for each in items:
         if each.get("dtype") not in (*arrays.NUMPY_TYPES, "bfloat16", "bytes", None):
             raise HostError("failed_precondition", f'{attribute} gives "{each["name"]}" the dtype {each["dtype"]}; expected numpy\'s names, or bytes.')
     return items
 
 
+def _members(spec):
+    return spec["name"], (spec.get("dtype"), spec.get("shape"))
+
+
 def _spec(name, value):
-    if isinstance(value, (list, tuple)):
-        return {"name": name, "dtype": _dtype(value[0]), "shape": list(value[1])}
-    return {"name": name, "dtype": _dtype(value)}
+    if not isinstance(name, str):
+        raise TypeError(f"{name!r} is no name")
+    dtype, shape = value if isinstance(value, (list, tuple)) else (value, None)
+    spec = {"name": name, "dtype": dtype if dtype is None else _dtype(dtype), "shape": shape if shape is None else [operator.index(size) for size in shape]}
+    return {key: member for key, member in spec.items() if member is not None}
 
 
 def _dtype(value):

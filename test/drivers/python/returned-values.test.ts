@@ -80,6 +80,48 @@ async function numberOf(model: Model, what: string): Promise<number> {
 
 const texts = (...values: string[]) => values.map((value) => Buffer.from(value));
 
+const SPECS = `
+import numpy as np
+class Specs:
+    def __init__(self, **given):
+        self.inputs = eval(given["inputs"])
+
+    def predict(self, inputs):
+        return inputs
+`;
+
+function loadSpecs(inputs: string): Promise<Model> {
+  const folder = tempFolder({ "specs.py": SPECS });
+  const model_args = JSON.stringify({ inputs });
+  return loadModel("python", "", {
+    options: { python: python as string, model_class: "specs:Specs", import_path: folder, model_args },
+  });
+}
+
+describe.skipIf(python === undefined)("the inputs that a Python class declares", () => {
+  it.each([
+    '[{"name": "x", "dtype": np.dtype("float32"), "shape": (-1, np.int64(2))}]',
+    '{"x": [np.float32, np.array([-1, 2])]}',
+    '{"x": ["float32", (-1, 2)]}',
+  ])("may be %s", async (inputs) => {
+    const { signatures } = await loadSpecs(inputs);
+    expect(signatures.serving_default?.inputs).toEqual([{ name: "x", dtype: "float32", shape: [-1, 2] }]);
+  });
+
+  it.each([
+    '[{"dtype": "float32"}]',
+    '["x"]',
+    '{"x": ["float32"]}',
+    '{"x": ["float32", "3"]}',
+    '{1: "float32"}',
+    '{"x": ["float32", [2.5]]}',
+  ])("may not be %s", async (inputs) => {
+    await expect(loadSpecs(inputs)).rejects.toThrow(
+      /^inputs of Specs cannot be read \(.+\); expected a dict of dtypes, or of \[dtype, shape\], by name\.$/,
+    );
+  });
+});
+
 describe.skipIf(python === undefined)("a Python model", () => {
   it("returns bytes and texts with the zero bytes at their ends", async () => {
     expect(await ask(await load(), "zeros")).toMatchObject({
