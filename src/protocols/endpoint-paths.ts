@@ -55,6 +55,24 @@ export function operationIdOf(method: string, path: string): string {
   return `${method.toLowerCase()}${path.replace(/[{}]/g, "").replace(/[^A-Za-z0-9]/g, "_")}`;
 }
 
+/** The paths, with a number behind the id of an operation that one before has: models may be named a-b and a_b. */
+export function withOwnIds(paths: Paths): Paths {
+  const taken = new Set<unknown>();
+  const toOwn = (id: string, count = 1): string => {
+    const own = count === 1 ? id : `${id}_${count}`;
+    return taken.has(own) ? toOwn(id, count + 1) : own;
+  };
+  const named = Object.entries(paths).map(([path, methods]) => {
+    const own = Object.entries(methods as Record<string, { operationId: string }>).map(([method, operation]) => {
+      const operationId = toOwn(operation.operationId);
+      taken.add(operationId);
+      return [method, { ...operation, operationId }];
+    });
+    return [path, Object.fromEntries(own)];
+  });
+  return Object.fromEntries(named);
+}
+
 function pathParameters(path: string): object[] {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   return names.map((name) => ({ name, in: "path", required: true, schema: { type: "string", minLength: 1 } }));

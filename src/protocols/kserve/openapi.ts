@@ -1,7 +1,15 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { readVersion } from "../../version.ts";
-import { type Endpoint, endpointPaths, jsonContent, operationIdOf, type Paths, refusals } from "../endpoint-paths.ts";
+import {
+  type Endpoint,
+  endpointPaths,
+  jsonContent,
+  operationIdOf,
+  type Paths,
+  refusals,
+  withOwnIds,
+} from "../endpoint-paths.ts";
 import { describeAll } from "./describe-all.ts";
 import { requestContent, responseSchema } from "./openapi-tensors.ts";
 
@@ -32,7 +40,7 @@ export async function openApiDocument(
   return {
     openapi: "3.1.0",
     info: { title: "kserving, KServe V2", version: readVersion() },
-    paths,
+    paths: withOwnIds(paths),
     components: { schemas: { Error: ERROR, InferParameters: PARAMETERS } },
   };
 }

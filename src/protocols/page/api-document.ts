@@ -1,5 +1,5 @@
 import type { HttpDependencies } from "../../proxy/http-route.ts";
-import { type Endpoint, endpointPaths } from "../endpoint-paths.ts";
+import { type Endpoint, endpointPaths, withOwnIds } from "../endpoint-paths.ts";
 import { kibernetikaPaths } from "../kibernetika/openapi.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
@@ -34,5 +34,5 @@ export async function apiDocument({
     ...simpleTensorflowServingPaths(),
     ...endpointPaths("Server", OF_SERVER),
   };
-  return { ...document, info: { ...document.info, title: "kserving" }, paths };
+  return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(paths) };
 }
