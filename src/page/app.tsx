@@ -1,3 +1,4 @@
+import { useRef } from "preact/hooks";
 import type { PageState } from "../protocols/page/page-data.ts";
 import { ActivityPart } from "./activity-part.tsx";
 import { ApiPart } from "./api-part.tsx";
@@ -12,6 +13,8 @@ import { usePolled } from "./use-polled.ts";
 export function App() {
   const { value: state, error, refresh } = usePolled<PageState>("ui/models", 3000);
   if (state !== undefined) keepToken(state.token);
+  const first = useRef<string>(undefined);
+  first.current ??= state?.version;
   const [place = "", ...rest] = usePlace();
   const part = place === "" && isApiPage() ? "api" : place;
   const needsName = error instanceof CallError && error.status === 401;
@@ -24,6 +27,11 @@ export function App() {
         {error !== undefined && !needsName && (
           <p class="notice bad" role="alert">
             {failureText(error)}
+          </p>
+        )}
+        {state !== undefined && state.version !== first.current && (
+          <p class="notice bad" role="alert">
+            {`This page is of version ${first.current}, and the server now of ${state.version}: load the page again.`}
           </p>
         )}
         <main id="main">

@@ -83,6 +83,30 @@ describe.skipIf(lacksChromium())("an open page", () => {
     await expect.poll(() => page.locator(".notice").count(), { timeout: 20_000 }).toBe(0);
   });
 
+  test("says that it is not of the server's version", async () => {
+    const { httpUrl } = await startServer({ stages });
+    const page = await openPage(httpUrl);
+    await page.getByText(/^version \d+\.\d/).waitFor();
+    await page.route(/\/ui\/models$/, async (route: Route) => {
+      const state = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...state, version: "99.0.0" } });
+    });
+    await page.getByText("and the server now of 99.0.0: load the page again.").waitFor();
+    await page.unrouteAll({ behavior: "wait" });
+  });
+
+  test("stays where a file is dropped next to the place for it", async () => {
+    const { httpUrl } = await startServer({ stages });
+    const page = await openPage(httpUrl);
+    await page.getByRole("button", { name: "Run" }).waitFor();
+    const prevented = await page.evaluate(`["dragover", "drop"].map((type) => {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(new File(["x"], "x.png"));
+      return !document.querySelector("h2").dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+    })`);
+    expect(prevented).toEqual([true, true]);
+  });
+
   test("sends a request whose answer is lost once", async () => {
     const { httpUrl } = await startServer({ stages });
     const page = await openPage(httpUrl);
