@@ -111,7 +111,8 @@ async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCr
 /** Throws `failed_precondition` for what cannot be used; a bundle of hundreds takes 50 ms. */
 function check(credentials: TlsCredentials, { cert, clientCa = "" }: TlsPaths): Read {
   const chain = readCertificates(credentials.cert, `certificate${placeOf(cert)}`);
-  if (credentials.ca !== undefined) readCertificates(credentials.ca, `file of --tls-client-ca${placeOf(clientCa)}`);
+  if (credentials.ca !== undefined)
+    readCertificates(credentials.ca, `file of clients' authorities${placeOf(clientCa)}`);
   try {
     createSecureContext(credentials);
   } catch (cause) {

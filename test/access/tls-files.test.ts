@@ -40,7 +40,11 @@ describe("TlsFiles.open", () => {
     ["a chain whose first is not the key's", { cert: [other, own] }, "is not the first of its file; expected it first"],
     ["authorities that are cut off", { clientCa: [other, cut] }, "certificate 2 of 2 that cannot be read"],
     ["a damaged authority before others", { clientCa: [damaged, other] }, "certificate 1 of 2 that cannot be read"],
-    ["a key in place of authorities", { clientCa: [tlsFile("server.key")] }, /^The file of --tls-client-ca .* no cert/],
+    [
+      "a key in place of authorities",
+      { clientCa: [tlsFile("server.key")] },
+      /^The file of clients' authorities .* no cert/,
+    ],
   ])("refuses %s", async (_, parts, message) => {
     const files = Object.entries(parts).map(([name, texts]) => [name, Buffer.concat(texts)] as const);
     const folder = tempFolder(Object.fromEntries(files));

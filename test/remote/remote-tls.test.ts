@@ -1,10 +1,12 @@
 import { once } from "node:events";
 import { copyFileSync } from "node:fs";
 import { request } from "node:https";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
+import { openConnectionLimit } from "../../src/access/open-connection-limit.ts";
 import { openProxyPort } from "../../src/cli/commands/open-proxy-port.ts";
 import { ProxyTargets } from "../../src/cli/commands/proxy-targets.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
@@ -39,10 +41,11 @@ async function askByHook(address: string, remoteTls?: RemoteTlsPaths) {
   return { status: response.status, body: await response.text() };
 }
 
-async function startProxy(grpcAddress: string, tls: RemoteTlsPaths, portFiles = {}) {
+async function startProxy(grpcAddress: string, tls: RemoteTlsPaths, portFiles = {}, maxConnections = 0) {
   const targets = new ProxyTargets({ grpcAddress, allowProxyHeaders: true, forwardAuthorization: false, tls });
   const [log, policy] = [createSilentLogger(), new AccessPolicy({})];
-  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, policy, log };
+  const connections = openConnectionLimit(maxConnections, log);
+  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, policy, connections, log };
   const proxy = await openProxyPort(targets.toService(), options, { ...PORT_FILES, ...portFiles });
   onTestFinished(async () => {
     await proxy.close(0);
@@ -142,6 +145,16 @@ describe("kserving proxy", () => {
     const [own, other] = [await startEncrypted(), await startEncrypted()];
     const url = await startProxy(`grpcs://localhost:${own}`, CLIENT);
     expect(await askOver(url, { "proxy-addr": "localhost", "proxy-port": other })).toBe(200);
+  });
+
+  test("limits the connections of its encrypted port", async () => {
+    const url = await startProxy("localhost:1", {}, {}, 1);
+    const first = connect(Number(new URL(url).port), "127.0.0.1");
+    onTestFinished(() => void first.destroy());
+    await once(first, "connect");
+    expect(await askOver(url)).toBe("ECONNRESET");
+    first.destroy();
+    await expect.poll(() => askOver(url)).toBe(503);
   });
 
   test("serves only clients with a certificate where --tls-client-ca says so", async () => {
