@@ -96,6 +96,7 @@ export class ArrayFrame {
 
   #toItems(): JsonValue[] {
     this.#store.budget.spend(CONTAINER_BYTES, oneMoreList);
+    if (this.isEmpty) return [];
     this.#store.budget.spend(
       this.#count * VALUE_BYTES,
       () => `a list of ${this.#count} values that are not all numbers`,

@@ -96,12 +96,16 @@ function toShape(shape: JsonValue | undefined, name: string): readonly number[] 
   if (shape.size > MAX_RANK) {
     throw unable("shape", `input '${name}' has ${shape.size} dimensions; a tensor may have ${MAX_RANK} at most`);
   }
-  return Array.from({ length: shape.size }, (_, index) => {
+  const sizes: number[] = [];
+  for (let index = 0; index < shape.size; index++) {
     const size = shape.at(index);
+    if (!shape.isInteger(index) || size < 0) {
+      throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
+    }
     // Integers that a number cannot hold exactly; later checks refuse them, since no tensor is that large.
-    if (shape.isInteger(index) && size >= 0) return Number(size);
-    throw unable("shape", "attempt to access JSON non-unsigned-integer as unsigned-integer");
-  });
+    sizes.push(Number(size));
+  }
+  return sizes;
 }
 
 function toOutput(value: JsonValue): RequestedOutput {

@@ -87,8 +87,9 @@ export function isLargeJson(answer: KserveAnswer, form: AnswerForm): boolean {
 }
 
 /** The outputs that are written as text. */
-function textTensors({ outputs }: KserveAnswer, form: AnswerForm): Tensor[] {
-  return sentTensors({ outputs: outputs.filter((output) => !isBinary(output, form)) });
+function textTensors(answer: KserveAnswer, form: AnswerForm): Tensor[] {
+  if (isAllJson(answer, form)) return sentTensors(answer);
+  return sentTensors({ outputs: answer.outputs.filter((output) => !isBinary(output, form)) });
 }
 
 function isBinary(output: AnsweredOutput, form: AnswerForm): output is BinaryOutput {

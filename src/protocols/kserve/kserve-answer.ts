@@ -21,5 +21,7 @@ export interface AnsweredOutput {
 
 /** The outputs whose values are in the message. */
 export function sentTensors({ outputs }: Pick<KserveAnswer, "outputs">): Tensor[] {
-  return outputs.flatMap(({ tensor }) => tensor ?? []);
+  const tensors: Tensor[] = [];
+  for (const { tensor } of outputs) if (tensor !== undefined) tensors.push(tensor);
+  return tensors;
 }
