@@ -65,7 +65,8 @@ const predict = async (host: ModelHost, inputs: Values, signal = new AbortContro
 
 /** Asks until the model answers again. */
 async function predictOnceReplaced(host: ModelHost): Promise<unknown> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  const end = performance.now() + 20_000;
+  while (performance.now() < end) {
     const answer = await predict(host, { x: [1] }).catch(() => undefined);
     if (answer !== undefined) return answer;
     await new Promise((resolve) => setTimeout(resolve, 20));

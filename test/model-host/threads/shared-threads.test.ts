@@ -17,11 +17,11 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const POLL = { timeout: 20_000, interval: 10 };
 /**
- * Answers its thread's number; blocks it for 4 s for -2, and writes the file `mark` before; ends it for -1. It does not
- * load with the option `broken`.
+ * Answers its thread's number; ends it for -1; for -2 writes the file `mark`, and blocks it until that is gone again.
+ * It does not load with the option `broken`.
  */
 const DRIVER = `
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { defineDriver } from "kserving";
 export default defineDriver({
@@ -37,7 +37,8 @@ export default defineDriver({
         const [value] = x.data;
         if (value === -1) process.exit(1);
         if (value === -2) writeFileSync(mark, "");
-        if (value === -2) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4000);
+        const never = new Int32Array(new SharedArrayBuffer(4));
+        while (value === -2 && existsSync(mark)) Atomics.wait(never, 0, 0, 10);
         return { thread: { dtype: "int32", shape: [2], data: Int32Array.of(threadId, host.threads) } };
       },
       close: async () => {},
