@@ -13,13 +13,10 @@ import type { SentImage } from "./overlay-view.tsx";
 import { SnippetsView } from "./snippets-view.tsx";
 import { useForm } from "./use-form.ts";
 
-const FREE = '{"x": [1, 2, 3]}';
-
 /** A form that runs a version of a model. */
 export function TryIt({ shown }: { readonly shown: PageVersion }) {
   const { model, version, signatures } = shown;
-  const { inputs, stateOf, change } = useForm(shown);
-  const [free, setFree] = useState(FREE);
+  const { inputs, stateOf, change, free, setFree } = useForm(shown);
   const [outcome, setOutcome] = useState<Outcome>({});
   const [isRunning, setRunning] = useState(false);
   const readInputs = () =>

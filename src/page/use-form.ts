@@ -6,13 +6,19 @@ import type { InputState } from "./input-state.ts";
 
 type States = ReadonlyMap<string, InputState>;
 
-/** The fields of a version's form, which begin with values that run. */
+/** Entries of the forms by version, for when the page comes back to them. */
+const written = new Map<string, { readonly entered: States; readonly free: string }>();
+const NOTHING = { entered: new Map(), free: '{"x": [1, 2, 3]}' } as const;
+
+/** The fields of a version's form, which begin with values that run; `free` has inputs of any names. */
 export function useForm({ model, version, signatures }: PageVersion) {
   const inputs = signatures[0]?.inputs;
   // A version that is loaded again may have others.
   const declared = JSON.stringify(inputs);
   const [found, setFound] = useState<readonly ExampleInput[]>([]);
-  const [entered, setEntered] = useState<States>(new Map());
+  const key = `${model}/${version}`;
+  const [{ entered, free }, setForm] = useState(written.get(key) ?? NOTHING);
+  useEffect(() => void written.set(key, { entered, free }), [key, entered, free]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: other inputs have other examples
   useEffect(() => {
     const stop = new AbortController();
@@ -33,6 +39,8 @@ export function useForm({ model, version, signatures }: PageVersion) {
       );
     return entered.get(name) ?? { shape: "", values: "", ...first, isOmitted: tensor?.isOptional === true };
   };
-  const change = (name: string, state: InputState) => setEntered((before) => new Map(before).set(name, state));
-  return { inputs, stateOf, change };
+  const change = (name: string, state: InputState) =>
+    setForm((form) => ({ ...form, entered: new Map(form.entered).set(name, state) }));
+  const setFree = (text: string) => setForm((form) => ({ ...form, free: text }));
+  return { inputs, stateOf, change, free, setFree };
 }

@@ -91,6 +91,21 @@ describe.skipIf(lacksChromium())("the form and the answer of a model", () => {
     await page.getByRole("img", { name: "Boxes of boxes: 2" }).waitFor();
   });
 
+  test("are there with what was written when the page comes back to them", async () => {
+    const models = { a: echo({ name: "n", dtype: "int32", shape: [1] }), free: { stages } };
+    const { httpUrl } = await startServer({ models });
+    const page = await openPage(`${httpUrl}/ui#/models/a/1`);
+    await page.getByLabel("Values").fill("[42]");
+    await page.getByRole("link", { name: /^free/ }).click();
+    await page.getByLabel("Inputs by name, as JSON").fill('{"kept": [1]}');
+    await page.getByRole("link", { name: "API" }).click();
+    await page.getByRole("heading", { name: "KServe V2" }).waitFor();
+    await page.goBack();
+    expect(await page.getByLabel("Inputs by name, as JSON").inputValue()).toBe('{"kept": [1]}');
+    await page.goBack();
+    expect(await page.getByLabel("Values").inputValue()).toBe("[42]");
+  });
+
   test("are not drawn again while the page asks for the models", async () => {
     const hooks = { inputs: [{ name: "image", dtype: "bytes" }], process: ({ image }) => ({ copy: image }) } as Hooks;
     const page = await openPage((await startServer({ models: { model: { stages, hooks } } })).httpUrl);
