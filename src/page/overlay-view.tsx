@@ -60,7 +60,6 @@ function Boxes({ name, rows, image }: BoxesProps) {
         />
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" role="img" aria-label={`Boxes of ${name}: ${shown.length}`}>
           {shown.map(({ left, top, width, height, score, kind }, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: two boxes may be the same
             <rect key={index} x={left} y={top} width={width} height={height}>
               <title>{[kind !== undefined && `class ${kind}`, score?.toFixed(2)].filter(Boolean).join(", ")}</title>
             </rect>

@@ -19,7 +19,6 @@ export function useForm({ model, version, signatures }: PageVersion) {
   const key = `${model}/${version}`;
   const [{ entered, free }, setForm] = useState(written.get(key) ?? NOTHING);
   useEffect(() => void written.set(key, { entered, free }), [key, entered, free]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: other inputs have other examples
   useEffect(() => {
     const stop = new AbortController();
     const path = `ui/models/${encodeURIComponent(model)}/versions/${version}/example`;

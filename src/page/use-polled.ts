@@ -20,9 +20,11 @@ export function usePolled<Value>(path: string, everyMs: number): Polled<Value> {
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isWanted = round > 0;
     const ask = async () => {
       try {
-        if (!document.hidden || round > 0) {
+        if (!document.hidden || isWanted) {
+          isWanted = false;
           const response = await callServer(path, {
             signal: AbortSignal.any([stop.signal, AbortSignal.timeout(MAX_MS)]),
           });

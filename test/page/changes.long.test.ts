@@ -83,6 +83,19 @@ describe.skipIf(lacksChromium())("an open page", () => {
     await expect.poll(() => page.locator(".notice").count(), { timeout: 20_000 }).toBe(0);
   });
 
+  test("asks nothing while it is hidden, also after a button has asked", async () => {
+    const { httpUrl } = await startServer({ stages, allowControl: "local" });
+    const page = await openPage(httpUrl);
+    await page.getByRole("button", { name: "Reload" }).click();
+    await page.getByText("default is reloaded.").waitFor();
+    await hearTwice(page);
+    await page.evaluate('Object.defineProperty(document, "hidden", { get: () => true })');
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await sleep(7000);
+    expect(asked).toEqual([]);
+  });
+
   test("says that it is not of the server's version", async () => {
     const { httpUrl } = await startServer({ stages });
     const page = await openPage(httpUrl);
