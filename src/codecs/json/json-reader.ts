@@ -59,7 +59,7 @@ class JsonReader {
   readonly #cursor: JsonCursor;
   readonly #ignoreTrailing: boolean;
   readonly #numbers: NumberStore;
-  /** Rows until those of integers are looked for again; each list that is no such row begins anew. */
+  /** Rows until those of integers are looked for again. */
   #restRows = 0;
   /** The lists and objects that are open, outermost first. */
   readonly #open: (ArrayFrame | ObjectFrame)[] = [];
