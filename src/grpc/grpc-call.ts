@@ -68,7 +68,7 @@ export abstract class GrpcCall extends ListMember {
     this.#headers = headers;
     this.#record = record;
     this.path = headers[":path"] ?? "";
-    record.isTraceable = this.kind === "inference" || this.kind === "control";
+    record.settleTrace(this.kind === "inference" || this.kind === "control");
     let timer: NodeJS.Timeout | undefined;
     try {
       const { metadata, deadline } = readCallHeaders(received);

@@ -57,6 +57,6 @@ export class RequestObserver {
     if (record.messages !== undefined) return;
     this.#metrics?.add(record, outcome.code ?? outcome.status);
     if (record.timeline !== undefined && this.#recent?.isWatched) this.#recent.add(record, outcome);
-    if (record.trace !== undefined && record.isTraceable) this.#tracer?.over(record, record.trace, outcome);
+    if (record.trace !== undefined && record.isTraced) this.#tracer?.over(record, record.trace, outcome);
   }
 }

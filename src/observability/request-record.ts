@@ -56,8 +56,6 @@ export class RequestRecord {
   sendsTimes = false;
   /** Its place in a trace; undefined = it is not recorded. */
   trace: RequestTrace | undefined;
-  /** True where its route is of a kind that is worth a trace: not reads, such as probes and scrapes. */
-  isTraceable = false;
   /** True where another thread of this server answers, and takes it down. */
   isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */
@@ -71,6 +69,7 @@ export class RequestRecord {
   #isIdGiven = false;
   #isServedHere = false;
   #isTimed = false;
+  #isTraced = false;
   #startedAt = 0;
   #receivedAt = 0;
   #inferredFrom = 0;
@@ -121,6 +120,20 @@ export class RequestRecord {
    */
   get isServedHere(): boolean {
     return this.#isServedHere;
+  }
+
+  /** True once it is certain that its trace is recorded. */
+  get isTraced(): boolean {
+    return this.#isTraced;
+  }
+
+  /**
+   * Decides, once its route is known, if its trace is recorded: not of reads, such as probes and scrapes, which do not
+   * count among those that may be recorded either.
+   */
+  settleTrace(isWorthIt: boolean): void {
+    this.#isTraced = isWorthIt && this.trace?.take() === true;
+    if (!this.#isTraced) this.trace = undefined;
   }
 
   /** Notes the version of this server that is to answer. */

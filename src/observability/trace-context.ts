@@ -22,6 +22,8 @@ export interface RequestTrace {
   readonly span: SpanContext;
   /** The client's; absent = the trace begins here. */
   readonly parentId?: string | undefined;
+  /** Counts the request as recorded; false where no more may be. */
+  readonly take: () => boolean;
 }
 
 /** Version, trace id, parent id, flags; of a later version more may follow. */

@@ -37,7 +37,7 @@ export async function answerRequest(
   const { log, policy, clients } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   exchange.record.route = name;
-  exchange.record.isTraceable = kind === "inference" || kind === "control";
+  exchange.record.settleTrace(kind === "inference" || kind === "control");
   try {
     const caller = callerOf(request);
     // Nothing of the body is read before.

@@ -57,15 +57,16 @@ export class Sampler implements TraceSampling {
     Atomics.store(this.#cells, LEFT, Math.min(count, UNLIMITED));
   }
 
-  /** Checks if a trace is recorded, by its id: servers of the same part choose the same traces. */
-  takes(traceId: string, parent: ParentContext | undefined): boolean {
-    if (!this.isOn || this.left <= 0 || !this.#chooses(traceId, parent)) return false;
-    return Atomics.load(this.#cells, LEFT) === UNLIMITED || Atomics.sub(this.#cells, LEFT, 1) > 0;
-  }
-
-  #chooses(traceId: string, parent: ParentContext | undefined): boolean {
+  /** Checks if a trace may be recorded, by its id: servers of the same part choose the same traces. */
+  chooses(traceId: string, parent: ParentContext | undefined): boolean {
+    if (!this.isOn || this.left <= 0) return false;
     if (parent !== undefined && this.#followsParent) return parent.isSampled;
     return Number.parseInt(traceId.slice(...RANDOM_DIGITS), 16) < this.ratio * 2 ** 52;
+  }
+
+  /** Counts a request that is recorded; false where there are enough. */
+  take(): boolean {
+    return Atomics.load(this.#cells, LEFT) === UNLIMITED || Atomics.sub(this.#cells, LEFT, 1) > 0;
   }
 }
 

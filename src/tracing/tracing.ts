@@ -26,8 +26,9 @@ export function createTracing(env: Environment, log: Logger, shared?: SharedArra
     begin: (metadata) => {
       const parent = parentOf(metadata);
       const traceId = parent?.traceId ?? newTraceId();
-      if (!sampler.takes(traceId, parent)) return undefined;
-      return { span: { traceId, spanId: newSpanId(), state: parent?.state }, parentId: parent?.spanId };
+      if (!sampler.chooses(traceId, parent)) return undefined;
+      const span = { traceId, spanId: newSpanId(), state: parent?.state };
+      return { span, parentId: parent?.spanId, take: () => sampler.take() };
     },
     over: (record, trace, outcome) => exporter.add(requestSpans(record, trace, outcome)),
     close: () => exporter.close(),

@@ -62,6 +62,6 @@ test.each([
   ["parentbased_traceidratio", "0.5", { begun: [true, false], followed: [true, false] }],
 ])("the sampler %s with %s", (name, ratio, { begun, followed }) => {
   const sampler = readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio });
-  expect([sampler.takes(LOW, undefined), sampler.takes(HIGH, undefined)]).toEqual(begun);
-  expect([sampler.takes(LOW, parent(true)), sampler.takes(LOW, parent(false))]).toEqual(followed);
+  expect([sampler.chooses(LOW, undefined), sampler.chooses(HIGH, undefined)]).toEqual(begun);
+  expect([sampler.chooses(LOW, parent(true)), sampler.chooses(LOW, parent(false))]).toEqual(followed);
 });

@@ -9,11 +9,11 @@ test("samplers of several threads have one choice, and one number of requests th
   expect([other.isOn, other.ratio, other.left]).toEqual([true, 0.25, Number.POSITIVE_INFINITY]);
   other.ratio = 1;
   sampler.left = 3;
-  const taken = [sampler, other, sampler, other, sampler].map((one) => one.takes(TRACE, undefined));
+  const taken = [sampler, other, sampler, other, sampler].map((one) => one.chooses(TRACE, undefined) && one.take());
   expect(taken).toEqual([true, true, true, false, false]);
   expect([sampler.left, other.left]).toEqual([0, 0]);
   other.left = Number.POSITIVE_INFINITY;
-  expect(sampler.takes(TRACE, undefined)).toBe(true);
+  expect(sampler.chooses(TRACE, undefined) && sampler.take()).toBe(true);
   sampler.isOn = false;
-  expect(other.takes(TRACE, undefined)).toBe(false);
+  expect(other.chooses(TRACE, undefined)).toBe(false);
 });

@@ -43,6 +43,21 @@ test("the count ends the recording, the level switches it, and null brings the f
   expect(count()).toBe(3);
 });
 
+test("probes and scrapes do not count among those that may be recorded", async () => {
+  const { server, set, infer, count } = await start();
+  await set({ trace_count: "1" });
+  const client = new KserveClient(server.grpcAddress, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  for (const path of ["/v2/health/ready", "/metrics", "/v2/models/default", "/nothing"])
+    await (await fetch(server.httpUrl + path)).text();
+  await new Promise((resolve) => (client.ServerLive as (...args: unknown[]) => void)({}, resolve));
+  const settings = await (await fetch(`${server.httpUrl}/v2/trace/setting`)).json();
+  expect(settings).toMatchObject({ trace_count: "1" });
+  for (let each = 0; each < 2; each++) await infer();
+  await server.close();
+  expect(count()).toBe(1);
+});
+
 test("gRPC has the same settings, and what cannot be is refused with its reason", async () => {
   const { server, set } = await start();
   expect(await set({ trace_rate: "100" })).toMatchObject([200, { trace_rate: "100" }]);

@@ -109,7 +109,7 @@ class InferStream {
     this.#options.observer.begin(record);
     record.route = stream.route;
     record.client = stream.client;
-    record.isTraceable = true;
+    record.settleTrace(true);
     record.received(message.length);
     stream.messages = (stream.messages ?? 0) + 1;
     return record;
