@@ -54,6 +54,8 @@ export class OnDemandServable implements Servable, Unloadable {
   #loadedAt = performance.now();
   readonly #loading = new SharedLoad<Servable>();
   #unloading: Promise<void> = Promise.resolve();
+  /** Settles once what was unloaded has told its statistics. */
+  #keeping: Promise<void> = Promise.resolve();
   /** Statistics of what has been unloaded. */
   readonly #past = new PastStatistics();
   readonly #idleTimer: IdleTimer;
@@ -141,7 +143,8 @@ export class OnDemandServable implements Servable, Unloadable {
   }
 
   async statistics(): Promise<ServableStatistics> {
-    await this.#unloading;
+    // Not until it is freed, which a hook or a run may delay.
+    await this.#keeping;
     const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
     const isBatched = this.models.some(({ maxBatchSize = 0 }) => maxBatchSize > 0);
     return { requests: this.requests.statistics(), loadMs, isBatched, ...(await this.#past.sumWith(this.#loaded)) };
@@ -192,14 +195,16 @@ export class OnDemandServable implements Servable, Unloadable {
     this.#idleTimer.stop();
     this.#loaded = undefined;
     this.#facts = toKnownFacts(loaded);
-    this.#unloading = this.#free(loaded);
+    const keeping = this.#past.keep(loaded);
+    this.#keeping = keeping.catch(() => {});
+    this.#unloading = this.#free(loaded, keeping);
     this.#options.log.info("model unloaded", { ...this.#place, why });
     await this.#unloading;
   }
 
-  async #free(loaded: Servable): Promise<void> {
+  async #free(loaded: Servable, keeping: Promise<void>): Promise<void> {
     try {
-      await this.#past.keep(loaded);
+      await keeping;
       if (await settlesWithin(loaded.close(), UNLOAD_MS)) return;
       this.#options.log.warn("a model still runs and keeps its memory", this.#place);
     } catch (reason) {

@@ -69,6 +69,17 @@ describe("a model without requests", () => {
     ]);
   });
 
+  it("has its statistics while it is not freed yet, and delays those of no other model", async () => {
+    const stuck = createDeferred<void>();
+    const { options } = watchedModel(undefined, { close_hook: () => stuck.promise });
+    const { get, ask, unloaded } = await serve({ m: options, other: { driver: "null" } });
+    await ask();
+    await unloaded();
+    const { model_stats: stats } = (await (await get("/v2/models/stats")).json()) as { model_stats: object[] };
+    expect(stats).toMatchObject([{ name: "m", inference_stats: { success: { count: 1 } } }, { name: "other" }]);
+    stuck.resolve();
+  });
+
   it("keeps its own time before the server's", async () => {
     const { unloaded, count } = await serve({ m: { path: HALF, idleUnloadMs: IDLE_MS }, n: { path: HALF } }, 0);
     await unloaded("m");
