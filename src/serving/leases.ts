@@ -1,11 +1,11 @@
 import type { Logger } from "../observability/logger.ts";
-import type { Catalog } from "./catalog.ts";
+import type { Catalog, LoadedVersion } from "./catalog.ts";
 import type { InferRequest, Lease, ModelRef } from "./inference-service.ts";
 import { inputKey } from "./input-key.ts";
 import { KeptVersion } from "./kept-version.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
-import { routedLease } from "./routed-lease.ts";
+import { RoutedLease } from "./routed-lease.ts";
 import { ShadowTraffic } from "./shadow-traffic.ts";
 import type { RoutedRequest } from "./traffic.ts";
 
@@ -57,9 +57,11 @@ export class Leases {
   #acquireByInputs(ref: ModelRef, request: RoutedRequest, names: readonly string[] | "all"): Lease {
     const choose = ({ inputs }: InferRequest) =>
       this.#catalog.resolve(ref, { metadata: request.metadata, inputKey: inputKey(inputs, names) });
-    const lease = routedLease(new LocalLease(this.#catalog.resolve(ref), this.#limits), choose, this.#limits);
+    const open = (version: LoadedVersion) => this.#recorded(new LocalLease(version, this.#limits), ref);
+    const described = new LocalLease(this.#catalog.resolve(ref), this.#limits);
+    const lease = new RoutedLease(described, { choose, open, mayRecord: this.#recorder !== undefined });
     const shadowed = this.#catalog.shadowOf(ref);
-    return this.#recorded(shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed), ref);
+    return shadowed === undefined ? lease : this.#shadows.shadowed(lease, shadowed);
   }
 
   #recorded(lease: Lease, ref: ModelRef): Lease {

@@ -40,6 +40,7 @@ export class ShadowTraffic {
     return {
       description: lease.description,
       release: () => lease.release(),
+      ...(lease.recordAs && { recordAs: (kind, request) => lease.recordAs?.(kind, request) }),
       infer: (request) => {
         // A copy of bytes would reach a function that the other may not have.
         if (request.raw === undefined) this.#copy(request, model);

@@ -93,6 +93,39 @@ describe("requests of every wire", () => {
     expect(files).toEqual([]);
   });
 
+  it("are recorded with the model that their inputs chose", async () => {
+    const split = { one: 60, other: 40 };
+    const models = {
+      half: { driver: "null", split, sticky: { inputs: "all" as const } },
+      one: { path: HALF },
+      other: { path: HALF },
+    };
+    const values = Array.from({ length: 12 }, (_, index) => index);
+    const answered: string[] = [];
+    const { folder } = await record({ models }, async ({ httpUrl }) => {
+      for (const value of values) {
+        const inputs = [{ name: "x", datatype: "FP32", shape: [1], data: [value] }];
+        const init = { method: "POST", body: JSON.stringify({ inputs }) };
+        const answer = await (await fetch(`${httpUrl}/v2/models/half/infer`, init)).json();
+        answered.push((answer as { model_name: string }).model_name);
+        expect(await post(`${httpUrl}/v1/models/half:regress`, `{"examples": [{"x": ${value}.5}]}`)).toBe(200);
+      }
+    });
+    const said = async (model: string) => {
+      const logs = await readLogs(...logFiles(folder).filter((file) => file.includes(`/t-${model}-`)));
+      const predicts = logs.filter(({ kind }) => kind === "predict_log");
+      const specs = predicts.flatMap(({ request, response }) => [
+        decodePredictRequest(request, MAX_BYTES).spec.model,
+        decodePredictResponse(response as Uint8Array, MAX_BYTES).spec.model,
+      ]);
+      expect(specs.every((name) => name === model)).toBe(true);
+      return [predicts.length, logs.length > predicts.length];
+    };
+    const count = (model: string) => answered.filter((name) => name === model).length;
+    expect(await said("one")).toEqual([count("one"), true]);
+    expect(await said("other")).toEqual([count("other"), true]);
+  });
+
   it("that hooks of another model send are recorded, but for those of a warm-up", async () => {
     const folder = tempFolder({ "request.json": '{"instances": [{"x": 1.5}]}' });
     const server = await startServer({ models: MODELS, requestLog: { prefix: `${folder}/` } });

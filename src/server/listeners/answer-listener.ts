@@ -90,7 +90,7 @@ export class ListenerDesk {
     const version = kept ?? service.acquire(ref, request);
     const lease = ++this.#lastId;
     this.#held.set(lease, { version });
-    const mayRecord = "recordAs" in version;
+    const mayRecord = "recordAs" in version && version.recordAs !== undefined;
     const acquired: AcquiredMeta = { lease, isKept: kept !== undefined, changes: changes(), mayRecord };
     const bytes = new Uint8Array(serialize(version.description));
     const tensors = createTensors([["description", createTensor("uint8", [bytes.length], bytes)]]);
