@@ -12,6 +12,8 @@ export interface RequestOutcome {
   readonly status: number;
   /** True where the connection ended before the answer was sent completely. */
   readonly isCut?: boolean;
+  /** HTTP's status for how such a request ended, which is not the one that was sent; absent = `status`. */
+  readonly endStatus?: number;
   /** gRPC's status by its name in the table of errors, or `ok`. */
   readonly code?: string;
 }
@@ -55,7 +57,7 @@ export class AccessLog {
   }
 
   /** Writes the line of a request that is over. Never a body, nor a query string. */
-  write(record: RequestRecord, { path, isCut, ...outcome }: RequestOutcome): void {
+  write(record: RequestRecord, { path, isCut, endStatus: _, ...outcome }: RequestOutcome): void {
     const { messages, requestBytes, responseBytes, client } = record;
     const fields = {
       ...record.fields(),

@@ -55,7 +55,7 @@ export class RequestObserver {
   over(record: RequestRecord, outcome: RequestOutcome): void {
     if (this.#access.isOn) this.#access.write(record, outcome);
     if (record.messages !== undefined) return;
-    this.#metrics?.add(record, outcome.code ?? outcome.status);
+    this.#metrics?.add(record, outcome.code ?? outcome.endStatus ?? outcome.status);
     if (record.timeline !== undefined && this.#recent?.isWatched) this.#recent.add(record, outcome);
     if (record.trace !== undefined && record.isTraced) this.#tracer?.over(record, record.trace, outcome);
   }

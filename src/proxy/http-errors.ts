@@ -59,6 +59,7 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   const record = ObservedRequest.recordOf(request);
   logFailure({ reason, code, record, path, fields: { method, status } }, log);
   if (response.headersSent || response.destroyed) {
+    record.failedWith = code;
     response.destroy();
     return;
   }

@@ -1,4 +1,5 @@
 import { IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { STATUS } from "../errors.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 
@@ -44,5 +45,8 @@ function tellOver(request: IncomingMessage, response: ServerResponse, { record, 
   const { method, url = "" } = request;
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
   const isCut = response.headersSent && !response.writableFinished;
-  observer.over(record, { protocol: "http", method, path: url, status, isCut });
+  const endStatus = record.failedWith === undefined ? CLIENT_LEFT : STATUS[record.failedWith].http;
+  // An error was the answer, however little of it the client has read.
+  const ended = isCut && { isCut, ...(status < 400 && { endStatus }) };
+  observer.over(record, { protocol: "http", method, path: url, status, ...ended });
 }

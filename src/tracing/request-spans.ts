@@ -82,11 +82,11 @@ function requestAttributes(record: RequestRecord): Attributes {
 
 function protocolAttributes(
   record: RequestRecord,
-  { protocol, method, path, status, code }: RequestOutcome,
+  { protocol, method, path, status, endStatus = status, code }: RequestOutcome,
 ): Attributes {
   const { requestBytes, responseBytes } = record;
-  const failed = code ?? String(status);
-  const errorType = isFault({ protocol, path, status }) ? failed : undefined;
+  const failed = code ?? String(endStatus);
+  const errorType = isFault({ protocol, status, endStatus }) ? failed : undefined;
   if (protocol === "grpc") {
     const [, service, rpc] = path.split("/");
     const called = { "rpc.system": "grpc", "rpc.service": service, "rpc.method": rpc };
@@ -118,6 +118,6 @@ function routeOf({ route }: RequestRecord): string | undefined {
   return route?.method.slice(route.method.indexOf(" ") + 1);
 }
 
-function isFault({ protocol, status }: Pick<RequestOutcome, "protocol" | "status" | "path">): boolean {
-  return protocol === "grpc" ? SERVER_FAULTS.includes(status) : status >= 500;
+function isFault({ protocol, status, endStatus = status }: Pick<RequestOutcome, "protocol" | "status" | "endStatus">) {
+  return protocol === "grpc" ? SERVER_FAULTS.includes(status) : endStatus >= 500;
 }

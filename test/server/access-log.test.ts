@@ -99,6 +99,18 @@ describe("a request over HTTP has one line", () => {
     expect(await find({ requestId: "gone" })).toMatchObject({ status: 499 });
   });
 
+  test("whose client left in the middle of its answer, as one that was cut; metrics count it as 499", async () => {
+    const { server, find } = await start();
+    const data = `[${"1.5,".repeat(1_500_000)}1]`;
+    const body = `{"inputs": [{"name": "x", "datatype": "FP32", "shape": [1500001], "data": ${data}}]}`;
+    const client = new RawClient(Number(new URL(server.httpUrl).port));
+    client.write(`POST /v2/models/default/infer HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    client.socket.once("data", () => client.socket.resetAndDestroy());
+    expect(await find({ msg: "request" })).toMatchObject({ model: "default", status: 200, cut: true });
+    const metrics = await (await fetch(`${server.httpUrl}/metrics`)).text();
+    expect(/requests_total\{model="default".*/.exec(metrics)?.[0]).toContain('status="499"} 1');
+  });
+
   test("without a Host header", async () => {
     const { server, find } = await start();
     new RawClient(Number(new URL(server.httpUrl).port)).write("GET / HTTP/1.1\r\nX-Request-Id: mine\r\n\r\n");

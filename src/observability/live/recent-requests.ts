@@ -39,7 +39,7 @@ export class RecentRequests {
   }
 
   /** Keeps a request that is over, where it reached a model of this server. */
-  add(record: RequestRecord, { status, code }: RequestOutcome): void {
+  add(record: RequestRecord, { status, endStatus = status, code }: RequestOutcome): void {
     if (!record.isServedHere) return;
     const marks = record.marks();
     const { model, version, route } = record;
@@ -51,7 +51,7 @@ export class RecentRequests {
       version: String(version ?? ""),
       route: route?.method ?? "",
       protocol: route?.protocol ?? "",
-      status: code ?? String(status),
+      status: code ?? String(endStatus),
       totalMs: marks.end - marks.start,
       parts: toParts(marks, record.timeline?.intervals ?? []),
     });
