@@ -45,7 +45,9 @@ async function answerReady(
 ): Promise<HttpAnswer> {
   if (name.includes(":")) throw malformedRequest(request);
   const status = statusOf(service, name);
-  const isReady = status.model_version_status.some(({ state }) => state === "AVAILABLE");
+  const own = service.nameOf?.(name) ?? name;
+  // One that is available may lack its threads, or another model.
+  const isReady = service.index().some((one) => one.model === own && one.state === "AVAILABLE" && one.isReady);
   if (!isReady) throw new ServingError("unavailable", `Model with name ${name} is not ready.`);
   // Clients of TensorFlow Serving ask for the same URL.
   return toJson({ name, ready: true, ...status });

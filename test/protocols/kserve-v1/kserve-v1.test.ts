@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { startServer } from "../../helpers/start-server.ts";
 
 const models = { half: { driver: "onnx", path: "test/fixtures/models/half-plus-two.onnx" } };
@@ -26,6 +26,13 @@ test("an unknown model is 404, and one that is not loaded 503, which KServe's cl
   await service.unload("half");
   expect(await read(`${httpUrl}/v1/models/half`)).toEqual([503, { error: "Model with name half is not ready." }]);
   expect(await read(`${httpUrl}/v1/models/none`)).toEqual([404, { error: "Model with name none does not exist." }]);
+});
+
+test("a model is not ready whose threads are being replaced", async () => {
+  const { httpUrl, service } = await startServer({ models, kserveRoutes: true });
+  const states = service.index().map((state) => ({ ...state, isReady: false }));
+  vi.spyOn(service, "index").mockReturnValue(states);
+  expect(await read(`${httpUrl}/v1/models/half`)).toEqual([503, { error: "Model with name half is not ready." }]);
 });
 
 test.each(["GET", "POST"])("%s of a verb that is not there says what there is", async (method) => {
