@@ -11,15 +11,22 @@ export interface Exposition {
 /** Prometheus' text format, version 0.0.4. */
 export const PROMETHEUS_TEXT: Exposition = {
   contentType: "text/plain; version=0.0.4; charset=utf-8",
-  write: (families) => families.map((family) => writeFamily(family, family.name)).join(""),
+  write: (families) => families.map((family) => writeFamily(family, family.name, family.description.type)).join(""),
 };
 
-/** OpenMetrics 1.0, where a counter's name has `_total` in its samples alone. */
+/**
+ * OpenMetrics 1.0, where a counter's name has `_total` in its samples alone. What another server counts without it is
+ * of unknown type there: readers refuse all metrics for one such counter.
+ */
 export const OPENMETRICS_TEXT: Exposition = {
   contentType: "application/openmetrics-text; version=1.0.0; charset=utf-8",
   write: (families) =>
-    `${families.map((family) => writeFamily(family, family.name.replace(/_total$/, ""))).join("")}# EOF\n`,
+    `${families.map((family) => writeFamily(family, family.name.replace(/_total$/, ""), openType(family))).join("")}# EOF\n`,
 };
+
+function openType({ name, description: { type } }: MetricFamily): string {
+  return type === "counter" && !name.endsWith("_total") ? "unknown" : type;
+}
 
 /** The form that a scraper's `Accept` header asks for. */
 export function expositionFor(accept: string | undefined): Exposition {
@@ -27,9 +34,9 @@ export function expositionFor(accept: string | undefined): Exposition {
   return takesOpenMetrics ? OPENMETRICS_TEXT : PROMETHEUS_TEXT;
 }
 
-function writeFamily(family: MetricFamily, name: string): string {
+function writeFamily(family: MetricFamily, name: string, type: string): string {
   const { description, samples } = family;
-  const head = `# HELP ${name} ${escapeHelp(description.help)}\n# TYPE ${name} ${description.type}\n`;
+  const head = `# HELP ${name} ${escapeHelp(description.help)}\n# TYPE ${name} ${type}\n`;
   return head + samples.map((sample) => writeSample(family, sample)).join("");
 }
 

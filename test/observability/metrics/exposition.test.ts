@@ -51,6 +51,12 @@ test("OpenMetrics names a counter without _total where it is described, and ends
   expect(text.endsWith("\n# EOF\n")).toBe(true);
 });
 
+test("OpenMetrics does not call a counter what has no _total, as Triton's have none", () => {
+  const foreign = { ...REQUESTS, name: "nv_requests" };
+  expect(OPENMETRICS_TEXT.write([foreign])).toContain("# TYPE nv_requests unknown\nnv_requests{");
+  expect(PROMETHEUS_TEXT.write([foreign])).toContain("# TYPE nv_requests counter\nnv_requests{");
+});
+
 test.each([
   [undefined, PROMETHEUS_TEXT],
   ["text/plain", PROMETHEUS_TEXT],
