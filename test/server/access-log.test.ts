@@ -3,6 +3,7 @@ import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
+import { authFiles, bearer, TOKENS } from "../access/auth-fixture.ts";
 import { connect } from "../grpc/byte-client.ts";
 import type { Plain } from "../grpc/oracle.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -231,11 +232,26 @@ describe("a request over gRPC has one line", () => {
     stream.write({ ...V2_MESSAGE, id: "three", model_name: "nosuch" });
     stream.end();
     for await (const _ of stream);
-    expect(await find({ msg: "stream" })).toMatchObject({ messages: 3, status: 0 });
+    const whole = await find({ msg: "stream" });
+    expect(whole).toMatchObject({ messages: 3, status: 0 });
+    const lines = events.filter(({ msg }) => msg === "request");
+    expect(whole.requestBytes).toBe(lines.reduce((sum, { requestBytes }) => sum + Number(requestBytes), 0));
     expect(await find({ requestId: "one" })).toMatchObject({ msg: "request", status: 0, model: "default", ...TIMES });
     expect(await find({ requestId: "three", msg: "request" })).toMatchObject({ status: 5, model: "nosuch" });
     expect(events.filter(({ msg }) => msg === "request")).toHaveLength(3);
   });
+});
+
+test("each message of a stream has the name of its caller", async () => {
+  const { server, find } = await start({ accessLog: true, auth: await authFiles() });
+  const metadata = new Metadata();
+  metadata.set("authorization", bearer(TOKENS.user));
+  const client = kserve(server.grpcAddress);
+  const stream = (client.ModelStreamInfer as (metadata: Metadata) => ClientDuplexStream<Plain, Plain>)(metadata);
+  stream.write({ ...V2_MESSAGE, id: "one" });
+  stream.end();
+  for await (const _ of stream);
+  expect(await find({ requestId: "one" })).toMatchObject({ msg: "request", user: "token:user" });
 });
 
 test("without --access-log the lines are there at level debug alone", async () => {

@@ -109,9 +109,11 @@ class InferStream {
     this.#options.observer.begin(record);
     record.route = stream.route;
     record.client = stream.client;
+    record.user = stream.user;
     record.settleTrace(true);
     record.received(message.length);
     stream.messages = (stream.messages ?? 0) + 1;
+    stream.requestBytes += message.length;
     return record;
   }
 
