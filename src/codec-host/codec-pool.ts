@@ -39,6 +39,8 @@ interface Task {
   readonly options: JobOptions;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
+  /** Ends the wait for the signal, which may live much longer: a stream's is that of all its messages. */
+  readonly forgetSignal: () => void;
 }
 
 /**
@@ -76,8 +78,10 @@ export class CodecPool {
     const { signal } = options;
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise((resolve, reject) => {
-      const task = { job, args, options, resolve, reject } as unknown as Task;
-      signal?.addEventListener("abort", () => this.#cancel(task), { once: true });
+      const cancel = () => this.#cancel(task);
+      const forgetSignal = () => signal?.removeEventListener("abort", cancel);
+      const task = { job, args, options, resolve, reject, forgetSignal } as unknown as Task;
+      signal?.addEventListener("abort", cancel, { once: true });
       this.#queue.push(task);
       this.#startNext();
     });
@@ -101,13 +105,14 @@ export class CodecPool {
   }
 
   async #do(task: Task): Promise<void> {
-    const { job, args, options, resolve, reject } = task;
+    const { job, args, options, resolve, reject, forgetSignal } = task;
     const { memory, transfer = NO_BUFFERS, scratchBytes = 0 } = options;
     const isCounted = fits(options);
     let worker: CodecWorker;
     try {
       worker = this.#takeWorker();
     } catch (cause) {
+      forgetSignal();
       reject(new ServingError("unavailable", "No thread can be started for a large message.", { cause }));
       return;
     }
@@ -120,6 +125,7 @@ export class CodecPool {
     } catch (reason) {
       reject(reason);
     }
+    forgetSignal();
     if (isCounted) memory?.shrink(scratchBytes);
     this.#running.delete(task);
     this.#keep(worker);

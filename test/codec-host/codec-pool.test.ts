@@ -6,6 +6,7 @@ import { CodecPool } from "../../src/codec-host/codec-pool.ts";
 import { defineJob } from "../../src/codec-host/job.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { parseKibernetikaJsonJob } from "../../src/protocols/kibernetika/http-codec.ts";
+import { countListeners } from "../helpers/count-listeners.ts";
 
 const NOTHING: ReadonlySet<ArrayBufferLike> = new Set();
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -72,6 +73,19 @@ test("drops a job whose request is over, running or waiting, and does the next o
   expect((await next).inputs.x?.shape).toEqual([2]);
   const late = pool.run(parseKibernetikaJsonJob, [textsOf(1), MAX_BYTES], { transfer: NOTHING, signal: cancels[0] });
   await expect(late).rejects.toBe(gone);
+});
+
+test("leaves nothing at a signal that outlives its jobs, as a stream's does", async () => {
+  const pool = startPool();
+  const stream = new CancelSource();
+  const listeners = countListeners(stream);
+  const bodies = [textsOf(1), Buffer.from("{]")];
+  const jobs = bodies.map((body) =>
+    pool.run(parseKibernetikaJsonJob, [body, MAX_BYTES], { transfer: NOTHING, signal: stream }),
+  );
+  expect(listeners.size).toBe(2);
+  await Promise.allSettled(jobs);
+  expect(listeners.size).toBe(0);
 });
 
 test("counts what a job may make while it runs, and lets a second one wait that does not fit", async () => {

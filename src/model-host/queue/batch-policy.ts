@@ -1,4 +1,4 @@
-import { CancelSource } from "../../async/cancel-source.ts";
+import { type CancelSignal, CancelSource } from "../../async/cancel-source.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { BatchTimeline } from "../../observability/timeline.ts";
 import type { Signature } from "../../signature/signature.ts";
@@ -91,8 +91,9 @@ export class BatchPolicy implements RunPolicy {
   }
 
   async run(taken: readonly QueuedRun[]): Promise<void> {
+    const { call, forgetSignals } = jointCall(taken);
     try {
-      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), jointCall(taken));
+      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), call);
       let start = 0;
       for (const run of taken) {
         const end = start + run.rows;
@@ -102,6 +103,8 @@ export class BatchPolicy implements RunPolicy {
     } catch (reason) {
       if (taken.length === 1) taken[0]!.reject(reason);
       else await this.#runEach(taken);
+    } finally {
+      forgetSignals();
     }
   }
 
@@ -171,22 +174,37 @@ function isSameList(one: readonly string[] | undefined, other: readonly string[]
   return one.length === other.length && one.every((name, index) => name === other[index]);
 }
 
+/** The call of a batch, and the end of its wait for the signals of its requests, which may live longer. */
+interface JointCall {
+  readonly call: ModelCall;
+  readonly forgetSignals: () => void;
+}
+
 /** A run ends early only once all of its requests have been given up; the longest deadline of them all applies. */
-function jointCall(taken: readonly QueuedRun[]): ModelCall {
+function jointCall(taken: readonly QueuedRun[]): JointCall {
   const [{ call: first }] = taken as readonly [QueuedRun];
-  if (taken.length === 1) return first;
+  if (taken.length === 1) return { call: first, forgetSignals: () => {} };
   const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
   const { signature, outputs } = first;
-  const signal = new CancelSource();
-  let open = taken.length;
-  for (const { call } of taken) {
-    call.signal.addEventListener("abort", () => --open === 0 && signal.abort(call.signal.reason), { once: true });
-  }
+  const { signal, forgetSignals } = jointSignal(taken.map(({ call }) => call.signal));
   const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
   const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
   const timelines = taken.flatMap(({ call }) => call.timeline ?? []);
   const timeline = timelines.length === 0 ? undefined : new BatchTimeline(timelines);
-  return { signature, signal, timeline, ...(outputs && { outputs }), ...deadline, ...ids };
+  const call = { signature, signal, timeline, ...(outputs && { outputs }), ...deadline, ...ids };
+  return { call, forgetSignals };
+}
+
+/** Aborts once all of the signals have. */
+function jointSignal(signals: readonly CancelSignal[]): { signal: CancelSource } & Pick<JointCall, "forgetSignals"> {
+  const signal = new CancelSource();
+  let open = signals.length;
+  const waits = signals.map((each) => ({ each, leave: () => --open === 0 && signal.abort(each.reason) }));
+  for (const { each, leave } of waits) each.addEventListener("abort", leave, { once: true });
+  const forgetSignals = () => {
+    for (const { each, leave } of waits) each.removeEventListener("abort", leave);
+  };
+  return { signal, forgetSignals };
 }
 
 function padAlike(all: readonly Tensors[]): Tensors[] {

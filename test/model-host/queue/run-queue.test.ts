@@ -7,6 +7,7 @@ import { RunQueue } from "../../../src/model-host/queue/run-queue.ts";
 import { toNested } from "../../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
+import { countListeners } from "../../helpers/count-listeners.ts";
 
 const never = new CancelSource();
 const call = (signal: CancelSignal = never) => ({ signature: "serving_default", signal });
@@ -308,6 +309,14 @@ describe("batching", () => {
     const answers = clients.map((client) => queue.push(toTensors({ x: [1] }), call(client.signal)));
     for (const { status } of await Promise.allSettled(answers)) expect(status).toBe("rejected");
     expect(states).toEqual([false, true]);
+  });
+
+  test("a batch leaves nothing at the signal of a stream, which outlives it", async () => {
+    const stream = new CancelSource();
+    const listeners = countListeners(stream);
+    const queue = new RunQueue(new BatchPolicy(BATCHING, async (inputs) => inputs), 1);
+    await Promise.all([1, 2].map((x) => queue.push(toTensors({ x: [x] }), call(stream))));
+    expect(listeners.size).toBe(0);
   });
 
   test("a full queue refuses further rows in TensorFlow Serving's words, until others have left it", async () => {
