@@ -3,6 +3,7 @@ import { ServingError } from "../errors.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { SingleRequest } from "../serving/infer-once.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { RecentServices } from "./recent-services.ts";
 import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 import { parseServerAddress } from "./server-address.ts";
@@ -19,9 +20,12 @@ export interface RemoteFiles {
   readonly remoteAuthFile?: string | undefined;
 }
 
-/** Connections to other servers by address, opened on first use and kept. */
+/** Servers that stay connected: hooks choose the addresses, of which a cluster has new ones each day. */
+const MAX_SERVERS = 256;
+
+/** Connections to other servers by address, opened on first use and kept for the servers that were called last. */
 export class RemotePool {
-  readonly #services = new Map<string, RemoteService>();
+  readonly #services = new RecentServices(MAX_SERVERS, (address) => this.#open(address));
   readonly #files: RemoteFiles;
   #credentials: RemoteCredentials | undefined;
 
@@ -32,10 +36,9 @@ export class RemotePool {
   /** Runs one predict on the server at `address` (host:port, or grpcs://host:port). */
   async predict(address: string, { inputs, ...given }: PoolCall): Promise<Tensors> {
     const call = { ...given, metadata: { ...(await this.#authorizationAt(address)), ...given.metadata } };
-    const service = this.#services.get(address) ?? this.#open(address);
-    this.#services.set(address, service);
     const payload = { kind: "tensors", tensors: inputs } as const;
-    const { outputs } = await service.infer({ ...call, id: randomUUID(), inputs: payload });
+    const request = { ...call, id: randomUUID(), inputs: payload };
+    const { outputs } = await this.#services.use(address, (service) => service.infer(request));
     if (outputs.kind === "tensors") return outputs.tensors;
     throw new ServingError("internal", `${address} answered JSON to a tensor request.`);
   }
@@ -64,8 +67,7 @@ export class RemotePool {
 
   /** Closes all connections. */
   async close(): Promise<void> {
-    await Promise.all([...this.#services.values()].map((service) => service.close()));
-    this.#services.clear();
+    await this.#services.close();
   }
 }
 

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
+import { RecentServices } from "../../remote/recent-services.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
 import { parseServerAddress } from "../../remote/server-address.ts";
@@ -35,14 +36,14 @@ const DEFAULT_GRPC_PORT = 9000;
 export class ProxyTargets {
   readonly #options: ProxyTargetsOptions;
   readonly #fixed: RemoteService;
-  /** By address, least recently used first. */
-  readonly #chosen = new Map<string, Target>();
+  readonly #chosen: RecentServices;
   readonly #admission = new Admission();
   #isRetired = false;
 
   constructor(options: ProxyTargetsOptions) {
     this.#options = options;
     this.#fixed = createRemoteService(options.grpcAddress, options);
+    this.#chosen = new RecentServices(MAX_CHOSEN_TARGETS, (address) => createRemoteService(address, options));
   }
 
   /** For the HTTP server. Clients that name their target need no fixed one, so it is then not waited for. */
@@ -77,7 +78,7 @@ export class ProxyTargets {
 
   /** Closes all connections; requests under way fail. */
   async close(): Promise<void> {
-    await Promise.all([this.#fixed.close(), ...[...this.#chosen.values()].map(({ service }) => service.close())]);
+    await Promise.all([this.#fixed.close(), this.#chosen.close()]);
   }
 
   /** A lease of the server that gets the request, which is known once it is sent: its headers name it. */
@@ -95,7 +96,8 @@ export class ProxyTargets {
       const address = isChosen ? this.#toAddress(host, port) : this.#options.grpcAddress;
       const own = this.#authorizationAt(address, authorization);
       const sent = { ...request, call: { ...call, metadata: { ...metadata, ...own } } };
-      return await (isChosen ? this.#inferAt(address, ref, sent) : this.#fixed.acquire(ref).infer(sent));
+      const infer = (service: RemoteService) => service.acquire(ref).infer(sent);
+      return await (isChosen ? this.#chosen.use(address, infer) : infer(this.#fixed));
     } finally {
       this.#admission.leave(admitted);
     }
@@ -109,51 +111,11 @@ export class ProxyTargets {
     return authorization === undefined ? {} : { authorization };
   }
 
-  async #inferAt(address: string, ref: ModelRef, request: InferRequest): Promise<InferResponse> {
-    const target = this.#acquire(address);
-    try {
-      return await target.service.acquire(ref).infer(request);
-    } finally {
-      target.users--;
-      if (target.isEvicted && target.users === 0) await target.service.close();
-    }
-  }
-
   /** Encrypted where the fixed server is. */
   #toAddress(host: string, port: string | undefined): string {
     const { isEncrypted } = parseServerAddress(this.#options.grpcAddress);
     return isEncrypted ? `grpcs://${toAddress(host, port)}` : toAddress(host, port);
   }
-
-  #acquire(address: string): Target {
-    const target = this.#chosen.get(address) ?? {
-      service: createRemoteService(address, this.#options),
-      users: 0,
-      isEvicted: false,
-    };
-    target.users++;
-    this.#chosen.delete(address);
-    this.#chosen.set(address, target);
-    if (this.#chosen.size > MAX_CHOSEN_TARGETS) this.#evictOldest();
-    return target;
-  }
-
-  #evictOldest(): void {
-    const [oldest] = this.#chosen;
-    if (oldest === undefined) return;
-    const [address, target] = oldest;
-    this.#chosen.delete(address);
-    target.isEvicted = true;
-    if (target.users === 0) void target.service.close();
-  }
-}
-
-interface Target {
-  readonly service: RemoteService;
-  /** Requests under way. */
-  users: number;
-  /** To be closed after its last request. */
-  isEvicted: boolean;
 }
 
 /** Names and numbers only: gRPC would take `unix:/path` and other schemes too. */
