@@ -1,3 +1,4 @@
+import type { RouteName } from "../observability/route-name.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -22,9 +23,12 @@ export function createHookRouter(
 ): InferenceRouter {
   const { service, policy, log } = dependencies;
   let routes: HookRoutes = new Map();
+  // Metrics know a route by its name, which is one object for all of its requests.
+  const names = new Map<string, RouteName>();
   service.onHookRoutes?.((changed) => {
     for (const text of hookRouteTexts(changed, routes, protocols)) log.info(text);
     routes = changed;
+    names.clear();
   });
   return (request, response) => {
     if (routes.size === 0) return false;
@@ -41,7 +45,8 @@ export function createHookRouter(
       return true;
     }
     permitOrigin(pair, policy);
-    const name = nameRoute(PROTOCOL, method === "HEAD" ? "GET" : method, path);
+    const name = names.get(`${method} ${path}`) ?? nameRoute(PROTOCOL, method === "HEAD" ? "GET" : method, path);
+    names.set(`${method} ${path}`, name);
     const answer = (exchange: HttpExchange) => answerByHook(service, exchange, { model, method, path, query });
     void answerRequest({ kind: "inference", name, answer }, pair, dependencies);
     return true;

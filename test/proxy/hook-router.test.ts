@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { RawRoute, ServerOptions } from "../../src/index.ts";
+import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { authFiles, bearer, TOKENS } from "../access/auth-fixture.ts";
 import { createRecordingLogger } from "../examples/recording-logger.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -136,6 +137,15 @@ describe("a route that hooks declare", () => {
     await ask(`${server.httpUrl}/tell`);
     const { text } = await ask(`${server.httpUrl}/metrics`);
     expect(text).toMatch(/kserving_requests_total\{[^}]*method="GET \/tell"[^}]*\} 1/);
+  });
+
+  it("has one name for all of its requests: metrics would keep each", async () => {
+    const add = vi.spyOn(RequestMetrics.prototype, "add");
+    onTestFinished(() => add.mockRestore());
+    const server = await serve(TELL, { ...NULL, listeners: 1 });
+    for (const method of ["GET", "GET", "HEAD", "HEAD"]) await fetch(`${server.httpUrl}/tell`, { method });
+    await expect.poll(() => add.mock.calls.length).toBe(4);
+    expect(new Set(add.mock.calls.map(([{ route }]) => route)).size).toBeLessThanOrEqual(2);
   });
 
   it("of two models is an error that names both", async () => {
