@@ -48,6 +48,12 @@ export class RequestLogs implements RequestRecorder {
     return counts.flat();
   }
 
+  /** A writer stays until its last records are written, for which the server waits when it ends. */
+  forget(served: ReadonlySet<string>): void {
+    for (const [key, writer] of this.#writers)
+      if (!served.has(writer.model)) void writer.close().then(() => this.#writers.delete(key));
+  }
+
   /** Warns where the folder of all models cannot be written, before there are requests. */
   async check(): Promise<void> {
     const { prefix } = this.#defaults;

@@ -18,6 +18,11 @@ export function prepareTransports(options: HttpAddresses): void {
 
 type HttpAddresses = Pick<TransportOptions, "httpPort" | "admin" | "metricsAddress">;
 
+/** Counts of requests; undefined without HTTP, over which alone they are read. */
+export function requestMetrics(options: HttpAddresses): RequestMetrics | undefined {
+  return hasHttp(options) ? new RequestMetrics() : undefined;
+}
+
 function hasHttp({ httpPort, admin, metricsAddress }: HttpAddresses): boolean {
   return httpPort !== undefined || admin !== undefined || metricsAddress !== undefined;
 }
@@ -34,10 +39,8 @@ export async function openTransports(
     httpPort === undefined && transportOptions.passOn === undefined ? [...(service.hookRoutes?.().keys() ?? [])] : [];
   if (routes.length > 0) log.warn(`hooks declare routes, but HTTP is not served: ${routes.join(", ")}`);
   const { PROTOCOLS } = await importProtocols();
-  // They are read over HTTP alone.
-  const { metrics = hasHttp(transportOptions) ? new RequestMetrics() : undefined } = transportOptions;
-  if (metrics !== undefined) transportOptions.page?.history.count(metrics);
-  const options = { ...transportOptions, metrics, protocols: PROTOCOLS };
+  if (transportOptions.metrics !== undefined) transportOptions.page?.history.count(transportOptions.metrics);
+  const options = { ...transportOptions, protocols: PROTOCOLS };
   if (admin === undefined && metricsAddress === undefined) return openMain(service, { ...options, httpPolicy: policy });
   return openSeparate(service, options);
 }

@@ -14,13 +14,14 @@ import { RouteClaims } from "../serving/route-claims.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
+import { forgetGone } from "./forget-gone.ts";
 import { GuardedService } from "./guarded-service.ts";
 import { HostedFolders } from "./hosted-folders.ts";
 import { LazyStorage } from "./lazy-storage.ts";
 import { whyOneListener } from "./listeners/why-one-listener.ts";
 import type { ModelSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
-import { openTransports, prepareTransports } from "./open-transports.ts";
+import { openTransports, prepareTransports, requestMetrics } from "./open-transports.ts";
 import { toLoadOptions, toManagerOptions, toRequestLogDefaults, toTransportOptions } from "./option-groups.ts";
 import { PipelineSource } from "./pipeline-source.ts";
 import { type Server, toServer } from "./running-server.ts";
@@ -54,7 +55,7 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { choices, page } = withPage(given);
-  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, drainTimeoutMs, failFast, log } = choices;
+  const { drainTimeoutMs, failFast, log } = choices;
   const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
@@ -74,9 +75,9 @@ export async function openServer(
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;
-  const fresh = [...(authentication ? [authentication] : []), ...remoteFiles].map((each) => keepFresh(each, log));
+  const stops = [...(authentication ? [authentication] : []), ...remoteFiles].map((each) => keepFresh(each, log));
   const closeModels = async () => {
-    for (const stop of fresh) stop();
+    for (const stop of stops) stop();
     page?.history.stop();
     service?.memory.close();
     sharedMemory?.unregisterAll();
@@ -88,9 +89,9 @@ export async function openServer(
   };
   try {
     const held = isListening ? findListeners(choices) : undefined;
-    const heldElsewhere = held && new ThreadCounts(held, 0);
-    const limits = { maxCount, maxBytes, requestTimeoutMs, heldElsewhere };
-    service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
+    service = createService(choices, served, { recorder, held });
+    const metrics = isListening ? requestMetrics(transports) : undefined;
+    stops.push(forgetGone(served.manager, { service, metrics }));
     await recorder.check();
     const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
     await served.start(loading, source instanceof PipelineSource);
@@ -98,7 +99,7 @@ export async function openServer(
     const asked = authentication ? new GuardedService(service) : service;
     const listeners = held && { service, choices, held };
     const opened = isListening
-      ? await openTransports(asked, { ...transports, platform, memory: service.memory, listeners })
+      ? await openTransports(asked, { ...transports, metrics, platform, memory: service.memory, listeners })
       : NO_TRANSPORTS;
     page?.history.start(service);
     served.prepare();
@@ -107,6 +108,18 @@ export async function openServer(
     await closeModels();
     throw reason;
   }
+}
+
+interface ServiceParts {
+  readonly recorder: RequestLogs;
+  /** Memory in which several listeners count what they hold. */
+  readonly held: SharedArrayBuffer | undefined;
+}
+
+function createService(choices: ServerChoices, served: ServedModels, { recorder, held }: ServiceParts): LocalService {
+  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, log } = choices;
+  const limits = { maxCount, maxBytes, requestTimeoutMs, heldElsewhere: held && new ThreadCounts(held, 0) };
+  return new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
 }
 
 /**

@@ -76,7 +76,7 @@ export interface TransportOptions {
   readonly addressOf?: AccessLogOptions["addressOf"];
   /** Sends clients the times of their requests. */
   readonly serverTiming: boolean;
-  /** Counts the requests; absent = new ones, where they can be read. */
+  /** Counts the requests; absent where no client can read the counts. */
   readonly metrics?: RequestMetrics | undefined;
   /** Opens the threads that listen in place of this one; absent = it listens itself. */
   readonly listeners?: ListenerParts | undefined;

@@ -131,6 +131,13 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#options.recorder?.counts() ?? [];
   }
 
+  /** Leaves what is not served any more out of {@link loads} and {@link recorded}. */
+  forgetGone(): void {
+    const known = this.#manager.statuses();
+    this.#loads.counts(known);
+    this.#options.recorder?.forget(new Set(known.map(({ model }) => model)));
+  }
+
   async load(model: string, overrides?: LoadOverrides): Promise<void> {
     const { load = (name) => this.#manager.load(name), log } = this.#options;
     await load(this.nameOf(model), overrides).catch((reason) => {

@@ -22,6 +22,8 @@ export interface RequestRecorder {
   recorded(lease: Lease, call: RecordedCall): Lease;
   /** Reports if requests of a model with these settings may be recorded. */
   mayRecord(options: RequestLogOptions | undefined): boolean;
+  /** Ends the records of all other models than these, and forgets their numbers. */
+  forget(served: ReadonlySet<string>): void;
   /** Numbers of requests by model and by the outcome of their record, until now. */
   counts(): readonly RecordedCount[];
 }

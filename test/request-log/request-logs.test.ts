@@ -2,9 +2,13 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { createSilentLogger } from "../../src/observability/logger.ts";
 import { decodePredictRequest, decodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
+import { RequestLogs } from "../../src/request-log/request-logs.ts";
 import { createServer } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
+import type { Lease } from "../../src/serving/inference-service.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -188,5 +192,25 @@ describe("the files", () => {
       [1, `1 request was not recorded: ${problem}`],
       [1, `1 request was not recorded: ${problem}`],
     ]);
+  });
+});
+
+describe("a model that is not served any more", () => {
+  it("leaves no numbers, and its last records are written", async () => {
+    const folder = tempFolder();
+    const logs = new RequestLogs({ prefix: `${folder}/`, rate: 1, maxBytes: 1e6, files: 3 }, createSilentLogger());
+    const memory = new MemoryBudget(1e6);
+    for (const model of ["gone", "stays"]) {
+      const lease = { description: { model, version: 1n }, release: () => {} } as Partial<Lease> as Lease;
+      const message = { bytes: 1, encode: () => new Uint8Array(1) };
+      logs
+        .recorded(lease, { ref: { model }, options: {}, memory })
+        .recordAs?.("classify_log", message)
+        ?.finish(message);
+    }
+    logs.forget(new Set(["stays"]));
+    await expect.poll(() => logs.counts()).toEqual([{ model: "stays", outcome: "ok", count: 1 }]);
+    expect(logFiles(folder)).toEqual([expect.stringMatching(/gone/), expect.stringMatching(/stays/)]);
+    expect(memory.heldBytes).toBe(0);
   });
 });

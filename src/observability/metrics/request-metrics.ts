@@ -46,9 +46,15 @@ const NO_ROUTE: RouteName = { protocol: "", method: "" };
 /** Stands for requests that reached no version of this server. */
 const NO_MODEL = { model: "", version: undefined };
 
+/** The requests of one route by model, and by version. */
+type RouteModels = Map<string, Map<bigint | undefined, RouteSeries>>;
+
 /** Counts and times of all requests, by their route and by the version that answered. */
 export class RequestMetrics {
-  readonly #routes = new Map<RouteName, Map<string, Map<bigint | undefined, RouteSeries>>>();
+  /** By the first name of each route that was seen. */
+  readonly #routes = new Map<RouteName, RouteModels>();
+  /** The same by each name, of which equal ones may come and go. */
+  #byName = new WeakMap<RouteName, RouteModels>();
   /** Bytes by protocol that versions have got which are gone: the counters go on. */
   readonly #goneBytes = new Map<string, ByteCounts>();
   /** The one that was counted last, which the next request is of as a rule. */
@@ -85,6 +91,7 @@ export class RequestMetrics {
       return { route: { ...route }, model, version, counts, bytes, times: plain, examples: toPlain(examples) };
     });
     this.#routes.clear();
+    this.#byName = new WeakMap();
     this.#last = undefined;
     return taken;
   }
@@ -106,21 +113,25 @@ export class RequestMetrics {
 
   /** Every route's requests, by version. */
   series(): readonly RouteSeries[] {
-    const models = [...new Set(this.#routes.values())].flatMap((byModel) => [...byModel.values()]);
+    const models = [...this.#routes.values()].flatMap((byModel) => [...byModel.values()]);
     return models.flatMap((byVersion) => [...byVersion.values()]);
   }
 
-  /** Leaves out what versions have answered that are not served any more. */
-  forget(isServed: (model: string, version: bigint) => boolean): void {
+  /** Leaves out what other versions than these have answered. */
+  forget(served: readonly { readonly model: string; readonly version: bigint }[]): void {
+    const keys = new Set(served.map(({ model, version }) => `${version}/${model}`));
     this.#last = undefined;
-    for (const byModel of this.#routes.values()) {
+    this.#byName = new WeakMap();
+    for (const [name, byModel] of this.#routes) {
       for (const [model, byVersion] of byModel) {
         for (const [version, { route, bytes }] of byVersion) {
-          if (version === undefined || isServed(model, version)) continue;
+          if (version === undefined || keys.has(`${version}/${model}`)) continue;
           byVersion.delete(version);
           addBytes(this.#goneBytes, route.protocol, bytes);
         }
+        if (byVersion.size === 0) byModel.delete(model);
       }
+      if (byModel.size === 0) this.#routes.delete(name);
     }
   }
 
@@ -164,30 +175,27 @@ export class RequestMetrics {
   }
 
   #seriesAt(route: RouteName, model: string, version: bigint | undefined): RouteSeries {
-    const byModel = valueAt(
-      this.#routes,
-      route,
-      () => this.#findRoute(route) ?? new Map<string, Map<bigint | undefined, RouteSeries>>(),
-    );
-    const byVersion = valueAt(byModel, model, () => new Map<bigint | undefined, RouteSeries>());
+    const byVersion = valueAt(this.#modelsOf(route), model, () => new Map<bigint | undefined, RouteSeries>());
     const newOne = () => newSeries(route, model, version === undefined ? "" : String(version));
     return valueAt(byVersion, version, newOne);
   }
 
-  /** The requests that were counted under an equal name: other threads have objects of their own for it. */
-  #findRoute({ protocol, method }: RouteName) {
-    for (const [known, byModel] of this.#routes) {
-      if (known.protocol === protocol && known.method === method) return byModel;
-    }
-    return undefined;
+  #modelsOf(route: RouteName): RouteModels {
+    const known = this.#byName.get(route);
+    if (known !== undefined) return known;
+    const models = valueAt(this.#routes, this.#firstNameOf(route), () => new Map());
+    this.#byName.set(route, models);
+    return models;
   }
 
-  #merge({ route: given, model, version, counts, bytes, times, examples }: PlainSeries): void {
-    // Not the given one, which is a new object each time.
-    const known = [...this.#routes.keys()].find(
-      ({ protocol, method }) => protocol === given.protocol && method === given.method,
-    );
-    const series = this.#seriesAt(known ?? given, model, version === "" ? undefined : BigInt(version));
+  #firstNameOf(route: RouteName): RouteName {
+    const { protocol, method } = route;
+    for (const known of this.#routes.keys()) if (known.protocol === protocol && known.method === method) return known;
+    return route;
+  }
+
+  #merge({ route, model, version, counts, bytes, times, examples }: PlainSeries): void {
+    const series = this.#seriesAt(route, model, version === "" ? undefined : BigInt(version));
     for (const [status, count] of counts) series.counts.set(status, (series.counts.get(status) ?? 0) + count);
     for (const name of TIME_NAMES) series.times[name].add(times[name]);
     series.examples.add(examples);

@@ -17,8 +17,7 @@ export async function serviceMetrics({
   await metrics.gather();
   const states = service.index();
   const statistics = await service.statistics();
-  const served = new Set(states.map(({ model, version }) => `${version}/${model}`));
-  metrics.forget((model, version) => served.has(`${version}/${model}`));
+  metrics.forget(states);
   return [
     toFamily("kserving_build_info", [{ labels: [readVersion(), process.versions.node], value: 1 }]),
     ...metrics.families(),

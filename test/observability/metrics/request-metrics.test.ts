@@ -1,6 +1,19 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { RequestMetrics } from "../../../src/observability/metrics/request-metrics.ts";
 import { RequestRecord } from "../../../src/observability/request-record.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+setFlagsFromString("--no-expose-gc");
+
+async function usedBytes(): Promise<number> {
+  // Weak references last for a turn.
+  await new Promise(setImmediate);
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
 
 const [PREDICT, INFER] = [
   { protocol: "a", method: "predict" },
@@ -64,10 +77,31 @@ test("what other threads counted is fetched once, under the names of the routes 
   expect(valuesOf(metrics, "kserving_requests_total")?.at(-1)?.at(-1)).toBe(2);
 });
 
+test("equal names of a route are one, however many there are", () => {
+  const metrics = new RequestMetrics();
+  for (let number = 0; number < 1000; number++) metrics.add(requestTo({ ...PREDICT }, "m", 1n), 200);
+  metrics.forget([]);
+  for (let number = 0; number < 1000; number++) metrics.add(requestTo({ ...PREDICT }, "n", 1n), 200);
+  expect(valuesOf(metrics, "kserving_requests_total")).toEqual([["n", "1", "a", "predict", "200", 1000]]);
+});
+
+test("names of a route that come with each request are not kept, nor are models that are gone", async () => {
+  const metrics = new RequestMetrics();
+  metrics.add(requestTo(PREDICT, "m", 1n), 200);
+  const before = await usedBytes();
+  for (let number = 0; number < 20_000; number++) metrics.add(requestTo({ ...PREDICT }, "m", 1n), 200);
+  for (let number = 0; number < 2000; number++) {
+    metrics.add(requestTo(PREDICT, `model-${number}`, 1n), 200);
+    metrics.forget([{ model: "m", version: 1n }]);
+  }
+  expect((await usedBytes()) - before).toBeLessThan(400_000);
+  expect(metrics.series()).toHaveLength(1);
+});
+
 test("a version that is gone is forgotten, but not the bytes that it has got", () => {
   const metrics = new RequestMetrics();
   for (const version of [1n, 2n]) metrics.add(requestTo(PREDICT, "m", version), 200);
-  metrics.forget((_, version) => version === 2n);
+  metrics.forget([{ model: "m", version: 2n }]);
   expect(valuesOf(metrics, "kserving_requests_total")).toEqual([["m", "2", "a", "predict", "200", 1]]);
   metrics.add(requestTo(PREDICT, "m", 1n), 200);
   expect(valuesOf(metrics, "kserving_request_received_bytes_total")).toEqual([["a", 30]]);
