@@ -7,8 +7,8 @@ import type { Servable } from "./servable.ts";
 interface WantedLoad {
   readonly model: string;
   readonly version: AspiredVersion;
-  /** True where the request that waits for it may itself be part of a load. */
-  readonly atOnce: boolean;
+  /** Aborts once a request waits for it that may itself be part of a load. */
+  readonly atOnce: AbortSignal;
   readonly signal: AbortSignal;
 }
 
@@ -19,5 +19,5 @@ export function loadOnDemand(
 ): Promise<Servable> {
   const load = () => loadInTime(version, { signal, timeoutMs });
   // A load that holds a place of the gate may run warm-up requests that need this version.
-  return atOnce || needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal);
+  return needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal, atOnce);
 }

@@ -22,8 +22,8 @@ export interface OnDemandOptions {
   readonly idleUnloadMs: () => number;
   /** Reports if it may be unloaded now, where no request holds it. */
   readonly mayUnload: () => boolean;
-  /** Loads it again, in one try; at once where what waits for it may itself be loading. */
-  readonly load: (signal: AbortSignal, atOnce: boolean) => Promise<Servable>;
+  /** Loads it again, in one try; at once when `atOnce` aborts, since what waits for it may itself be loading. */
+  readonly load: (signal: AbortSignal, atOnce: AbortSignal) => Promise<Servable>;
   /** Called after each load on demand, with the reason where it failed. */
   readonly onLoad: (failure: unknown) => void;
   /** Knows it while it may be unloaded to make room for other models. */
@@ -53,6 +53,8 @@ export class OnDemandServable implements Servable, Unloadable {
   /** The last load, on the clock of performance.now(). */
   #loadedAt = performance.now();
   readonly #loading = new SharedLoad<Servable>();
+  /** Aborts when the load that runs must wait for no other. */
+  #hurry = new AbortController();
   #unloading: Promise<void> = Promise.resolve();
   /** Settles once what was unloaded has told its statistics. */
   #keeping: Promise<void> = Promise.resolve();
@@ -219,10 +221,10 @@ export class OnDemandServable implements Servable, Unloadable {
     const { signal, queueTimeoutMs = 0, depth = 0 } = request.call;
     try {
       signal.throwIfAborted();
-      const loading = unlessAborted(
-        this.#loading.run(() => this.#load(depth > 0)),
-        signal,
-      );
+      const shared = this.#loading.run(() => this.#load());
+      // Also where a request that may wait has begun the load.
+      if (depth > 0) this.#hurry.abort();
+      const loading = unlessAborted(shared, signal);
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);
       return await (await loading).run(request);
     } catch (reason) {
@@ -230,14 +232,16 @@ export class OnDemandServable implements Servable, Unloadable {
     }
   }
 
-  async #load(atOnce: boolean): Promise<Servable> {
+  async #load(): Promise<Servable> {
     const { log, load, onLoad } = this.#options;
     const { signal } = this.#closing;
+    const hurry = new AbortController();
+    this.#hurry = hurry;
     const began = performance.now();
     try {
       await this.#unloading;
       signal.throwIfAborted();
-      const loaded = await load(signal, atOnce);
+      const loaded = await load(signal, hurry.signal);
       this.#loadedAt = performance.now();
       this.#loaded = loaded;
       this.#facts = toKnownFacts(loaded);
