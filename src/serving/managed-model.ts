@@ -79,6 +79,16 @@ export class ManagedModel {
     return this.#versions.some(({ isEnding }) => isEnding);
   }
 
+  /** True while a version that should be served has neither been loaded nor failed. */
+  get isLoading(): boolean {
+    return this.#versions.some(({ isWanted, isSettled }) => isWanted && !isSettled);
+  }
+
+  /** True while one of its versions is about to be replaced by files that do without a model that it needs. */
+  isLeaving(need: string): boolean {
+    return this.#versions.some((version) => version.isLeaving(need));
+  }
+
   /** Names of the models that have to be loaded for it. */
   get wantedNeeds(): ReadonlySet<string> {
     return new Set(this.#aspired.flatMap(({ needs = [] }) => needs));

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { settlesWithin } from "../async/settles-within.ts";
 import { unlessAborted } from "../async/unless-aborted.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
@@ -8,7 +7,7 @@ import { loadInTime } from "./load-in-time.ts";
 import { loadOnDemand } from "./load-on-demand.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
-import { RETIRE_MS, retireServable } from "./retire-servable.ts";
+import { retireServable } from "./retire-servable.ts";
 import { retryBackoff } from "./retry-backoff.ts";
 import type { Servable } from "./servable.ts";
 import { TargetPursuit } from "./target-pursuit.ts";
@@ -66,7 +65,12 @@ export class ManagedVersion {
 
   /** Names of the models that it cannot do without; empty once it has ended. */
   get needs(): readonly string[] {
-    return this.#state === "END" ? [] : this.#needs.names;
+    return this.#state === "END" ? [] : this.#needs.all;
+  }
+
+  /** As {@link VersionNeeds.isLeaving}. */
+  isLeaving(need: string): boolean {
+    return this.#needs.isLeaving(need, { next: this.#pursuit.target, loaded: this.#loaded });
   }
 
   /** True while it has something left to finish, and is not wanted any more. */
@@ -153,7 +157,6 @@ export class ManagedVersion {
 
   /** Checks if the models that it needs can answer; to be called after each change of a model's state. */
   checkNeeds(): void {
-    if (this.#needs.names.length === 0) return;
     this.#renew();
     if (this.#needs.check(this.#servable)) this.#on.change(this);
   }
@@ -228,10 +231,7 @@ export class ManagedVersion {
     this.#enter("AVAILABLE", undefined);
   }
 
-  /**
-   * Lets the servable be unloaded while it is idle, but for one whose files have been
-   * replaced or are gone: it could not be loaded again.
-   */
+  /** A servable that is unloaded while idle, unless its files were replaced or are gone: it would not load then. */
   #onDemand(loaded: Servable): OnDemandServable {
     const { idleUnloadMs, isPresent, log } = this.#on;
     const version = () => this.#loaded?.aspired as AspiredVersion;
@@ -255,9 +255,15 @@ export class ManagedVersion {
     this.#loaded = target;
     this.#servable = this.#onDemand(loaded);
     this.#generation++;
+    this.#needs.load(target.aspired?.needs);
     target.reach();
     this.#enter("AVAILABLE", undefined);
-    if (old !== undefined) this.#failure = (await retireServable(old)) ?? this.#failure;
+    if (old !== undefined) await this.#retire(old);
+  }
+
+  async #retire(old: Servable): Promise<void> {
+    this.#failure = (await retireServable(old)) ?? this.#failure;
+    if (this.#needs.forgetRetired()) this.#policy.needed.changed();
   }
 
   #fail(target: VersionTarget, reason: unknown, isTriedAgain: boolean): void {
@@ -270,15 +276,15 @@ export class ManagedVersion {
   async #unload(target: VersionTarget, signal: AbortSignal): Promise<void> {
     const { needed } = this.#policy;
     if (this.#servable !== undefined && needed.dependentsOf(this.model).length > 0) {
-      await settlesWithin(needed.released(this.model, signal), RETIRE_MS);
+      await needed.letGo(this.model, signal);
       if (signal.aborted) return;
     }
     const old = this.#servable;
     if (old !== undefined) {
       this.#servable = undefined;
-      this.#needs.clear();
+      this.#needs.load(undefined);
       this.#enter("UNLOADING", undefined);
-      this.#failure = (await retireServable(old)) ?? this.#failure;
+      await this.#retire(old);
     }
     target.reach();
     this.#enter("END", this.#failure);

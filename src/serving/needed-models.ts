@@ -1,6 +1,8 @@
+import { settlesWithin } from "../async/settles-within.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { staysCompatible } from "../signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";
+import { RETIRE_MS } from "./retire-servable.ts";
 import type { Servable } from "./servable.ts";
 import { servedNames } from "./served-names.ts";
 import type { VersionState } from "./version-status.ts";
@@ -11,8 +13,10 @@ interface NeededModel {
   readonly current: { readonly servable: Servable | undefined } | undefined;
   readonly versions: readonly { readonly failure: unknown; readonly status: { readonly state: VersionState } }[];
   readonly isUnloaded: boolean;
-  readonly isSettled: boolean;
+  /** True while a version that should be served has neither been loaded nor failed. */
+  readonly isLoading: boolean;
   readonly isEnding: boolean;
+  isLeaving(need: string): boolean;
   readonly needs: ReadonlySet<string>;
 }
 
@@ -94,10 +98,23 @@ export class NeededModels {
     return this.#catalog.models().filter((model) => model.needs.has(name));
   }
 
-  /** Resolves once none of them is finishing its last requests, or the signal aborts. */
-  async released(name: string, signal: AbortSignal): Promise<void> {
-    // By then, those that are removed together with this one are known.
+  /**
+   * Resolves once none of them is about to be replaced by one that does without it, and those that end have had their
+   * time for the last requests, or the signal aborts.
+   */
+  async letGo(name: string, signal: AbortSignal): Promise<void> {
+    await this.#replaced(name, signal);
+    await settlesWithin(this.#released(name, signal), RETIRE_MS);
+  }
+
+  async #replaced(name: string, signal: AbortSignal): Promise<void> {
+    // By then, those that are removed or replaced together with this one are known.
     await Promise.resolve();
+    while (!signal.aborted && this.dependentsOf(name).some((model) => model.isLeaving(name)))
+      await this.#nextChange(signal);
+  }
+
+  async #released(name: string, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.dependentsOf(name).some((model) => model.isEnding)) await this.#nextChange(signal);
   }
 
@@ -106,7 +123,7 @@ export class NeededModels {
     // A set that grows while it is iterated also visits the added elements.
     const all = new Set(names);
     for (const name of all) {
-      while (this.#catalog.get(name)?.isSettled === false) await this.#nextChange();
+      while (this.#catalog.get(name)?.isLoading === true) await this.#nextChange();
       for (const need of this.#catalog.get(name)?.needs ?? []) all.add(need);
     }
   }
@@ -124,7 +141,7 @@ export class NeededModels {
   }
 
   #loading(needs: readonly string[]): Missing | undefined {
-    const name = needs.find((need) => this.#catalog.get(need)?.isSettled === false);
+    const name = needs.find((need) => this.#catalog.get(need)?.isLoading === true);
     if (name === undefined) return undefined;
     const which = (hears: Hears) => (hears(name) ? `the model "${name}"` : "another model");
     return { textFor: (hears) => `It needs a version of ${which(hears)}, which is still loading.`, isSettled: false };
@@ -137,7 +154,7 @@ export class NeededModels {
       const why = model === undefined ? notServed(name, this.#catalog) : whyNot(model);
       const textFor = (hears: Hears) =>
         hears(name) ? `It needs the model "${name}", ${why(hears)}` : "It needs another model, which is not available.";
-      return { textFor, isSettled: model === undefined || model.isSettled };
+      return { textFor, isSettled: model?.isLoading !== true };
     }
     return undefined;
   }

@@ -1,6 +1,13 @@
 import type { ServingError } from "../errors.ts";
 import type { NeededModels, NeedsWait } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
+import type { VersionTarget } from "./version-target.ts";
+
+/** The files that a version should have next, and those that it has. */
+interface VersionChange {
+  readonly next: Pick<VersionTarget, "aspired" | "isSettled">;
+  readonly loaded: Pick<VersionTarget, "aspired"> | undefined;
+}
 
 /** The models that are stages of one version, as it loads and serves. */
 export class VersionNeeds {
@@ -8,29 +15,57 @@ export class VersionNeeds {
   /** Versions of other models for which it has been loaded again. */
   readonly #renewedFor = new WeakSet<Servable["signatures"]>();
   #missing: ServingError | undefined;
-  /** Names of the models that are stages of what is loaded, or is being loaded. */
+  /** Names of the models that are stages of what is loaded. */
+  #loaded: readonly string[] = [];
+  #retiring: readonly string[] = [];
+  /** Names of the models that are stages of what is being loaded, or was loaded last. */
   names: readonly string[] = [];
 
   constructor(needed: NeededModels) {
     this.#needed = needed;
   }
 
-  /** The reason why those cannot answer; undefined while nothing is loaded. */
+  /** Names of all models that are stages of what is loaded, is being loaded, or finishes its last requests. */
+  get all(): readonly string[] {
+    return [...this.names, ...this.#loaded, ...this.#retiring];
+  }
+
+  /**
+   * True while what is loaded is about to be replaced by files that do without a model, or name another version of it,
+   * and until the last requests of what was replaced are over.
+   */
+  isLeaving(need: string, { next, loaded }: VersionChange): boolean {
+    const { aspired, isSettled } = next;
+    if (aspired === undefined || (isSettled && !this.#retiring.includes(need))) return false;
+    const mayChange = aspired.needs?.includes(need) !== true || loaded?.aspired?.needsVersions === true;
+    return mayChange && this.all.includes(need);
+  }
+
+  /** Notes the stages of what answers from now on; undefined = nothing does. What answered before retires. */
+  load(names: readonly string[] | undefined): void {
+    this.#retiring = this.#loaded;
+    this.#loaded = names ?? [];
+    if (names === undefined) this.#missing = undefined;
+  }
+
+  /** To be called once what answered before is freed; returns false where that needed no models. */
+  forgetRetired(): boolean {
+    const hadAny = this.#retiring.length > 0;
+    this.#retiring = [];
+    return hadAny;
+  }
+
+  /** The reason why what is loaded cannot answer for want of a model; undefined while nothing is loaded. */
   get missing(): ServingError | undefined {
     return this.#missing;
   }
 
   /** Checks if the models can answer for what is loaded; returns true where {@link missing} has changed. */
   check(loaded: Servable | undefined): boolean {
-    const missing = loaded === undefined ? undefined : this.#needed.problemOf(this.names);
+    const missing = loaded === undefined ? undefined : this.#needed.problemOf(this.#loaded);
     if (missing?.message === this.#missing?.message) return false;
     this.#missing = missing;
     return true;
-  }
-
-  /** Forgets the reason, as nothing is loaded any more. */
-  clear(): void {
-    this.#missing = undefined;
   }
 
   /** Returns true, once for each change, where a model takes or gives something else than when this was loaded. */

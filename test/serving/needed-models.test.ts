@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createDeferred } from "../../src/async/deferred.ts";
+import type { ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { manage, pipelineVersion } from "./manage.ts";
 
@@ -9,6 +10,21 @@ const versionOf = (load: () => Promise<Servable>, ...needs: readonly string[]) =
   needs,
   load,
 });
+
+const statesOf = (manager: ModelManager) =>
+  manager.statuses().map(({ model, version, state }) => `${model} ${version} ${state}`);
+
+/** A version whose load goes on when it is opened. */
+function heldVersion() {
+  const [begun, opened] = [createDeferred<void>(), createDeferred<void>()];
+  const ready = pipelineVersion(1n);
+  const load = async (signal: AbortSignal) => {
+    begun.resolve();
+    await opened.promise;
+    return ready.load(signal);
+  };
+  return { version: { ...ready, load }, begun: begun.promise, open: opened.resolve };
+}
 
 describe("a version that needs another model", () => {
   it("waits for it without a place of the gate, says after the load timeout for what, and loads in the end", async () => {
@@ -82,6 +98,86 @@ describe("a version that needs another model", () => {
     expect([status()?.error, manager.isReady()]).toEqual([undefined, true]);
     await manager.close();
   });
+});
+
+describe("a model that is not needed any more", () => {
+  it("stays until what needed it is replaced", async () => {
+    const held = heldVersion();
+    const chain = (need: string) => ({
+      name: "chain",
+      versions: [{ ...pipelineVersion(1n), fingerprint: need, needs: [need] }],
+    });
+    const manager = await manage([{ name: "old", versions: [pipelineVersion(1n)] }, chain("old")]);
+    manager.aspire([{ name: "new", versions: [held.version] }, chain("new")]);
+    await held.begun;
+    expect(statesOf(manager)).toEqual(["old 1 AVAILABLE", "chain 1 AVAILABLE", "new 1 LOADING"]);
+    expect(manager.statuses().map(({ error }) => error)).toEqual([undefined, undefined, undefined]);
+    await expect(manager.unload("old")).rejects.toMatchObject({ code: "failed_precondition" });
+    held.open();
+    expect(await manager.settled()).toEqual([]);
+    expect(statesOf(manager)).toEqual(["chain 1 AVAILABLE", "new 1 AVAILABLE"]);
+    await manager.close();
+  });
+
+  it("stays until the last requests of what needed it are over", async () => {
+    const chain = (need: string) => ({
+      name: "chain",
+      versions: [{ ...pipelineVersion(1n), fingerprint: need, needs: [need] }],
+    });
+    const single = (name: string) => ({ name, versions: [pipelineVersion(1n)] });
+    const manager = await manage([single("old"), chain("old")]);
+    const request = manager.catalog.get("chain")?.current?.servable?.leases;
+    request?.take();
+    manager.aspire([single("new"), chain("new")]);
+    const status = () => manager.statuses().find(({ model }) => model === "chain");
+    await expect.poll(() => status()?.generation, { timeout: 20_000 }).toBe(2);
+    expect(statesOf(manager)).toContain("old 1 AVAILABLE");
+    request?.release();
+    await manager.settled();
+    expect(statesOf(manager)).toEqual(["chain 1 AVAILABLE", "new 1 AVAILABLE"]);
+    await manager.close();
+  });
+
+  it("goes where its replacement does not load", async () => {
+    const failing = { ...pipelineVersion(1n), load: () => Promise.reject(new Error("no file")) };
+    const chain = (need: string) => ({
+      name: "chain",
+      versions: [{ ...pipelineVersion(1n), fingerprint: need, needs: [need] }],
+    });
+    const manager = await manage([{ name: "old", versions: [pipelineVersion(1n)] }, chain("old")]);
+    manager.aspire([{ name: "new", versions: [failing] }, chain("new")]);
+    await manager.settled();
+    expect(statesOf(manager)).toEqual(["chain 1 AVAILABLE", "new 1 END"]);
+    await manager.close();
+  });
+
+  it("does not count as missing where what is loaded does without it", async () => {
+    const chain = { name: "chain", versions: [{ ...pipelineVersion(1n), needs: ["half"] }] };
+    const manager = await manage([{ name: "half", versions: [pipelineVersion(1n)] }, chain]);
+    manager.aspire([chain]);
+    const status = () => manager.statuses().find(({ model }) => model === "chain");
+    await expect.poll(() => status()?.error?.message, { timeout: 20_000 }).toContain("which is not served");
+    manager.aspire([{ name: "chain", versions: [{ ...pipelineVersion(1n), fingerprint: "2" }] }]);
+    await manager.settled();
+    expect([status()?.error, manager.isReady()]).toEqual([undefined, true]);
+    await manager.close();
+  });
+});
+
+it("keeps a version until what names it has the next one", async () => {
+  const held = heldVersion();
+  const chain = (number: string, load = pipelineVersion(1n).load) => ({
+    name: "chain",
+    versions: [{ ...pipelineVersion(1n), fingerprint: number, needs: ["half"], needsVersions: true, load }],
+  });
+  const manager = await manage([{ name: "half", versions: [pipelineVersion(1n)] }, chain("1")]);
+  manager.aspire([{ name: "half", versions: [pipelineVersion(2n)] }, chain("2", held.version.load)]);
+  await held.begun;
+  expect(statesOf(manager)).toEqual(["half 2 AVAILABLE", "half 1 AVAILABLE", "chain 1 AVAILABLE"]);
+  held.open();
+  await manager.settled();
+  expect(statesOf(manager)).toEqual(["half 2 AVAILABLE", "half 1 END", "chain 1 AVAILABLE"]);
+  await manager.close();
 });
 
 it("loads on request with all versions of what it needs", async () => {
