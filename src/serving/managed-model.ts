@@ -188,7 +188,7 @@ export class ManagedModel {
    */
   approach(): void {
     // Its own failure is reported by the load itself, and would start it again.
-    if (this.#isChanging || this.#policy.isHeld(this.name)) return;
+    if (this.#isChanging || (this.#aspired.length > 0 && this.#policy.isHeld(this.name))) return;
     this.#isChanging = true;
     const aspired = this.#isUnloaded ? [] : this.#aspired;
     for (const one of aspired) this.#manage(one.version).aspire(one);

@@ -321,6 +321,17 @@ describe("a change that is found", () => {
   });
 });
 
+it("closes only once all are freed, also while a client's load is prepared", async () => {
+  const scanned = createDeferred<void>();
+  const { manager } = await observe([model(pipelineVersion(1n))], { refresh: () => scanned.promise });
+  const refused = expect(manager.load("m")).rejects.toMatchObject({ code: "not_found" });
+  await new Promise(setImmediate);
+  await manager.close();
+  expect(states(manager)).toEqual([]);
+  scanned.resolve();
+  await refused;
+});
+
 describe("a version that is kept since the next one does not load", () => {
   it("is not unloaded while it is idle: its files may be gone", async () => {
     const { manager } = await observe([model(pipelineVersion(1n))]);
