@@ -51,9 +51,10 @@ export class RequestedLoads {
   async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
     this.#catalog.require(name);
     if (dependents) return this.#unloadWithOthers(name);
-    const needing = this.#needed.dependentsOf(name);
-    if (needing.length > 0) throw isNeeded(name, needing);
-    await this.#unload(name);
+    await this.#unload(name, () => {
+      const needing = this.#needed.dependentsOf(name);
+      if (needing.length > 0) throw isNeeded(name, needing);
+    });
   }
 
   /** Starts the load of a model, after the models that it needs and that clients have unloaded. */
@@ -90,8 +91,12 @@ export class RequestedLoads {
     return { loaded: model.load() };
   }
 
-  async #unload(name: string): Promise<void> {
-    const { unloaded } = await this.#turns.run(name, async () => ({ unloaded: this.#catalog.require(name).unload() }));
+  /** `check` may refuse it when it is its turn: other models may have come to need it meanwhile. */
+  async #unload(name: string, check = () => {}): Promise<void> {
+    const { unloaded } = await this.#turns.run(name, async () => {
+      check();
+      return { unloaded: this.#catalog.require(name).unload() };
+    });
     await unloaded;
   }
 
