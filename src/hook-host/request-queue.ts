@@ -24,6 +24,8 @@ export class RequestQueue {
    */
   wait(request: PipelineRequest): Promise<PipelineResult> {
     const { signal, priority } = request.call;
+    // It would call no listener any more.
+    if (signal.aborted) return Promise.reject(ServingError.from(signal.reason));
     return new Promise((resolve, reject) => {
       const abort = () => {
         this.#queue.remove(waiting);
