@@ -74,7 +74,8 @@ export class LocalLease implements Lease {
       const own = isShared ? copyPayload(inputs) : inputs;
       const result = await this.#servable.run({ info, inputs: own, outputs, targets, raw, call });
       memory.growTo(payloadBytes(result.outputs));
-      isSuccess = true;
+      // A hook may answer by itself that it failed.
+      isSuccess = (result.status ?? 200) < 400;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
       const { outputs: made, metadata, contentType, status } = result;
       const answer = isShared ? copyPayload(made) : made;

@@ -148,6 +148,18 @@ describe("a route that hooks declare", () => {
     expect(new Set(add.mock.calls.map(([{ route }]) => route)).size).toBeLessThanOrEqual(2);
   });
 
+  it("that answers with an error is a failed request in the statistics", async () => {
+    const answer = ({ query }: Parameters<RawRoute["answer"]>[0]) => ({
+      status: Number(query.get("status")),
+      body: "",
+    });
+    const server = await serve({ path: "/say", methods: ["GET"], answer }, NULL);
+    for (const status of [200, 204, 503]) await ask(`${server.httpUrl}/say?status=${status}`);
+    const { text } = await ask(`${server.httpUrl}/v2/models/default/stats`);
+    const counts = { success: { count: 2 }, fail: { count: 1 } };
+    expect(JSON.parse(text)).toMatchObject({ model_stats: [{ inference_stats: counts }] });
+  });
+
   it("of two models is an error that names both", async () => {
     const hooks = { rawRequest: TELL };
     const models = { one: { driver: "null", hooks }, two: { driver: "null", hooks } };
