@@ -53,8 +53,9 @@ function writeHistogram(
   { bounds, value }: { readonly bounds: readonly number[]; readonly value: HistogramData },
 ): string {
   let [text, count] = ["", 0];
-  for (const [range, own] of value.counts.entries()) {
-    count += own;
+  // One that has counted nothing may have no counts, which readers would take for a damaged answer.
+  for (let range = 0; range <= bounds.length; range++) {
+    count += value.counts[range] ?? 0;
     const bound = bounds[range];
     text += line(`${name}_bucket`, [...pairs, `le="${bound === undefined ? "+Inf" : canonical(bound)}"`], count);
   }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { expositionFor, OPENMETRICS_TEXT, PROMETHEUS_TEXT } from "../../../src/observability/metrics/exposition.ts";
+import { sumHistograms } from "../../../src/observability/metrics/histogram.ts";
 import type { MetricFamily } from "../../../src/observability/metrics/metric-family.ts";
 
 const REQUESTS: MetricFamily = {
@@ -27,6 +28,17 @@ describe("Prometheus' text", () => {
       'time_seconds_bucket{le="+Inf"} 6',
       "time_seconds_sum 7.25",
       "time_seconds_count 6",
+    ]);
+  });
+
+  test("has all ranges of a histogram that has counted nothing, as of a thread that has not reported yet", () => {
+    const nothing = { ...TIMES, samples: [{ labels: [], value: sumHistograms([]) }] };
+    expect(PROMETHEUS_TEXT.write([nothing]).split("\n").slice(2, -1)).toEqual([
+      'time_seconds_bucket{le="0.5"} 0',
+      'time_seconds_bucket{le="1.0"} 0',
+      'time_seconds_bucket{le="+Inf"} 0',
+      "time_seconds_sum 0",
+      "time_seconds_count 0",
     ]);
   });
 
