@@ -58,9 +58,9 @@ export async function answerRequest(
         : await compressAnswer(plain, compression, exchange);
     exchange.beginSending([made.body, ...(made.rest ?? [])]);
     setServerTiming(response, exchange.record);
-    const sent = sendAnswer(response, made, { id: exchange.record.sendableId, log });
-    const bytes = typeof sent === "number" ? sent : await sent;
-    exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
+    const wrote = (bytes: number) => exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
+    const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote });
+    if (sending !== undefined) await sending;
   } catch (reason) {
     await arrivedTogether(request);
     sendError(reason, { request, response, log });

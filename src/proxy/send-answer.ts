@@ -24,18 +24,20 @@ interface SendChoices {
   /** Id of the request, as a header may carry it. */
   readonly id: string | undefined;
   readonly log: Logger;
+  /** Is notified of bytes of the body that were written, of a streamed one part by part. */
+  readonly wrote: (bytes: number) => void;
 }
 
 /**
  * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a
- * hook chose another. Returns the length of its body; of a streamed one once all of it is written, or its client has
- * left. Rejects with the stream's error.
+ * hook chose another. Returns a promise where it is streamed, which settles once all of it is written, or its client
+ * has left; rejects with the stream's error.
  */
 export function sendAnswer(
   response: ServerResponse,
   answer: HttpAnswer,
-  { id, log }: SendChoices,
-): number | Promise<number> {
+  { id, log, wrote }: SendChoices,
+): Promise<void> | undefined {
   const { status = 200, headers = {}, ownHeaders = [], contentType, contentEncoding, body, rest = [], stream } = answer;
   for (const name in headers) {
     const value = headers[name] as string;
@@ -54,11 +56,12 @@ export function sendAnswer(
     response.appendHeader("Vary", "Accept-Encoding");
   }
   response.writeHead(status, head);
-  if (stream !== undefined) return writeStream(response, [body, ...rest], stream.parts);
+  if (stream !== undefined) return writeStream(new SliceWriter(response, wrote), [body, ...rest], stream.parts);
   if (bytes > WHOLE_BYTES) void writeSlices(response, [body, ...rest]);
   else if (bytes <= TEXT_BYTES) response.end(toText([body, ...rest]), "latin1");
   else sendParts(response, [body, ...rest]);
-  return bytes;
+  wrote(bytes);
+  return undefined;
 }
 
 function toText([first, ...others]: readonly [Uint8Array, ...Uint8Array[]]): string {
@@ -83,11 +86,11 @@ async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[
 
 /** The next part is taken once the one before has gone to the system. */
 async function writeStream(
-  response: ServerResponse,
+  writer: SliceWriter,
   first: readonly Uint8Array[],
   stream: AsyncIterable<Uint8Array>,
-): Promise<number> {
-  const writer = new SliceWriter(response);
+): Promise<void> {
+  const { response } = writer;
   try {
     for (const part of first) await writer.write(part);
     for await (const part of stream) {
@@ -100,36 +103,35 @@ async function writeStream(
   }
   response.once("finish", () => writer.returnWritten());
   response.end();
-  return writer.bytes;
 }
 
 /** Yields between slices: for a client that reads fast, the system would take everything in one turn. */
 class SliceWriter {
-  /** Number of bytes written. */
-  bytes = 0;
-  readonly #response: ServerResponse;
+  readonly response: ServerResponse;
+  readonly #wrote: (bytes: number) => void;
   readonly #closed: Promise<unknown>;
   readonly #use = new TurnUse();
   #unwaited = 0;
   /** Parts that were written, and of which the end may not have gone to the system. */
   #written: Uint8Array[] = [];
 
-  constructor(response: ServerResponse) {
-    this.#response = response;
+  constructor(response: ServerResponse, wrote: (bytes: number) => void = () => {}) {
+    this.response = response;
+    this.#wrote = wrote;
     this.#closed = new Promise((resolve) => response.once("close", resolve));
   }
 
   /** Writes bytes; resolves when most have gone to the system, or the client has left. */
   async write(part: Uint8Array): Promise<void> {
-    for (let at = 0; at < part.length && !this.#response.destroyed; at += SLICE_BYTES) {
+    for (let at = 0; at < part.length && !this.response.destroyed; at += SLICE_BYTES) {
       const slice = part.subarray(at, at + SLICE_BYTES);
-      this.bytes += slice.length;
+      this.#wrote(slice.length);
       this.#unwaited += slice.length;
       if (this.#unwaited < SLICE_BYTES) {
-        this.#response.write(slice);
+        this.response.write(slice);
         continue;
       }
-      await Promise.race([written(this.#response, slice), this.#closed]);
+      await Promise.race([written(this.response, slice), this.#closed]);
       this.returnWritten();
       await turns.next(this.#use);
       this.#unwaited = 0;
@@ -141,7 +143,7 @@ class SliceWriter {
    * Returns the memory of all parts that have gone to the system; what a client that has left did not take is garbage.
    */
   returnWritten(): void {
-    if (!this.#response.destroyed) for (const { buffer } of this.#written) returnMemory(buffer);
+    if (!this.response.destroyed) for (const { buffer } of this.#written) returnMemory(buffer);
     this.#written = [];
   }
 }
