@@ -116,11 +116,17 @@ async function importFramework(name: string): Promise<{ default: Driver }> {
   return { default: frameworkDriver(name) };
 }
 
+/** Users' drivers that threads run, by their code: what a thread has once imported stays in its memory. */
+const described = new Map<string, Driver>();
+
 async function compileDriver(file: string): Promise<FoundDriver> {
-  const { url, dispose } = await compileUserModule(file);
+  const { url, hash, dispose } = await compileUserModule(file);
   const location = { url, file };
   try {
-    return { driver: await importDriver(location), location, dispose };
+    const driver = described.get(hash) ?? (await importDriver(location));
+    // One that this thread runs has a module of its own for each model.
+    if (driver.placement !== "inline") described.set(hash, driver);
+    return { driver, location, dispose };
   } catch (reason) {
     await dispose();
     throw reason;

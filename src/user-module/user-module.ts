@@ -1,7 +1,7 @@
 import { open, stat } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { BuildOptions, BuildResult } from "esbuild";
+import type { BuildOptions, BuildResult, OutputFile } from "esbuild";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";
 import { compileError } from "./compile-error.ts";
@@ -19,16 +19,23 @@ export interface CompiledModule {
   dispose(): Promise<void>;
 }
 
+/** A compiled module with what differs where its code does. */
+export interface HashedModule extends CompiledModule {
+  readonly hash: string;
+}
+
 /**
  * Compiles a TypeScript or JavaScript file: local imports become part of it, package imports are resolved from the file
  * that has them, and `kserving` is the running server's own copy. Throws
  * `failed_precondition` with file, line and column.
  */
-export async function compileUserModule(path: string): Promise<CompiledModule> {
+export async function compileUserModule(path: string): Promise<HashedModule> {
   const { outputFiles, metafile } = await build(path, await findEntry(path));
-  const file = createScratchFile("module.mjs", outputFiles[0]!.contents);
+  const [{ contents, hash }] = outputFiles as [OutputFile];
+  const file = createScratchFile("module.mjs", contents);
   return {
     url: pathToFileURL(file.path).href,
+    hash,
     sources: Object.keys(metafile.inputs).map((source) => resolve(source)),
     dispose: async () => file.remove(),
   };
