@@ -11,12 +11,16 @@ import { withinTime } from "./within-time.ts";
 
 /** Maximum size of a file of which an index has the content, in bytes. */
 const MAX_BYTES = 1024 * 1024;
+/** Time after which an index that nothing has looked at is removed, in milliseconds; it can be made again. */
+const UNUSED_MS = 60 * 60 * 1000;
 
 interface Index {
   readonly fingerprint: string;
   readonly folder: ScratchFile;
   /** The folder before it, which another model's check may be looking at. */
   readonly former: ScratchFile | undefined;
+  /** Its last use, on the clock of performance.now(). */
+  usedAt: number;
 }
 
 /** The source of an index. */
@@ -32,6 +36,7 @@ export interface IndexSource {
  */
 export class IndexFolders {
   readonly #describes: (name: string) => boolean;
+  /** By address, least recently used first. */
   readonly #indexes = new Map<string, Index>();
   readonly #turns = new TurnsByName();
 
@@ -48,18 +53,31 @@ export class IndexFolders {
   }
 
   close(): void {
-    for (const { folder, former } of this.#indexes.values()) for (const each of [folder, former]) each?.remove();
-    this.#indexes.clear();
+    this.#removeUnused(Number.POSITIVE_INFINITY);
+  }
+
+  /** Removes those that were last used before a time. */
+  #removeUnused(before: number): void {
+    for (const [title, { folder, former, usedAt }] of this.#indexes) {
+      if (usedAt >= before) return;
+      for (const each of [folder, former]) each?.remove();
+      this.#indexes.delete(title);
+    }
   }
 
   async #update(source: IndexSource): Promise<Index> {
     const { title } = source.address;
     const fingerprint = fingerprintFiles(source.found.files);
     const before = this.#indexes.get(title);
-    if (before?.fingerprint === fingerprint) return before;
-    const index = { fingerprint, folder: await this.#create(source), former: before?.folder };
-    before?.former?.remove();
+    const isSame = before?.fingerprint === fingerprint;
+    const usedAt = performance.now();
+    const index = isSame
+      ? { ...before, usedAt }
+      : { fingerprint, folder: await this.#create(source), former: before?.folder, usedAt };
+    if (!isSame) before?.former?.remove();
+    this.#indexes.delete(title);
     this.#indexes.set(title, index);
+    this.#removeUnused(usedAt - UNUSED_MS);
     return index;
   }
 

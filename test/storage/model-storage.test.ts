@@ -248,6 +248,19 @@ test("an empty bucket has nothing, and a folder that loses its files is one", as
   await expect(storage.indexOf(at("m"))).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("an index that nothing has looked at for an hour is removed, and made again", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { at, storage } = await openBucket({ "old/1/a.onnx": "", "used/1/a.onnx": "", "new/1/a.onnx": "" });
+  const [old, used] = [await storage.indexOf(at("old")), await storage.indexOf(at("used"))];
+  vi.advanceTimersByTime(40 * 60_000);
+  expect(await storage.indexOf(at("used"))).toBe(used);
+  vi.advanceTimersByTime(40 * 60_000);
+  await storage.indexOf(at("new"));
+  expect([old, used].filter(existsSync)).toEqual([used]);
+  expect(readdirSync(await storage.indexOf(at("old")))).toEqual(["1"]);
+});
+
 test("after a reload all calls wait for the same new list, and an index stays while it is looked at", async () => {
   const { at, storage, s3 } = await openBucket({ "m/1/a.onnx": "" });
   const [index] = await Promise.all([storage.indexOf(at("m")), storage.indexOf(at("m"))]);
