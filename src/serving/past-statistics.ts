@@ -1,20 +1,24 @@
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
-import { sumThreads } from "../observability/thread-states.ts";
+import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";
 
-const NO_THREADS = { hook: sumThreads([]), model: sumThreads([]) };
+/** Threads that were lost, of those that are gone. */
+const lostOnly = ({ lost }: ThreadStates): ThreadStates => ({ ready: 0, missing: 0, lost });
 
 /** Statistics of a servable that outlive its unloading. */
 export class PastStatistics {
   #runs: RunStatistics = sumStatistics([]);
   #hooks: readonly HookTimes[] = [];
+  /** Counters go on where threads end. */
+  #threads = { hook: sumThreads([]), model: sumThreads([]) };
 
   /** Keeps what a servable has counted, which is about to be unloaded. */
   async keep(loaded: Servable): Promise<void> {
-    const { runs, hooks } = await loaded.statistics();
+    const { runs, hooks, threads } = await loaded.statistics();
     this.#hooks = sumHookTimes([...this.#hooks, ...hooks]);
     this.#runs = sumStatistics([this.#runs, runs]);
+    this.#threads = this.#threadsWith({ hook: lostOnly(threads.hook), model: lostOnly(threads.model) });
   }
 
   /** Statistics of everything kept, and of what is loaded now. */
@@ -22,6 +26,10 @@ export class PastStatistics {
     const now = await loaded?.statistics();
     const runs = now === undefined ? this.#runs : sumStatistics([this.#runs, now.runs]);
     const hooks = sumHookTimes([...this.#hooks, ...(now?.hooks ?? [])]);
-    return { runs, hooks, threads: now?.threads ?? NO_THREADS };
+    return { runs, hooks, threads: now === undefined ? this.#threads : this.#threadsWith(now.threads) };
+  }
+
+  #threadsWith({ hook, model }: ServableStatistics["threads"]): ServableStatistics["threads"] {
+    return { hook: sumThreads([this.#threads.hook, hook]), model: sumThreads([this.#threads.model, model]) };
   }
 }
