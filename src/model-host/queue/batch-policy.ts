@@ -124,6 +124,7 @@ export class BatchPolicy implements RunPolicy {
       const parts: Tensors[] = [];
       for (let start = 0; start < rows; start += maxRows) {
         const end = Math.min(rows, start + maxRows);
+        call.signal.throwIfAborted();
         parts.push(
           await this.#predictRows(
             mapTensors(inputs, (tensor) => sliceRows(tensor, start, end)),

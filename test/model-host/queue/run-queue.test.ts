@@ -278,6 +278,20 @@ describe("batching", () => {
     await Promise.all([...full, late]);
   });
 
+  test("the parts of a large request that is given up are not run any more", async () => {
+    const { runs, predict, release } = heldModel();
+    const queue = new RunQueue(new BatchPolicy(BATCHING, predict), 1);
+    const client = new AbortController();
+    const pushed = queue.push(toTensors({ x: [1, 2, 3, 4, 5, 6] }), call(client.signal));
+    await settled();
+    client.abort(new Error("gone"));
+    release();
+    await expect(pushed).rejects.toThrow("gone");
+    await settled();
+    expect(runs).toEqual([[1, 2, 3, 4]]);
+    await queue.idle();
+  });
+
   test("a batch that failed is not run again for requests that were given up meanwhile", async () => {
     const ran: unknown[] = [];
     const gone = new AbortController();
