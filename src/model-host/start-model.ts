@@ -1,7 +1,9 @@
+import { unlessAborted } from "../async/unless-aborted.ts";
 import { hostInline } from "./host-inline.ts";
 import type { PreprocessInputs } from "./images/image-input.ts";
 import { ImagePreprocessor } from "./images/image-preprocessor.ts";
 import { loadHostedModel } from "./load-hosted-model.ts";
+import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
 import type { ModelToLoad, StartModelOptions } from "./model-to-load.ts";
 import { startCopies } from "./start-copies.ts";
@@ -36,5 +38,10 @@ async function startInline(
     await handle.close();
     await preprocessor.close();
   };
-  return hostInline(handle, close);
+  return hostInline(handle.maxBatchSize === undefined ? handle : givenUpAlone(handle), close);
+}
+
+/** A model whose requests are given up at once, though the batch that they are in goes on for the others. */
+function givenUpAlone(handle: ModelHandle): ModelHandle {
+  return { ...handle, predict: (inputs, call) => unlessAborted(handle.predict(inputs, call), call.signal) };
 }

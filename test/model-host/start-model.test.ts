@@ -1,13 +1,16 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createDeferred } from "../../src/async/deferred.ts";
+import { defineDriver } from "../../src/drivers/driver.ts";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
-import { findDriver } from "../../src/drivers/registry.ts";
+import { findDriver, inThisThread } from "../../src/drivers/registry.ts";
 import type { ModelHost } from "../../src/model-host/model-host.ts";
 import type { StartModelOptions } from "../../src/model-host/model-to-load.ts";
 import { startModel } from "../../src/model-host/start-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { toNested } from "../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
+import { createTensors } from "../../src/tensor/tensor.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** Adds 1 to x; certain values of x make it misbehave. */
@@ -211,4 +214,33 @@ test("an output that the model does not have is the asker's fault", async () => 
     code: "invalid_argument",
     message: "output tensor alias not found in signature: z Outputs expected to be in the set {y}.",
   });
+});
+
+test("a request of an inline model leaves its batch at once, which goes on for the others", async () => {
+  const [begun, opened] = [createDeferred<number>(), createDeferred<void>()];
+  const driver = defineDriver({
+    name: "slow",
+    options: {},
+    pathless: true,
+    load: async () => ({
+      signatures: { serving_default: { inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } },
+      predict: async ({ x }) => {
+        begun.resolve(x?.data.length ?? 0);
+        await opened.promise;
+        return createTensors([["y", x!]]);
+      },
+      close: async () => {},
+    }),
+  });
+  const log = createSilentLogger();
+  const source = { found: inThisThread(driver), path: "", options: { max_batch_size: "4" } };
+  const host = await startModel(source, { instances: 1, modelStallMs: 0, log });
+  const client = new AbortController();
+  const [stays, leaves] = [predict(host, { x: [1] }), predict(host, { x: [2] }, client.signal)];
+  expect(await begun.promise).toBe(2);
+  client.abort(new Error("gone"));
+  await expect(leaves).rejects.toThrow("gone");
+  opened.resolve();
+  expect(await stays).toEqual([1]);
+  await host.close();
 });
