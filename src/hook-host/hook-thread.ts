@@ -119,7 +119,7 @@ async function startPipeline({
   const limits = { file, hookTimeoutMs: startTimeoutMs };
   const started = await startHooks(hooks, { models, params: start.params, log, loadMore, ...limits });
   const others = new OtherModels(loadMore);
-  const findOther = (name: string) => others.find(name);
+  const findOther = others.find.bind(others);
   const { globalCtx } = started;
   const clock = new HookClock(data.stageCount, data.times);
   const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });

@@ -13,7 +13,7 @@ export async function startLocalRunner(
   const { models, hooks, log, hookTimeoutMs = 0 } = parts;
   const started = await startHooks(hooks, { ...start, models, log, hookTimeoutMs });
   const others = new OtherModels(start.loadMore);
-  const findOther = (name: string) => others.find(name);
+  const findOther = others.find.bind(others);
   const clock = hooks && new HookClock(models.length);
   const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx, findOther, ...(clock && { clock }) });
   let open = true;

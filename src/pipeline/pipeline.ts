@@ -2,12 +2,11 @@ import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import { createContext } from "../hooks/context.ts";
 import type { HookContext } from "../hooks/hooks.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
 import { RequestLogger } from "../observability/request-logger.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { BoundModels } from "./bound-models.ts";
+import { BoundModels, type FindModel } from "./bound-models.ts";
 import { BoundStage } from "./bound-stage.ts";
 import { checkDeclared } from "./check-declared.ts";
 import { openPayload } from "./payload.ts";
@@ -26,7 +25,7 @@ export interface PipelineParts extends StageParts {
   readonly globalCtx?: unknown;
   readonly remote: RemoteClient;
   /** Finds another model of this server, for hooks. */
-  readonly findOther: (name: string) => Promise<ModelHandle>;
+  readonly findOther: FindModel;
 }
 
 /** Runs requests through pre1 → model1 → post1 → pre2 → … or through `process`. */

@@ -63,7 +63,9 @@ export class HostedModels implements ModelProvider {
     return { ...host.handle, close: release };
   }
 
-  #acquire(name: string, path: string, options: RawOptions) {
+  async #acquire(name: string, path: string, options: RawOptions) {
+    // Not shared: it is found as it is now.
+    if (name === SERVED) return { host: await hostServed(this.#options.own, { model: path }), release: async () => {} };
     const key = JSON.stringify([name, path, Object.entries(options).sort()]);
     return this.#shared.acquire(key, () => this.#start(name, path, options));
   }
@@ -73,7 +75,6 @@ export class HostedModels implements ModelProvider {
    * it again.
    */
   async #start(name: string, path: string, options: RawOptions): Promise<ModelHost> {
-    if (name === SERVED) return hostServed(this.#options.own, { model: path });
     const found = await findDriver(name);
     try {
       assertLoadable(found.driver, path, options);

@@ -32,20 +32,23 @@ async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, 
   const limits = { maxCount: 100, maxBytes: 2 ** 24, requestTimeoutMs: 0, log: createSilentLogger() };
   const service = new LocalService(manager, limits);
   const options = { ...loadOptions(), workers, own: service };
-  const aspired = Object.entries(models).map(([name, given]) => {
-    const source = { name, version: 1n, stages: [], options: {}, ...given };
-    const load = async () => (await loadServable(source, options)).servable;
-    return { name, versions: [{ version: 1n, fingerprint: "", load }] };
-  });
-  manager.aspire(aspired);
-  await manager.settled();
+  const change = async (changed: typeof models) => {
+    const aspired = Object.entries({ ...models, ...changed }).map(([name, given]) => {
+      const source = { name, version: 1n, stages: [], options: {}, ...given };
+      const load = async () => (await loadServable(source, options)).servable;
+      return { name, versions: [{ version: 1n, fingerprint: name in changed ? "changed" : "", load }] };
+    });
+    manager.aspire(aspired);
+    await manager.settled();
+  };
+  await change({});
   const predict = async (model: string) => {
     const inputs = { kind: "tensors", tensors: toTensors({ x: new Float32Array([2]) }) } as const;
     const signal = new AbortController().signal;
     const { outputs } = await inferOnce(service, { model, signature: "", inputs, signal, id: "", metadata: {} });
     return plain((outputs as { tensors: Parameters<typeof plain>[0] }).tensors);
   };
-  return { manager, service, predict };
+  return { manager, service, predict, change };
 }
 
 describe.each([
@@ -77,6 +80,22 @@ describe.each([
     expect(await predict("caller")).toEqual({ y: [3] });
     const counts = (await service.statistics()).map(({ model, requests }) => [model, requests.succeeded.count]);
     expect(Object.fromEntries(counts)).toEqual({ half: 1, caller: 2 });
+  });
+
+  test("with the dtypes that they take by then", async () => {
+    const typed = (dtype: string) => ({
+      stages: [{ driver: "null" }],
+      hooks: hookFile(`
+        export const inputs = [{ name: "x", dtype: "${dtype}", shape: [-1] }];
+        export const preprocess = (values) => values;`),
+    });
+    const { predict, change } = await serve(
+      { typed: typed("float32"), caller: calling("typed", "{ x: [4] }") },
+      workers,
+    );
+    expect(await predict("caller")).toEqual({ x: [4] });
+    await change({ typed: typed("int64") });
+    expect(await predict("caller")).toEqual({ x: [4n] });
   });
 
   test("an unknown name is an error, and is found once the model exists", async () => {
