@@ -38,7 +38,7 @@ export interface FoundDriver {
   readonly location: DriverLocation;
   /** True for an object of this thread, which no other can import. */
   readonly isHere?: true;
-  /** Deletes the compiled file; the location is unusable afterwards. */
+  /** To be called once the location is not used any more. Deletes the compiled file, unless later loads use it. */
   dispose(): Promise<void>;
 }
 
@@ -116,17 +116,27 @@ async function importFramework(name: string): Promise<{ default: Driver }> {
   return { default: frameworkDriver(name) };
 }
 
-/** Users' drivers that threads run, by their code: what a thread has once imported stays in its memory. */
-const described = new Map<string, Driver>();
+/**
+ * Users' drivers that threads run, by their code. What a thread has once imported stays in its memory, and a thread
+ * that waits for another model knows it by its location; so both stay, until the process ends.
+ */
+const ofThreads = new Map<string, FoundDriver>();
 
 async function compileDriver(file: string): Promise<FoundDriver> {
   const { url, hash, dispose } = await compileUserModule(file);
+  const known = ofThreads.get(hash);
+  if (known !== undefined) {
+    await dispose();
+    return known;
+  }
   const location = { url, file };
   try {
-    const driver = described.get(hash) ?? (await importDriver(location));
+    const driver = await importDriver(location);
     // One that this thread runs has a module of its own for each model.
-    if (driver.placement !== "inline") described.set(hash, driver);
-    return { driver, location, dispose };
+    if (driver.placement === "inline") return { driver, location, dispose };
+    const found = { driver, location, dispose: async () => {} };
+    ofThreads.set(hash, found);
+    return found;
   } catch (reason) {
     await dispose();
     throw reason;
