@@ -38,7 +38,7 @@ export interface FoundDriver {
   readonly location: DriverLocation;
   /** True for an object of this thread, which no other can import. */
   readonly isHere?: true;
-  /** To be called once the location is not used any more. Deletes the compiled file, unless later loads use it. */
+  /** To be called once the location is not used any more. Deletes the compiled file, unless other loads use it. */
   dispose(): Promise<void>;
 }
 
@@ -116,30 +116,55 @@ async function importFramework(name: string): Promise<{ default: Driver }> {
   return { default: frameworkDriver(name) };
 }
 
-/**
- * Users' drivers that threads run, by their code. What a thread has once imported stays in its memory, and a thread
- * that waits for another model knows it by its location; so both stay, until the process ends.
- */
-const ofThreads = new Map<string, FoundDriver>();
+/** Users' drivers that threads run, by their code: what a thread has once imported stays in its memory. */
+const described = new Map<string, Driver>();
+/** Compiled files of such drivers, by their code, while loads hold them: threads know drivers by their location. */
+const compiled = new Map<string, CompiledDriver>();
 
 async function compileDriver(file: string): Promise<FoundDriver> {
   const { url, hash, dispose } = await compileUserModule(file);
-  const known = ofThreads.get(hash);
-  if (known !== undefined) {
+  const code = `${hash} ${file}`;
+  const held = compiled.get(code);
+  if (held !== undefined) {
     await dispose();
-    return known;
+    return held.take();
   }
   const location = { url, file };
   try {
-    const driver = await importDriver(location);
+    const driver = described.get(code) ?? (await importDriver(location));
     // One that this thread runs has a module of its own for each model.
     if (driver.placement === "inline") return { driver, location, dispose };
-    const found = { driver, location, dispose: async () => {} };
-    ofThreads.set(hash, found);
-    return found;
+    described.set(code, driver);
+    return new CompiledDriver(code, { driver, location, dispose }).take();
   } catch (reason) {
     await dispose();
     throw reason;
+  }
+}
+
+/** A driver whose compiled file several loads share. */
+class CompiledDriver {
+  readonly #code: string;
+  readonly #found: FoundDriver;
+  #holders = 0;
+
+  constructor(code: string, found: FoundDriver) {
+    this.#code = code;
+    this.#found = found;
+    compiled.set(code, this);
+  }
+
+  take(): FoundDriver {
+    this.#holders++;
+    let isHeld = true;
+    const dispose = async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      if (--this.#holders > 0) return;
+      if (compiled.get(this.#code) === this) compiled.delete(this.#code);
+      await this.#found.dispose();
+    };
+    return { ...this.#found, dispose };
   }
 }
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findDriver } from "../../src/drivers/registry.ts";
@@ -21,6 +21,12 @@ describe("a user's driver", () => {
     expect(again.driver).toBe(first.driver);
     // By which threads that share models know it.
     expect(again.location).toEqual(first.location);
+    const { url } = again.location as { url: string };
+    await first.dispose();
+    await first.dispose();
+    expect(existsSync(new URL(url))).toBe(true);
+    await again.dispose();
+    expect(existsSync(new URL(url))).toBe(false);
     writeFileSync(file, driverCode("two"));
     expect((await find(file)).driver.name).toBe("two");
   });
