@@ -33,7 +33,7 @@ async function start(options: Partial<ServerOptions> = {}) {
   };
 }
 
-/** The reasons in the log for which clients did not get an encrypted connection. */
+/** The reasons in the log for which clients did not get an encrypted connection; each listener has its own. */
 function refusals(events: readonly { readonly msg?: unknown }[]): string[] {
   const start = "a client did not get an encrypted connection: ";
   return events.flatMap(({ msg }) => (String(msg).startsWith(start) ? [String(msg).slice(start.length)] : []));
@@ -95,7 +95,7 @@ describe("a server with a certificate", () => {
   });
 
   test("tells who speaks without encryption so, logs it once, and goes on", async () => {
-    const { server, port, grpcPort, events } = await start();
+    const { server, port, grpcPort, events } = await start({ listeners: 1 });
     for (const each of [port, grpcPort]) {
       const answer = await plainAnswer(each);
       expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*This port is encrypted; expected TLS/);
@@ -125,7 +125,7 @@ describe("a server with a certificate", () => {
   });
 
   test("says why a client gets nothing at the gRPC port that offers no protocol there", async () => {
-    const { grpcPort, events } = await start();
+    const { grpcPort, events } = await start({ listeners: 1 });
     const socket = connect({ port: grpcPort, host: "127.0.0.1", servername: "localhost", ca: CA }).resume();
     await once(
       socket.on("error", () => {}),
@@ -195,7 +195,7 @@ describe("a server that wants clients to have a certificate", () => {
   });
 
   test("refuses those that have none, or one that its authority has not signed", async () => {
-    const { server, events } = await start({ tls: { ...MUTUAL, clientCa: tlsPath("client.pem") } });
+    const { server, events } = await start({ listeners: 1, tls: { ...MUTUAL, clientCa: tlsPath("client.pem") } });
     for (const own of [{}, { cert: tlsFile("renewed.pem"), key: tlsFile("renewed.key") }])
       await expect(ask(`${server.httpUrl}/v2/health/ready`, "", own)).rejects.toThrow();
     expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toBe(14);
