@@ -10,16 +10,19 @@ const ZERO = 0x30;
 const NINE = 0x39;
 
 /**
- * Moves the number at the cursor to the store, and those that follow it as long as
- * only commas come between, up to the cursor's pause.
+ * Moves the number at the cursor to the store, and those that follow it as long as only commas come between.
+ * `mayBeIntegers`: false where integers are so rare that looking for a run of them costs more than it saves.
  */
-export function readNumberRun(cursor: JsonCursor, store: NumberStore): void {
-  let isInteger = true;
-  do {
-    // A list that goes on with other numbers has few integers.
-    isInteger &&= readIntegerRun(cursor, store);
-    if (!isInteger) readNumber(cursor, store);
-  } while (skipToNumber(cursor));
+export function readNumberRun(cursor: JsonCursor, store: NumberStore, mayBeIntegers = true): void {
+  if (mayBeIntegers && !readIntegers(cursor, store)) return;
+  do readNumber(cursor, store);
+  while (skipToNumber(cursor));
+}
+
+/** Moves integers to the store up to the first number that is none; answers whether there is one. */
+function readIntegers(cursor: JsonCursor, store: NumberStore): boolean {
+  while (readIntegerRun(cursor, store)) if (!skipToNumber(cursor)) return false;
+  return true;
 }
 
 /** Moves over a comma to the number behind it; stays where it is if something else follows. */

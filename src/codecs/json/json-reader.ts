@@ -32,8 +32,8 @@ const MAX_DEPTH = 1_000_000;
 const MAX_INITIAL_NUMBERS = 2 ** 20;
 /** Numbers that the store has room for at least: making it larger costs more than reading them. */
 const MIN_INITIAL_NUMBERS = 64;
-/** Rows after one that is not of integers in which no others are looked for: a look takes a sixth of a row of three. */
-const REST_ROWS = 16;
+/** Rows after one that is not of integers in which none are looked for: a look takes a sixth of a row of three. */
+const REST_ROWS = 64;
 /** Bytes of text that a number usually takes, from below. */
 const BYTES_PER_NUMBER = 16;
 
@@ -137,7 +137,7 @@ class JsonReader {
     const numbers = this.#numbers;
     do {
       const before = numbers.length;
-      readNumberRun(cursor, numbers);
+      readNumberRun(cursor, numbers, this.#restRows === 0);
       frame.countPushed(numbers.length - before);
     } while (this.#skipToRow(frame));
   }
@@ -215,6 +215,7 @@ class JsonReader {
   #takeFrame(): ArrayFrame {
     const frame = this.#spare?.reopen() ?? new ArrayFrame(this.#numbers);
     this.#spare = undefined;
+    this.#restRows = 0;
     return frame;
   }
 

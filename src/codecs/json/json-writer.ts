@@ -1,6 +1,11 @@
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const ZERO = 0x30;
 const MINUS = 0x2d;
+const BACKSLASH = 0x5c;
+const TILDE = 0x7e;
+/** Strings up to this length are written by JavaScript: a call of Node's own code takes as long as it does for them. */
+const SHORT_LENGTH = 64;
 const INITIAL_BYTES = 1024;
 /**
  * Bytes that become text at once: one string cannot hold all that a tensor's element may, 3 bytes are 4 digits of
@@ -51,7 +56,7 @@ export class JsonWriter {
 
   /** A JSON string. */
   string(text: string): void {
-    this.#write(JSON.stringify(text));
+    if (text.length > SHORT_LENGTH || !this.#writePlain(text)) this.#write(JSON.stringify(text));
   }
 
   /** UTF-8 bytes, of any number, as a JSON string. */
@@ -100,6 +105,21 @@ export class JsonWriter {
   #room(bytes: number): Buffer {
     if (this.#length + bytes > this.#buffer.length) this.#grow(bytes);
     return this.#buffer;
+  }
+
+  /** Writes a string without escapes and in ASCII, such as a name; returns false, and writes nothing, for any other. */
+  #writePlain(text: string): boolean {
+    const buffer = this.#room(text.length + 2);
+    let at = this.#length;
+    buffer[at++] = QUOTE;
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      if (code < SPACE || code > TILDE || code === QUOTE || code === BACKSLASH) return false;
+      buffer[at++] = code;
+    }
+    buffer[at++] = QUOTE;
+    this.#length = at;
+    return true;
   }
 
   #write(text: string): void {

@@ -24,6 +24,15 @@ describe("JsonWriter", () => {
     expect(written((writer) => writer.text(Buffer.from(text)))).toBe(JSON.stringify(text));
   });
 
+  test("writes each character as JSON does, alone and between others", () => {
+    for (let code = 0; code <= 0x2100; code++) {
+      const text = String.fromCharCode(code);
+      for (const one of [text, `ab${text}c`]) {
+        expect(written((writer) => writer.string(one))).toBe(JSON.stringify(one));
+      }
+    }
+  });
+
   test("writes bytes as base64, also from within a larger buffer", () => {
     const bytes = Uint8Array.of(0, 1, 255, 254, 9).subarray(1, 4);
     expect(written((writer) => writer.base64(bytes))).toBe('"Af/+"');
