@@ -1,3 +1,4 @@
+import { onceInAWhile } from "../access/once-in-a-while.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** Words of OpenSSL and Node, and what they mean to a person. The first that fits counts. */
@@ -16,21 +17,20 @@ const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/TLS handshake timeout/, "it did not finish its handshake in time"],
 ];
 
-/** Milliseconds between two lines about the same problem: anyone can make as many as they like. */
-const QUIET_MS = 60_000;
-
 /** Logs why clients did not get an encrypted connection: each reason once a minute, so that none hides another. */
 export function warnOfRefused(
   log: Logger,
 ): (reason: Error, client?: { readonly remoteAddress?: string | undefined }) => void {
-  const quietUntil = new Map<string, number>();
+  const warnings = new Map<string, (address: string | undefined) => void>();
+  const warningOf = (why: string) =>
+    onceInAWhile((address: string | undefined) =>
+      log.warn(`a client did not get an encrypted connection: ${why}`, address === undefined ? {} : { address }),
+    );
   return (reason, client) => {
     const why = handshakeProblem(reason, client);
-    const now = performance.now();
-    if (now < (quietUntil.get(why) ?? 0)) return;
-    quietUntil.set(why, now + QUIET_MS);
-    const { remoteAddress: address } = client ?? {};
-    log.warn(`a client did not get an encrypted connection: ${why}`, address === undefined ? {} : { address });
+    const warn = warnings.get(why) ?? warningOf(why);
+    warnings.set(why, warn);
+    warn(client?.remoteAddress);
   };
 }
 
