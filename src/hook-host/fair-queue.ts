@@ -7,7 +7,7 @@ export interface Standing {
 }
 
 interface Entry<Item> extends Standing {
-  readonly item: Item;
+  item: Item;
   readonly turn: number;
 }
 
@@ -40,11 +40,20 @@ export class FairQueue<Item> {
     return entry.item;
   }
 
-  /** Removes an item, if it is present. */
+  /** Removes an item, if it is present; those of its kind that came after it move up. */
   remove(item: Item): void {
-    const index = this.#entries.findIndex((entry) => entry.item === item);
-    const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
-    if (entry !== undefined) this.#forget(entry.kind);
+    let last = this.#entries.findIndex((entry) => entry.item === item);
+    if (last < 0) return;
+    const { kind, priority } = this.#entries[last]!;
+    for (let index = last + 1; index < this.#entries.length; index++) {
+      const next = this.#entries[index]!;
+      if (next.kind !== kind || next.priority !== priority) continue;
+      this.#entries[last]!.item = next.item;
+      last = index;
+    }
+    const [{ turn }] = this.#entries.splice(last, 1) as [Entry<Item>];
+    if (this.#nextTurns.get(kind) === turn + 1) this.#nextTurns.set(kind, turn);
+    this.#forget(kind);
   }
 
   /** Removes all items. */

@@ -40,11 +40,20 @@ test("priority comes before turns: 1 first, then 2, none last", () => {
   expect(rest(queue)).toEqual(["a3", "a2", "a1", "b1"]);
 });
 
-test("an item that is taken out leaves the others as they were; one that is not there is no matter", () => {
+test("an item that is taken out leaves its turn to the next of its kind; one that is not there is no matter", () => {
   const queue = queueOf("a1", "a2", "b1");
   queue.remove("a1");
   queue.remove("a1");
-  expect(rest(queue)).toEqual(["b1", "a2"]);
+  expect(rest(queue)).toEqual(["a2", "b1"]);
+});
+
+test("a kind whose items are taken out again and again is served as often as the others", () => {
+  const queue = queueOf("a1", "a2", "a3", "a4", "b1", "b2", "b3");
+  for (const item of ["a1", "a3"]) queue.remove(item);
+  expect(queue.shift()).toBe("a2");
+  queue.remove("a4");
+  for (const item of ["a5", "a6"]) push(queue, item);
+  expect(rest(queue)).toEqual(["b1", "a5", "b2", "a6", "b3"]);
 });
 
 test("clearing gives all that waited", () => {
