@@ -19,6 +19,9 @@ export interface InflateLimits {
 /** Size of inflated pieces, in bytes; above zlib's default, for fewer turns of the event loop. */
 const CHUNK_BYTES = 64 * 1024;
 
+/** Bytes that one byte becomes at most, in deflate: a stated size that is a lie gets no more room than that. */
+const MAX_RATIO = 1032;
+
 /** Checks that a name is one of {@link COMPRESSIONS}. */
 export function isCompression(name: string): name is Compression {
   return Object.hasOwn(COMPRESSIONS, name);
@@ -32,6 +35,7 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
   return new Promise((resolve, reject) => {
     const inflated = new ByteList();
     inflated.limitTo(maxBytes);
+    if (how === "gzip") inflated.expect(Math.min(statedSize(bytes), MAX_RATIO * bytes.length, maxBytes));
     const stream = COMPRESSIONS[how]({ chunkSize: CHUNK_BYTES });
     stream.on("data", (chunk: Buffer) => {
       try {
@@ -55,6 +59,14 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
     });
     stream.end(bytes);
   });
+}
+
+/**
+ * The size that gzip data says it has, in its last four bytes (RFC 1952); 0 where there are none. It may be wrong, and
+ * is that of the last part alone where there are several.
+ */
+function statedSize({ buffer, byteOffset, length }: Uint8Array): number {
+  return length < 4 ? 0 : new DataView(buffer, byteOffset + length - 4).getUint32(0, true);
 }
 
 function tooLarge(maxBytes: number): ServingError {

@@ -19,6 +19,23 @@ describe("inflate", () => {
     expect(await inflate(compress(Buffer.alloc(0)), how, limits())).toHaveLength(0);
   });
 
+  test("makes room once for the size that gzip states, and for more where that is a lie", async () => {
+    const text = Buffer.alloc(12 * MEGABYTE, TEXT);
+    const bytes = gzipSync(text);
+    const large = () => limits(40 * MEGABYTE, new MemoryBudget(100 * MEGABYTE));
+    expect((await inflate(bytes, "gzip", large())).buffer.byteLength).toBe(text.length);
+    const [low, high] = [300_000, 0xffff_ffff].map((stated) => {
+      const lie = Buffer.from(bytes);
+      lie.writeUInt32LE(stated, lie.length - 4);
+      return lie;
+    });
+    for (const lie of [low, high]) {
+      await expect(inflate(lie as Buffer, "gzip", large())).rejects.toMatchObject({ code: "invalid_argument" });
+    }
+    const parts = Buffer.concat([bytes, gzipSync("end")]);
+    expect(await inflate(parts, "gzip", large())).toHaveLength(text.length + 3);
+  });
+
   test("takes what becomes just as large as it may, and no byte more", async () => {
     expect(await inflate(gzipSync(TEXT), "gzip", limits(TEXT.length))).toHaveLength(TEXT.length);
     await expect(inflate(gzipSync(TEXT), "gzip", limits(TEXT.length - 1))).rejects.toMatchObject({
