@@ -44,7 +44,8 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
   const body = await exchange.readBody(alignmentOf(header));
   const call = exchange.callInfo();
   const lease = await acquireModel(service, toModelRef(model, version), call);
-  const { request, form } = await read({ body, header, path }, lease, exchange);
+  const received = read({ body, header, path }, lease, exchange);
+  const { request, form } = received instanceof Promise ? await received : received;
   if (request.id !== "") exchange.record.id = request.id;
   const answer = await inferLeased(lease, request, { call, maxBytes: exchange.maxMessageBytes, sharedMemory });
   if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
@@ -61,7 +62,7 @@ async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: Ht
     args: [answer, form] as const,
     write: (writer: JsonWriter) => void writeJson(writer, answer, form),
   };
-  return { contentType: "application/json", ...(await textAnswer(text, exchange)), headers: answer.metadata };
+  return { contentType: "application/json", headers: answer.metadata, ...(await textAnswer(text, exchange)) };
 }
 
 interface ReceivedInfer {
@@ -71,19 +72,25 @@ interface ReceivedInfer {
   readonly path: ModelPath;
 }
 
-/** Releases the lease where the body cannot be read. */
-async function read(
+/** Decodes a body, at once where that is short; releases the lease where the body cannot be read. */
+function read(
   { body, header, path }: ReceivedInfer,
   lease: Lease,
   exchange: HttpExchange,
-): Promise<DecodedInfer> {
-  try {
-    const headerLength = readHeaderLength(header, body.length);
-    if (headerLength > 0 || body.length === 0) return await decode({ body, headerLength, path }, exchange);
-    return readRaw(lease.description, path, { body, maxBytes: exchange.maxMessageBytes });
-  } catch (reason) {
+): DecodedInfer | Promise<DecodedInfer> {
+  const giveUp = (reason: unknown): never => {
     lease.release();
     throw reason;
+  };
+  try {
+    const headerLength = readHeaderLength(header, body.length);
+    if (headerLength === 0 && body.length > 0) {
+      return readRaw(lease.description, path, { body, maxBytes: exchange.maxMessageBytes });
+    }
+    const decoded = decode({ body, headerLength, path }, exchange);
+    return decoded instanceof Promise ? decoded.catch(giveUp) : decoded;
+  } catch (reason) {
+    return giveUp(reason);
   }
 }
 
@@ -104,7 +111,7 @@ function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange):
 
 /** Index at which the binary part begins, by its header. */
 function alignmentOf(header: string | string[] | undefined): number {
-  return /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
+  return header !== undefined && /^\d{1,9}$/.test(String(header)) ? Number(header) : 0;
 }
 
 /** Triton's raw request does not choose outputs, and gets all of them as bytes. */

@@ -49,12 +49,12 @@ export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyP
 export function writeJson(writer: JsonWriter, answer: KserveAnswer, form: AnswerForm): readonly Uint8Array[] {
   const binary: Uint8Array[] = [];
   writer.ascii("{");
-  if (answer.id !== "") writeMember(writer, "id", answer.id);
-  writeMember(writer, "model_name", answer.model);
-  writeMember(writer, "model_version", String(answer.version));
-  writer.ascii('"outputs":[');
-  for (const [index, output] of answer.outputs.entries()) {
-    if (index > 0) writer.ascii(",");
+  if (answer.id !== "") writeText(writer, '"id":', answer.id, ",");
+  writeText(writer, '"model_name":', answer.model, ',"model_version":"');
+  writer.ascii(String(answer.version));
+  writer.ascii('","outputs":[');
+  for (const output of answer.outputs) {
+    if (output !== answer.outputs[0]) writer.ascii(",");
     const asBytes = isBinary(output, form);
     if (asBytes) binary.push(toRaw(output.tensor));
     writeOutput(writer, output, { asBytes, isStrict: form.isStrict });
@@ -105,10 +105,11 @@ function wantsBytes({ name }: AnsweredOutput, { isBinary, outputs }: AnswerForm)
   return (own && readBoolean(own.parameters, "binary_data")) ?? isBinary;
 }
 
-function writeMember(writer: JsonWriter, name: string, value: string): void {
-  writer.ascii(`"${name}":`);
+/** Writes a string between pieces of JSON that are written as they stand. */
+function writeText(writer: JsonWriter, before: string, value: string, after: string): void {
+  writer.ascii(before);
   writer.string(value);
-  writer.ascii(",");
+  writer.ascii(after);
 }
 
 interface OutputForm {
@@ -117,16 +118,16 @@ interface OutputForm {
 }
 
 function writeOutput(writer: JsonWriter, { name, datatype, shape, tensor }: AnsweredOutput, form: OutputForm): void {
-  writer.ascii("{");
-  writeMember(writer, "name", name);
-  writeMember(writer, "datatype", datatype);
-  writer.ascii(`"shape":[${shape.join(",")}]`);
-  if (tensor !== undefined && form.asBytes) writer.ascii(`,"parameters":{"binary_data_size":${rawSize(tensor)}}`);
+  writeText(writer, '{"name":', name, ',"datatype":"');
+  writer.ascii(datatype);
+  writer.ascii('","shape":[');
+  writer.ascii(shape.length === 1 ? String(shape[0]) : shape.join(","));
+  if (tensor !== undefined && form.asBytes) writer.ascii(`],"parameters":{"binary_data_size":${rawSize(tensor)}}}`);
   else if (tensor !== undefined) {
-    writer.ascii(',"data":');
+    writer.ascii('],"data":');
     writeTensor(writer, flat(tensor), form.isStrict ? STRICT : LENIENT);
-  }
-  writer.ascii("}");
+    writer.ascii("}");
+  } else writer.ascii("]}");
 }
 
 /** Values are one list for any shape, as in Triton. */

@@ -94,8 +94,11 @@ function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutM
 
 /** In the signature's order, else that of the model's answer. */
 function allOutputs(tensors: Tensors, signature: Signature | undefined): AnsweredOutput[] {
-  const order = signature?.outputs?.map(({ name }) => name) ?? [];
-  const names = Object.keys(tensors).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
+  const names = Object.keys(tensors);
+  if (names.length > 1) {
+    const order = signature?.outputs?.map(({ name }) => name) ?? [];
+    names.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+  }
   return names.map((name) => toOutput(name, tensors[name] as Tensor));
 }
 
