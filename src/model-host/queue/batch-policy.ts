@@ -1,12 +1,11 @@
-import { type CancelSignal, CancelSource } from "../../async/cancel-source.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { BatchTimeline } from "../../observability/timeline.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { concatRows, copyRows, padTo, sliceRows } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
-import type { RunPolicy } from "./run-queue.ts";
+import { jointCall } from "./joint-call.ts";
+import type { RanListener, RunPolicy } from "./run-queue.ts";
 import type { QueuedRun } from "./waiting-run.ts";
 
 /** Limits and form of batches. */
@@ -38,6 +37,13 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
   }
 }
 
+/** A batch that runs: the call of its runs, and who counts them. */
+interface RunningBatch {
+  readonly call: ModelCall;
+  readonly requests: number;
+  readonly onRan: RanListener;
+}
+
 /**
  * Puts waiting predicts together along the first dimension, runs them as one, and
  * splits the outputs; results equal those of single runs.
@@ -45,10 +51,13 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
 export class BatchPolicy implements RunPolicy {
   readonly #batching: Batching;
   readonly #predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
+  readonly #pause: () => Promise<void>;
 
-  constructor(batching: Batching, predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>) {
+  /** `pause` is called between two runs for the same requests: it lets others use the thread. */
+  constructor(batching: Batching, predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>, pause = nextTurn) {
     this.#batching = batching;
     this.#predict = predict;
+    this.#pause = pause;
   }
 
   lingerMs(waiting: readonly QueuedRun[]): number {
@@ -90,10 +99,11 @@ export class BatchPolicy implements RunPolicy {
     return taken;
   }
 
-  async run(taken: readonly QueuedRun[]): Promise<void> {
+  async run(taken: readonly QueuedRun[], onRan: RanListener): Promise<void> {
     const { call, forgetSignals } = jointCall(taken);
     try {
-      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), call);
+      const batch = { call, requests: taken.length, onRan };
+      const outputs = await this.#predictRows(this.#join(taken), rowsOfAll(taken), batch);
       let start = 0;
       for (const run of taken) {
         const end = start + run.rows;
@@ -102,46 +112,58 @@ export class BatchPolicy implements RunPolicy {
       }
     } catch (reason) {
       if (taken.length === 1) taken[0]!.reject(reason);
-      else await this.#runEach(taken);
+      else await this.#runEach(taken, onRan);
     } finally {
       forgetSignals();
     }
   }
 
   /** One request's bad values must not fail its neighbours: each is run by itself, unless it has been given up. */
-  async #runEach(taken: readonly QueuedRun[]): Promise<void> {
+  async #runEach(taken: readonly QueuedRun[], onRan: RanListener): Promise<void> {
     for (const run of taken) {
+      await this.#pause();
       const { signal } = run.call;
       if (signal.aborted) run.reject(signal.reason);
-      else await this.run([run]);
+      else await this.run([run], onRan);
     }
   }
 
   /** Splits inputs that are larger than a batch, pads those that are smaller than an allowed size. */
-  async #predictRows(inputs: Tensors, rows: number, call: ModelCall): Promise<Tensors> {
+  async #predictRows(inputs: Tensors, rows: number, batch: RunningBatch): Promise<Tensors> {
     const { maxRows, allowedRows } = this.#batching;
     if (rows > maxRows) {
       const parts: Tensors[] = [];
       for (let start = 0; start < rows; start += maxRows) {
         const end = Math.min(rows, start + maxRows);
-        call.signal.throwIfAborted();
+        if (start > 0) await this.#pause();
+        batch.call.signal.throwIfAborted();
         parts.push(
           await this.#predictRows(
             mapTensors(inputs, (tensor) => sliceRows(tensor, start, end)),
             end - start,
-            call,
+            batch,
           ),
         );
       }
       return joinParts(parts);
     }
     const padded = allowedRows.find((allowed) => allowed >= rows) ?? rows;
-    if (padded === rows || rows === 0) return checkedRows(await this.#predict(inputs, call), rows);
+    if (padded === rows || rows === 0) return checkedRows(await this.#predictOnce(inputs, rows, batch), rows);
     const filled = mapTensors(inputs, (tensor) =>
       concatRows([tensor, ...new Array(padded - rows).fill(sliceRows(tensor, 0, 1))]),
     );
-    const outputs = checkedRows(await this.#predict(filled, call), padded);
+    const outputs = checkedRows(await this.#predictOnce(filled, rows, batch), padded);
     return mapTensors(outputs, (tensor) => sliceRows(tensor, 0, rows));
+  }
+
+  /** Runs the model, and counts it with the rows of the requests alone. */
+  async #predictOnce(inputs: Tensors, rows: number, { call, requests, onRan }: RunningBatch): Promise<Tensors> {
+    const started = performance.now();
+    try {
+      return await this.#predict(inputs, call);
+    } finally {
+      onRan({ requests, rows, ms: performance.now() - started });
+    }
   }
 
   #join(taken: readonly QueuedRun[]): Tensors {
@@ -166,6 +188,11 @@ export class BatchPolicy implements RunPolicy {
   }
 }
 
+/** A turn of the event loop: cancelled and new requests are received, and other threads see that this one goes on. */
+function nextTurn(): Promise<void> {
+  return new Promise(setImmediate);
+}
+
 function rowsOfAll(runs: readonly QueuedRun[]): number {
   return runs.reduce((sum, { rows }) => sum + rows, 0);
 }
@@ -173,39 +200,6 @@ function rowsOfAll(runs: readonly QueuedRun[]): number {
 function isSameList(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return one.length === other.length && one.every((name, index) => name === other[index]);
-}
-
-/** The call of a batch, and the end of its wait for the signals of its requests, which may live longer. */
-interface JointCall {
-  readonly call: ModelCall;
-  readonly forgetSignals: () => void;
-}
-
-/** A run ends early only once all of its requests have been given up; the longest deadline of them all applies. */
-function jointCall(taken: readonly QueuedRun[]): JointCall {
-  const [{ call: first }] = taken as readonly [QueuedRun];
-  if (taken.length === 1) return { call: first, forgetSignals: () => {} };
-  const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
-  const { signature, outputs } = first;
-  const { signal, forgetSignals } = jointSignal(taken.map(({ call }) => call.signal));
-  const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
-  const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
-  const timelines = taken.flatMap(({ call }) => call.timeline ?? []);
-  const timeline = timelines.length === 0 ? undefined : new BatchTimeline(timelines);
-  const call = { signature, signal, timeline, ...(outputs && { outputs }), ...deadline, ...ids };
-  return { call, forgetSignals };
-}
-
-/** Aborts once all of the signals have. */
-function jointSignal(signals: readonly CancelSignal[]): { signal: CancelSource } & Pick<JointCall, "forgetSignals"> {
-  const signal = new CancelSource();
-  let open = signals.length;
-  const waits = signals.map((each) => ({ each, leave: () => --open === 0 && signal.abort(each.reason) }));
-  for (const { each, leave } of waits) each.addEventListener("abort", leave, { once: true });
-  const forgetSignals = () => {
-    for (const { each, leave } of waits) each.removeEventListener("abort", leave);
-  };
-  return { signal, forgetSignals };
 }
 
 function padAlike(all: readonly Tensors[]): Tensors[] {

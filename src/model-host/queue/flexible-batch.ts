@@ -44,6 +44,8 @@ async function predictInParts(model: Model, inputs: Tensors, call: PredictCall, 
   if (rows === size) return model.predict(inputs, call);
   const parts: Tensors[] = [];
   for (let start = 0; start < rows; start += size) {
+    // A driver that blocks the thread would keep it from noticing that the request is over.
+    if (start > 0) await new Promise(setImmediate);
     call.signal.throwIfAborted();
     const part = createTensors(
       Object.entries(inputs).map(([name, tensor]) => [name, sliceRows(tensor, start, start + size)]),

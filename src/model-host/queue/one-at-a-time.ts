@@ -9,11 +9,19 @@ export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promis
     lingerMs: () => 0,
     rowsOf: () => 1,
     runAlone: predict,
-    run: ([run]) => {
+    run: ([run], onRan) => {
       const { inputs, call } = run!;
+      const started = performance.now();
+      const ran = () => onRan({ requests: 1, rows: 1, ms: performance.now() - started });
       return predict(inputs, call).then(
-        (outputs) => run!.resolve(outputs),
-        (reason) => run!.reject(reason),
+        (outputs) => {
+          ran();
+          run!.resolve(outputs);
+        },
+        (reason) => {
+          ran();
+          run!.reject(reason);
+        },
       );
     },
   };

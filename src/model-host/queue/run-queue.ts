@@ -2,7 +2,7 @@ import { toSteadyMs } from "../../observability/steady-clock.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import { insertByPriority } from "./insert-by-priority.ts";
-import { RunCounter, type RunStatistics } from "./run-statistics.ts";
+import { type CountedRun, RunCounter, type RunStatistics } from "./run-statistics.ts";
 import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 
 /** Takes the next runs off a queue and runs them together; without batching, one at a time. */
@@ -18,14 +18,17 @@ export interface RunPolicy {
   rowsOf(inputs: Tensors): number;
   /** Throws `unavailable` where so many rows do not fit behind those that wait; absent = there is no limit. */
   assertRoom?(waitingRows: number, rows: number): void;
-  /** Runs the taken requests, and settles each. */
-  run(taken: readonly QueuedRun[]): Promise<void>;
+  /** Runs the taken requests, and settles each; calls back after each run of the model. */
+  run(taken: readonly QueuedRun[], onRan: RanListener): Promise<void>;
   /**
    * Runs a predict at once, where nothing waits. Absent where several may go together: those wait for the rest of this
    * turn of the event loop.
    */
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
 }
+
+/** Counts a run of the model. */
+export type RanListener = (run: CountedRun) => void;
 
 /** Milliseconds for which runs follow one another without a turn of the event loop, which costs some microseconds. */
 const TURN_MS = 1;
@@ -157,10 +160,8 @@ export class RunQueue {
     this.#running++;
     const started = performance.now();
     for (const { call, since } of taken) noteWait(call, since, started);
-    await this.#policy.run(taken);
-    const ended = performance.now();
-    this.#count(taken, started, ended - started);
-    await this.#goOn(ended);
+    await this.#policy.run(taken, this.#count(taken, started));
+    await this.#goOn(performance.now());
   }
 
   /** Starts what waits after a run that ended. */
@@ -172,14 +173,17 @@ export class RunQueue {
     this.#notifyIdle();
   }
 
-  #count(taken: readonly QueuedRun[], started: number, ms: number): void {
-    if (taken.every(({ call }) => call.warmUp !== undefined)) return;
-    let rows = 0;
-    for (const run of taken) {
-      rows += run.rows;
-      this.#counter.addRequest(started - run.since);
+  /** Counts requests that are to be run, but those of a warm-up, and returns what counts their runs. */
+  #count(taken: readonly QueuedRun[], started: number): RanListener {
+    let isWarmUp = true;
+    for (const { call, since } of taken) {
+      if (call.warmUp !== undefined) continue;
+      isWarmUp = false;
+      this.#counter.addRequest(started - since);
     }
-    this.#counter.addRun({ requests: taken.length, rows, ms });
+    return (run) => {
+      if (!isWarmUp) this.#counter.addRun(run);
+    };
   }
 
   async #turn(): Promise<void> {

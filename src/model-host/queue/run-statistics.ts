@@ -25,6 +25,15 @@ interface RunsOfSize {
   readonly ms: number;
 }
 
+/** One run of a model. */
+export interface CountedRun {
+  /** Requests that it answered, or a part of one. */
+  readonly requests: number;
+  /** Rows of these requests. */
+  readonly rows: number;
+  readonly ms: number;
+}
+
 /** Counts a model's runs. */
 export class RunCounter {
   #requests = 0;
@@ -42,7 +51,7 @@ export class RunCounter {
   }
 
   /** Counts one run of several requests. */
-  addRun({ requests, rows, ms }: { requests: number; rows: number; ms: number }): void {
+  addRun({ requests, rows, ms }: CountedRun): void {
     this.#runMs += requests * ms;
     this.#runTimes.observe(ms / 1000);
     const runs = this.#runs.get(rows);

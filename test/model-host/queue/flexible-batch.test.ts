@@ -130,6 +130,16 @@ describe("a model with a fixed first dimension", () => {
     expect(runs).toEqual([1]);
   });
 
+  test("lets the event loop turn between two parts, so that it notices that its request is over", async () => {
+    const controller = new AbortController();
+    const { model, runs } = fixedModel(1);
+    setImmediate(() => controller.abort(new Error("gone")));
+    const how = { ...call, signal: controller.signal };
+    const x = Array.from({ length: 50 }, () => [1.5, 2]);
+    await expect(predict(flexibleBatch(model), { x }, how)).rejects.toThrow("gone");
+    expect(runs.length).toBeLessThan(5);
+  });
+
   test("is closed once by who closes it", async () => {
     const { model, closes } = fixedModel(1);
     await flexibleBatch(model).close();

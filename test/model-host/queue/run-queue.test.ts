@@ -253,6 +253,27 @@ describe("batching", () => {
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
   });
 
+  test("each run of the model is counted, with the rows that it had", async () => {
+    const predict = async (inputs: Tensors) => {
+      if (inputs.x?.data.includes(13 as never)) throw new Error("unlucky");
+      return inputs;
+    };
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, allowedRows: [2, 4] }, predict), 1);
+    const sizes = () => queue.statistics().runs.map(({ rows, count }) => [rows, count]);
+    await Promise.allSettled([1, 13, 3].map((x) => queue.push(toTensors({ x: [x] }), call())));
+    expect(sizes()).toEqual([
+      [3, 1],
+      [1, 3],
+    ]);
+    await queue.push(toTensors({ x: [1, 2, 3, 4, 5, 6, 7] }), call());
+    expect(sizes()).toEqual([
+      [3, 2],
+      [1, 3],
+      [4, 1],
+    ]);
+    expect(queue.statistics().requests).toBe(4);
+  });
+
   test("a batch that is not full lingers for company, a full one does not", async () => {
     const { queue, runs, release } = batched({ lingerMs: 60_000 });
     const first = [1, 2, 3].map((x) => queue.push(toTensors({ x: [x] }), call()));
@@ -289,6 +310,27 @@ describe("batching", () => {
     await expect(pushed).rejects.toThrow("gone");
     await settled();
     expect(runs).toEqual([[1, 2, 3, 4]]);
+    await queue.idle();
+  });
+
+  test.each([
+    ["the parts of a large request are not run", [Array.from({ length: 200 }, (_, x) => x)], 4],
+    ["the requests of a failed batch are not run one by one", Array.from({ length: 50 }, (_, x) => [x]), 64],
+  ])("%s any more once the client has left, though the driver blocks the thread", async (_, requests, maxRows) => {
+    let runs = 0;
+    const blocking = async (inputs: Tensors) => {
+      runs++;
+      for (const end = performance.now() + 2; performance.now() < end; );
+      if (inputs.x?.shape[0] === requests.length) throw new Error("unlucky");
+      return inputs;
+    };
+    const queue = new RunQueue(new BatchPolicy({ ...BATCHING, maxRows }, blocking), 1);
+    const client = new CancelSource();
+    setTimeout(() => client.abort(new Error("gone")), 10);
+    const pushed = requests.map((x) => queue.push(toTensors({ x }), call(client)));
+    const outcomes = await Promise.allSettled(pushed);
+    expect(outcomes.at(-1)).toMatchObject({ status: "rejected", reason: { message: "gone" } });
+    expect(runs).toBeLessThan(30);
     await queue.idle();
   });
 
