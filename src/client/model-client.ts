@@ -70,9 +70,9 @@ export class ModelClient<M extends TypedModel = AnyModel> {
   }
 
   /**
-   * Sends requests on one stream, over gRPC, and gives their results in the order in which they become ready, each with
-   * the place of its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again.
-   * Throws where the server ends the stream before each request has a result, or answers what was not asked.
+   * Sends requests on one stream, over gRPC, and gives their results as the server sends them, each with the place of
+   * its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again. Throws where the
+   * server ends the stream before each request has a result, or answers what was not asked.
    */
   async *stream(
     requests: AsyncIterable<M["inputs"]> | Iterable<M["inputs"]>,

@@ -31,10 +31,19 @@ export const MAX_IN_FLIGHT = 32;
 const REAL_STATUS = "triton_grpc_error";
 
 /**
- * Answers the requests of a stream as they become ready; a failed one gets an error message, and the stream continues.
+ * Answers the requests of a stream in the order in which they came, as Triton does; a failed one gets an error message,
+ * and the stream continues.
  */
 export function inferStreamMethod(service: InferenceService, options: GrpcProtocolOptions): StreamMethod {
   return (exchange) => new InferStream(exchange, service, options).run();
+}
+
+/** The place of an answer among those of its stream. */
+interface AnswerTurn {
+  /** Resolves when the answer before is being written. */
+  readonly before: Promise<void>;
+  /** To be called when this one is, or is given up; again without effect. */
+  readonly writes: () => void;
 }
 
 class InferStream {
@@ -46,6 +55,8 @@ class InferStream {
   readonly #source = new CancelSource();
   /** Rejects when a request ends the whole stream. */
   readonly #failed = createDeferred<never>();
+  /** Resolves when the answer to the last request that has come is being written. */
+  #lastAnswer = Promise.resolve();
 
   constructor(exchange: StreamExchange, service: InferenceService, options: GrpcProtocolOptions) {
     this.#exchange = exchange;
@@ -79,7 +90,11 @@ class InferStream {
   }
 
   #begin(message: Uint8Array): void {
-    const answering = this.#take(message).finally(() => this.#inFlight.delete(answering));
+    const { promise, resolve: writes } = createDeferred<void>();
+    const answering = this.#take(message, { before: this.#lastAnswer, writes }).finally(() => {
+      this.#inFlight.delete(answering);
+    });
+    this.#lastAnswer = promise;
     this.#inFlight.add(answering);
   }
 
@@ -87,16 +102,20 @@ class InferStream {
    * Resolves once the answer has been sent, so that a client that does not read its answers causes no further ones.
    * Never rejects.
    */
-  async #take(message: Uint8Array): Promise<void> {
+  async #take(message: Uint8Array, { before, writes }: AnswerTurn): Promise<void> {
     const memory = this.#exchange.memory.split(message.length);
     const record = this.#openRecord(message);
     try {
       const answer = await this.#answer(message, memory, record);
-      await this.#exchange.write(frameBytes(answer));
+      await before;
+      const written = this.#exchange.write(frameBytes(answer));
+      writes();
+      await written;
       record.wrote(answer.length);
     } catch (reason) {
       this.#failed.reject(reason);
     } finally {
+      writes();
       this.#tellOver(record);
       memory.release();
     }

@@ -133,6 +133,26 @@ describe("a stream of inference requests", () => {
     await expect.poll(isFree).toBe(true);
   });
 
+  it("is answered in the order of its requests, as Triton does, whichever is ready first", async () => {
+    const ready: (() => void)[] = [];
+    const { open, isFree } = await start(async (one) => {
+      if (one.id === "bad") throw new ServingError("unavailable", "no");
+      if (one.id !== "3") await new Promise<void>((resolve) => ready.push(resolve));
+      return echo(one);
+    });
+    const stream = open();
+    for (const id of ["1", "2", "bad", "3"]) stream.write(request(id));
+    stream.end();
+    await expect.poll(() => ready.length).toBe(2);
+    for (const go of ready.toReversed()) {
+      go();
+      await new Promise(setImmediate);
+    }
+    const ids = (await collect(stream)).map(({ infer_response: answer }) => (answer as Plain).id);
+    expect(ids).toEqual(["1", "2", "bad", "3"]);
+    await expect.poll(isFree).toBe(true);
+  });
+
   it("goes on after a request that cannot be read", async () => {
     const { open } = await start();
     const stream = open();
