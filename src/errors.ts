@@ -63,7 +63,7 @@ export class ServingError extends Error {
 
   /** JavaScript callers may pass any text as code; one that is not a key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
-    super(typeof message === "string" ? maskSecrets(message) : message, options);
+    super(typeof message === "string" ? maskSecrets(beginningOf(message)) : message, options);
     this.code = isErrorCode(code) ? code : "unknown";
     this.details = options?.details;
   }
@@ -141,6 +141,13 @@ export function reasonText(reason: unknown): string {
  * linear: nothing is looked for beyond this many characters.
  */
 const MAX_TEXT = 4096;
+
+/** Characters of an error's own message, above what any but a client's name of megabytes makes of it. */
+const MAX_MESSAGE = 64 * 1024;
+
+function beginningOf(message: string): string {
+  return message.length <= MAX_MESSAGE ? message : `${message.slice(0, MAX_MESSAGE)}…`;
+}
 
 /** The beginning of {@link reasonText}, short enough for any pattern. */
 export function shortText(reason: unknown): string {
