@@ -1,8 +1,11 @@
 import { invalidArgument } from "../errors.ts";
 
 /** A number as JSON has it, or one of the names that TensorFlow Serving's JSON takes in addition. */
-const NUMBER = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?$/i;
+const NUMBER = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i;
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
+
+/** More texts than these in a list could take more memory than a codec thread has, which would end the process. */
+const MAX_COLUMNS = 8 * 1024 * 1024;
 
 /**
  * Turns CSV (RFC 4180) into the JSON texts of its rows: a list of several columns, a scalar of one. A field that is
@@ -10,16 +13,19 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
  * columns than the first, and of an unclosed quote.
  */
 export function csvToJsonRows(text: string): readonly string[] {
-  const rows: string[] = [];
+  return [...eachJsonRow(text)];
+}
+
+/** {@link csvToJsonRows} one by one, as a list of all would take many times their text. */
+export function* eachJsonRow(text: string): Generator<string> {
   let columns = 0;
   for (const { fields, line } of readRows(text)) {
     columns ||= fields.length;
     if (fields.length !== columns) {
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
-    rows.push(columns === 1 ? fields[0]! : `[${fields.join(",")}]`);
+    yield columns === 1 ? fields[0]! : `[${fields.join(",")}]`;
   }
-  return rows;
 }
 
 interface Row {
@@ -39,7 +45,8 @@ function* readRows(text: string): Generator<Row> {
       throw invalidArgument(`Line ${line} of the CSV has a quote that is not closed, or not alone.`);
     const field = text.slice(at, end);
     line += lineBreaks(field);
-    fields.push(toJson(field));
+    if (fields.push(toJson(field)) > MAX_COLUMNS)
+      throw invalidArgument(`Line ${first} of the CSV has more than ${MAX_COLUMNS} columns; send fewer.`);
     at = end + separator.length;
     if (separator === ",") continue;
     line++;

@@ -36,13 +36,16 @@ export interface ReceivedHeaders {
 /** Reads the headers of a call; throws `internal`, as grpc-js does, for a malformed timeout. */
 export function readCallHeaders({ byName: headers, raw }: ReceivedHeaders): CallHead {
   const metadata = createRecord<string>();
+  const binary = new Set<string>();
   // Node's object by name has no shape of its own; to list its names takes V8 a microsecond and a half.
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;
     if (name.startsWith(":") || CALL_HEADERS.has(name)) continue;
-    const text = metadata[name] === undefined ? (raw[at + 1] as string) : allOf(headers[name]);
-    metadata[name] = name.endsWith("-bin") ? toPaddedBase64(text) : text;
+    metadata[name] = metadata[name] === undefined ? (raw[at + 1] as string) : allOf(headers[name]);
+    if (name.endsWith("-bin")) binary.add(name);
   }
+  // Once for each name, however often it came.
+  for (const name of binary) metadata[name] = toPaddedBase64(metadata[name] as string);
   const timeout = headers["grpc-timeout"] as string | undefined;
   return { metadata, deadline: timeout === undefined ? undefined : Date.now() + parseTimeout(timeout) };
 }
@@ -55,7 +58,7 @@ function allOf(value: string | string[] = ""): string {
 /** Clients may omit the padding. */
 function toPaddedBase64(values: string): string {
   return splitBinary(values)
-    .map((bytes) => bytes.toString("base64"))
+    .map((bytes) => (bytes.length === 0 ? "" : bytes.toString("base64")))
     .join(", ");
 }
 

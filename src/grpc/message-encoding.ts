@@ -26,8 +26,9 @@ export function readEncoding(headers: IncomingHttpHeaders): CallEncoding {
     const expected = `The grpc-encoding "${encoding}" is not supported; send gzip, deflate or identity.`;
     throw new ServingError("unimplemented", expected);
   }
-  const accepted = String(headers["grpc-accept-encoding"] ?? "").split(/\s*,\s*/);
-  return { request: encoding, response: accepted.includes(encoding) ? encoding : undefined };
+  // Not by a pattern of spaces, whose time grows with the square of their number.
+  const accepted = String(headers["grpc-accept-encoding"] ?? "").split(",");
+  return { request: encoding, response: accepted.some((name) => name.trim() === encoding) ? encoding : undefined };
 }
 
 /** The message compressed, unless it is small; `memory` counts the new bytes in addition to the old ones. */

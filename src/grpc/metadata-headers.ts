@@ -14,6 +14,8 @@ const CLIENT_HEADERS: ReadonlySet<string> = new Set([
 const LEGAL_NAME = /^[0-9a-z_.-]+$/;
 const LEGAL_VALUE = /^[\x20-\x7e]*$/;
 
+const NO_BYTES = Buffer.alloc(0);
+
 /** Checks that metadata with this lower-case name may be sent: gRPC sets or forbids the others itself. */
 export function isSendable(name: string): boolean {
   return !isMessageHeader(name) && !CLIENT_HEADERS.has(name) && !name.startsWith("grpc-");
@@ -36,5 +38,5 @@ export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): O
 
 /** The values of a `-bin` name: base64 separated by commas, with or without padding (PROTOCOL-HTTP2.md). */
 export function splitBinary(values: string): Buffer[] {
-  return values.split(",").map((value) => Buffer.from(value, "base64"));
+  return values.split(",").map((value) => (value === "" ? NO_BYTES : Buffer.from(value, "base64")));
 }

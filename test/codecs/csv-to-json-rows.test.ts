@@ -26,3 +26,13 @@ it.each([
 it("a quoted field of ten million characters is read", () => {
   expect(csvToJsonRows(`"${'""'.repeat(5_000_000)}"`)[0]).toHaveLength(10_000_002);
 });
+
+it("a field of digits that is no number takes time in proportion to its length", () => {
+  const field = `${"1".repeat(1_000_000)}x`;
+  // Quadratic time would be longer than a test may take.
+  expect(csvToJsonRows(field)).toEqual([JSON.stringify(field)]);
+});
+
+it("more columns than there is memory for are refused", () => {
+  expect(() => csvToJsonRows("1,".repeat(8 * 1024 * 1024))).toThrow("Line 1 of the CSV has more than 8388608 columns");
+});

@@ -34,6 +34,14 @@ describe("a call", () => {
     expect(deadline).toBeUndefined();
     expect(isRecord(metadata)).toBe(true);
   });
+
+  it("reads a binary name that comes many times once", () => {
+    // Once for each time that it came, this would take minutes.
+    const raw = Array.from({ length: 2000 }, () => ["x-bin", ",".repeat(400)]).flat();
+    const value = ",".repeat(400 * 2000);
+    const { metadata } = readCallHeaders({ byName: { "x-bin": value }, raw });
+    expect(metadata["x-bin"]).toHaveLength(2 * value.length);
+  });
 });
 
 describe("a timeout", () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
-import { compressMessage } from "../../src/grpc/message-encoding.ts";
+import { compressMessage, readEncoding } from "../../src/grpc/message-encoding.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 
 const MESSAGE = randomBytes(100_000);
@@ -17,4 +17,15 @@ test("an answer is not compressed where other requests leave no room", async () 
   budget.open().grow(MESSAGE.length);
   const compressing = compressMessage(frameBytes(MESSAGE), "gzip", budget.open());
   await expect(compressing).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test.each([
+  ["identity, gzip", "gzip"],
+  ["gzip", "gzip"],
+  ["identity,deflate", undefined],
+  // In a time that grows with its square, a text of so many spaces would take minutes.
+  [`a${" ".repeat(1_000_000)}b ,\tgzip`, "gzip"],
+])("an answer is compressed where %.20s lists the request's encoding", (accepted, response) => {
+  const headers = { "grpc-encoding": "gzip", "grpc-accept-encoding": accepted };
+  expect(readEncoding(headers)).toEqual({ request: "gzip", response });
 });

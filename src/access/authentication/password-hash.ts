@@ -15,6 +15,8 @@ const HASH_BYTES = 32;
 /** A hash in a file may cost more than our own, up to here. */
 const MAX_MEMORY = 256 * 1024 * 1024;
 const MAX_WORK = 64;
+/** Characters of the longest password whose letters may have any form. */
+const MAX_NORMALIZED = 1024;
 /** `$scrypt$ln=14,r=8,p=5$SALT$HASH`, as passlib and others write it; base64 without padding. */
 const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
@@ -61,9 +63,13 @@ interface Derivation {
 
 function derive(password: string, { options, salt, length }: Derivation): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // The same letter may be one sign or two.
-    scrypt(password.normalize("NFC"), salt, length, options, (error, key) => (error ? reject(error) : resolve(key)));
+    scrypt(normalized(password), salt, length, options, (error, key) => (error ? reject(error) : resolve(key)));
   });
+}
+
+/** The same letter may be one sign or two. To order the marks of a longer text takes a time that grows too fast. */
+function normalized(password: string): string {
+  return password.length <= MAX_NORMALIZED ? password.normalize("NFC") : password;
 }
 
 function toOptions(logN: number, r: number, p: number): ScryptOptions {

@@ -40,7 +40,8 @@ function toBytesTensor(elements: Iterable<string>, count: number): Tensor {
   return builder.finish([count]);
 }
 
-function countElements(texts: readonly string[]): number {
+/** Number of the elements of texts, split at commas. */
+export function countElements(texts: readonly string[]): number {
   let count = texts.length;
   for (const text of texts) {
     for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", comma + 1)) count++;
@@ -48,8 +49,8 @@ function countElements(texts: readonly string[]): number {
   return count;
 }
 
-/** Sequentially: a list of them would take many times their bytes. */
-function* elementsOf(texts: readonly string[]): Generator<string> {
+/** The elements of texts, split at commas; sequentially, as a list of them would take many times their bytes. */
+export function* elementsOf(texts: readonly string[]): Generator<string> {
   for (const text of texts) {
     let start = 0;
     for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", start)) {
@@ -93,7 +94,7 @@ const BOOLEANS: ReadonlyMap<string, number> = new Map([
   ["0", 0],
 ]);
 const INFINITY = /^([+-]?)inf(?:inity)?$/i;
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const INTEGER = /^[+-]?\d{1,20}$/;
 /** Integers with at most this many characters are exact as numbers. */
 const MAX_SAFE_LENGTH = 15;

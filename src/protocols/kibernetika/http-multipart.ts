@@ -5,7 +5,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { splitForm } from "../split-form.ts";
 import { dtypeOfName } from "./dtype.ts";
-import { filesToTensor, textsToTensor } from "./form-tensor.ts";
+import { countElements, elementsOf, filesToTensor, textsToTensor } from "./form-tensor.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
 
 /** Types that may precede the first underscore of a field's name, for files and for texts. */
@@ -56,7 +56,8 @@ export async function parseKibernetikaForm(
     add(field, target.name, filesToTensor(values, { field, ...target }, budget));
   }
   const filter = [...(texts.get("out_filter") ?? []), ...(texts.get("out_filters") ?? [])];
-  const outFilter = filter.flatMap((names) => names.split(",")).filter((name) => name !== "");
+  budget.countOutputs(countElements(filter));
+  const outFilter = [...elementsOf(filter)].filter((name) => name !== "");
   return { inputs: createTensors(inputs), outFilter, outMimeType: texts.get("out_mime_type")?.[0] ?? "" };
 }
 
@@ -71,10 +72,10 @@ interface Target {
 
 /** The meaning of TYPE_NAME; undefined for a field of another kind, such as `raw_input`. */
 function targetOf(field: string): Target | undefined {
-  const [prefix = "", ...rest] = field.split("_");
+  const [prefix] = field.split("_", 1);
   const type = FORM_TYPES.find((known) => known === prefix);
   const dtype = type && dtypeOfName(type);
-  const name = rest.join("_");
+  const name = field.slice(`${type}_`.length);
   return type === undefined || dtype === undefined || name === "" ? undefined : { type, dtype, name };
 }
 

@@ -14,7 +14,8 @@ export interface CustomAttributes {
   readonly namedMethod?: InvokedMethod;
 }
 
-const ATTRIBUTE = /(tfs-[a-z-]+)=([^,]+)/g;
+/** Names of bounded length, so that a long header takes time in proportion. */
+const ATTRIBUTE = /(tfs-[a-z-]{1,32})=([^,]+)/g;
 const INT64_MAX = 2n ** 63n - 1n;
 
 /**

@@ -50,10 +50,11 @@ export async function invoke(
 }
 
 async function toJson(body: Buffer, form: BodyForm, exchange: HttpExchange) {
+  const { maxMessageBytes } = exchange;
   const { json, places } =
     body.length > LARGE_MESSAGE_BYTES
-      ? await exchange.decode(toPredictBodyJob, [body, form], body)
-      : toPredictBody(body, form);
+      ? await exchange.decode(toPredictBodyJob, [body, form, maxMessageBytes], body)
+      : toPredictBody(body, form, maxMessageBytes);
   return { json: Buffer.from(json.buffer, json.byteOffset, json.byteLength), places };
 }
 

@@ -1,5 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
+import { eachJsonRow } from "../../codecs/csv-to-json-rows.ts";
 import { invalidArgument } from "../../errors.ts";
 import { hasSeveralValues } from "./has-several-values.ts";
 import { joinJsonLines } from "./json-lines.ts";
@@ -29,12 +29,12 @@ export interface PredictBody {
 /**
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
  * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
- * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole, and for data
- * frames of MLflow.
+ * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole, for data frames
+ * of MLflow, and for CSV whose JSON has more than `maxBytes`.
  */
-export function toPredictBody(body: Uint8Array, form: BodyForm): PredictBody {
+export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (form === "csv") return { json: ofInstances(csvToJsonRows(toText(bytes))) };
+  if (form === "csv") return { json: ofInstances(eachJsonRow(toText(bytes)), maxBytes) };
   if (isPredictBody(bytes)) return { json: body };
   refuseDataFrame(bytes);
   if (form === "lines") return joinJsonLines(bytes);
@@ -77,9 +77,34 @@ function isPredictBody(bytes: Buffer): boolean {
   });
 }
 
-function ofInstances(rows: readonly string[]): Buffer {
-  if (rows.length === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
-  return Buffer.from(`{"instances":[${rows.join(",")}]}`);
+/** Characters of rows that are joined at a time. */
+const JOINED_LENGTH = 1024 * 1024;
+
+/** In pieces: one text of all rows, or a list of them, would take many times the memory of the body. */
+function ofInstances(rows: Iterable<string>, maxBytes: number): Buffer {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const add = (text: string) => {
+    const piece = Buffer.from(text);
+    bytes += piece.length;
+    if (bytes > maxBytes) throw invalidArgument(tooLong(maxBytes));
+    pieces.push(piece);
+  };
+  let text = "";
+  for (const row of rows) {
+    text += `${text === "" && pieces.length === 0 ? '{"instances":[' : ","}${row}`;
+    if (text.length < JOINED_LENGTH) continue;
+    add(text);
+    text = "";
+  }
+  if (text === "" && pieces.length === 0)
+    throw invalidArgument("The body has no rows; send one line for each instance.");
+  add(`${text}]}`);
+  return Buffer.concat(pieces);
+}
+
+function tooLong(maxBytes: number): string {
+  return `The rows take more than ${maxBytes} bytes as JSON; send fewer, or raise --max-message-bytes.`;
 }
 
 /** Throws `invalid_argument` for other encodings than UTF-8. */

@@ -1,5 +1,6 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
+import { MAX_RANK } from "../../tensor/tensor.ts";
 import { type Form, splitForm } from "../split-form.ts";
 import { type InferenceHead, readHead } from "./inference-head.ts";
 
@@ -47,9 +48,9 @@ function toRequest({ texts, files }: Form): FormRequest {
 }
 
 function readShape(text: string): readonly number[] {
-  const sizes = text.split(",").map((size) => (/^\s*\d{1,9}\s*$/.test(size) ? Number(size) : 0));
-  if (sizes.every((size) => size > 0)) return sizes;
-  throw invalidArgument(`shape is "${text}"; expected sizes such as 1,32,32,3`);
+  const sizes = text.split(",", MAX_RANK + 1).map((size) => (/^\s*\d{1,9}\s*$/.test(size) ? Number(size) : 0));
+  if (sizes.length <= MAX_RANK && sizes.every((size) => size > 0)) return sizes;
+  throw invalidArgument(`shape is "${text.slice(0, 100)}"; expected sizes such as 1,32,32,3`);
 }
 
 const CHANNELS = { L: 1, RGB: 3, RGBA: 4 } as const;

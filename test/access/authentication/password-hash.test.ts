@@ -11,6 +11,14 @@ test("a hash tells its password from others, in whatever form its letters are", 
   expect(await matchesHash("cafe", hash)).toBe(false);
 });
 
+test("a long password is taken as it is, since the order of its marks would take too long", async () => {
+  // Half a million marks that belong before as many others.
+  const long = `a${"\u0301".repeat(500_000)}${"\u0323".repeat(500_000)}`;
+  const hash = parsePasswordHash(await hashPassword(long, CHEAP));
+  expect(await matchesHash(long, hash)).toBe(true);
+  expect(await matchesHash(`${long}a`, hash)).toBe(false);
+});
+
 test("hashes of passlib are taken", async () => {
   // passlib.hash.scrypt.using(rounds=4).hash("open sesame")
   const hash = "$scrypt$ln=4,r=8,p=1$dO6d874XgnBOybmXEgLAuA$deN+QUMosKcbS7utOJzSf3jEabVJ1Q5liYyKgiLx+5o";

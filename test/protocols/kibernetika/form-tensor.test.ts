@@ -62,6 +62,12 @@ describe("textsToTensor", () => {
   });
 });
 
+test("a text of digits that is no number is refused in a time in proportion to its length", () => {
+  // Quadratic time would be longer than a test may take.
+  const text = `${"1".repeat(1_000_000)}x`;
+  expect(() => textsToTensor([text], field("float"), ampleBudget())).toThrow("has the value");
+});
+
 describe("filesToTensor", () => {
   const FILE = Buffer.of(0, 1, 200);
 

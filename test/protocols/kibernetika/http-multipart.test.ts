@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FORM_TYPES, parseKibernetikaForm } from "../../../src/protocols/kibernetika/http-multipart.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 
@@ -51,6 +51,24 @@ describe("parseKibernetikaForm", () => {
       outFilter: ["a", "b"],
       outMimeType: "",
     });
+  });
+
+  test("refuses a filter of more names than there may be outputs", async () => {
+    await expect(parse(["out_filter", ",".repeat(2048)])).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The request has more than 2048 outputs; send fewer, or larger ones.",
+    });
+  });
+
+  test("makes no list of the parts of a name, which may be more than there is memory for", async () => {
+    const split = vi.spyOn(String.prototype, "split");
+    const name = "_".repeat(100_000);
+    const body = Buffer.from(`float_x${name}=1&${name}=1`);
+    const { inputs } = await parseKibernetikaForm(body, "application/x-www-form-urlencoded", MAX_BYTES);
+    const lengths = split.mock.results.map(({ value }) => (value as unknown[]).length);
+    split.mockRestore();
+    expect(Object.keys(inputs)).toEqual([`x${name}`]);
+    expect(Math.max(...lengths)).toBeLessThan(10);
   });
 
   test("ignores texts of other names, such as raw_input", async () => {

@@ -76,6 +76,12 @@ describe("KServe V2 over HTTP", () => {
       "binary_data_size parameter is invalid and cannot be parsed: 'a,b'",
     ],
     [
+      "sizes that are too many to be looked at",
+      binary({ inputs: [{ ...x, parameters: { binary_data_size: `1${",1".repeat(20_000_000)}` } }] }, Buffer.alloc(8)),
+      400,
+      "binary_data_size parameter is invalid and cannot be parsed: '1,1,1,",
+    ],
+    [
       "bytes that are left over",
       binary({ inputs: [x] }, Buffer.alloc(9)),
       400,

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { type BodyForm, bodyForm, toPredictBody } from "../../../src/protocols/sagemaker/predict-body.ts";
 
-const body = (text: string, form: BodyForm) => Buffer.from(toPredictBody(Buffer.from(text), form).json).toString();
+const body = (text: string, form: BodyForm) =>
+  Buffer.from(toPredictBody(Buffer.from(text), form, 1000).json).toString();
 
 it.each([
   ["a request of the REST API stays", '{"instances" : [1]}', "json", '{"instances" : [1]}'],
@@ -38,8 +39,15 @@ it.each([
 
 it.each(["csv", "lines"] as const)("text in another encoding is refused as %s", (form) => {
   for (const bytes of [Buffer.from('"caf\xe9"', "latin1"), Buffer.from("\ufeff1\n2", "utf16le")]) {
-    expect(() => toPredictBody(bytes, form)).toThrow("The body is not UTF-8");
+    expect(() => toPredictBody(bytes, form, 1000)).toThrow("The body is not UTF-8");
   }
+});
+
+it("rows that are joined in several pieces are all there, as far as they are allowed", () => {
+  const [row, bytes] = [`1${"2".repeat(400_000)}`, Buffer.from(`\n1${"2".repeat(400_000)}`.repeat(7))];
+  const { json } = toPredictBody(bytes, "csv", 3_000_000);
+  expect(Buffer.from(json).toString()).toBe(`{"instances":[${Array(7).fill(row).join(",")}]}`);
+  expect(() => toPredictBody(bytes, "csv", 2_000_000)).toThrow("The rows take more than 2000000 bytes as JSON");
 });
 
 it("other media types have no such form", () => {

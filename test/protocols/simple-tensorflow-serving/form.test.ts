@@ -147,6 +147,15 @@ describe("files for an input of numbers", () => {
       'shape is "1,x"; expected sizes',
     ],
     [
+      "a shape of more sizes than a tensor may have",
+      NUMBERS,
+      [
+        ["image", picture()],
+        ["shape", "1,".repeat(100_000)],
+      ],
+      `shape is "${"1,".repeat(50)}"; expected sizes`,
+    ],
+    [
       "a shape of another size",
       NUMBERS,
       [

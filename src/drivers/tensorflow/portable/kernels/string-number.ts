@@ -37,7 +37,7 @@ const toNumber: KernelFactory = (node) => {
 };
 
 function parseNumber(text: string, isFloat: boolean): number {
-  const known = isFloat ? /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i : /^[+-]?\d+$/;
+  const known = isFloat ? /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i : /^[+-]?\d+$/;
   const value = Number(text);
   if (known.test(text) && (isFloat || Math.abs(value) <= 0x7fffffff)) return value;
   throw new Error(`StringToNumberOp could not correctly convert string: ${text}`);
