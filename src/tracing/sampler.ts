@@ -84,12 +84,12 @@ export function readSampler(
   shared?: SharedArrayBuffer,
 ): Sampler {
   const { parent, root = "" } =
-    /^(?<parent>parentbased_)?(?<root>.*)$/.exec(name || "parentbased_always_on")?.groups ?? {};
+    /^(?<parent>parentbased_)?(?<root>.*)$/.exec((name || "parentbased_always_on").toLowerCase())?.groups ?? {};
   if (!NAMES.includes(root)) {
     const known = NAMES.flatMap((one) => [one, `parentbased_${one}`]).join(", ");
     throw failedPrecondition(`OTEL_TRACES_SAMPLER is "${name}"; expected ${known}.`);
   }
-  const part = root === "traceidratio" ? readRatio(ratio) : root === "always_on" ? 1 : 0;
+  const part = root === "traceidratio" ? readRatio(ratio || undefined) : root === "always_on" ? 1 : 0;
   return new Sampler(part, parent !== undefined, shared);
 }
 

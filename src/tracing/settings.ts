@@ -1,4 +1,6 @@
-import { failedPrecondition } from "../errors.ts";
+import { readFileSync } from "node:fs";
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import { failedPrecondition, reasonText } from "../errors.ts";
 import type { Attributes } from "./span.ts";
 
 /** Variables of the environment, by name. */
@@ -11,11 +13,7 @@ export interface TracingSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** Time that a collector has for a message, in milliseconds. */
   readonly timeoutMs: number;
-  /** Path of a file with certificates of authorities; absent = the system's. */
-  readonly caFile: string | undefined;
-  /** Paths of a client certificate and its key. */
-  readonly clientCert: string | undefined;
-  readonly clientKey: string | undefined;
+  readonly tls: CollectorTls;
   /** Time for which spans are gathered, in milliseconds. */
   readonly delayMs: number;
   /** Spans that wait to be sent at most, and those that one message has at most. */
@@ -25,40 +23,55 @@ export interface TracingSettings {
   readonly resource: Attributes;
 }
 
+/** Files for an encrypted connection; absent = the system's authorities, and no certificate of its own. */
+interface CollectorTls {
+  readonly ca?: Buffer | undefined;
+  readonly cert?: Buffer | undefined;
+  readonly key?: Buffer | undefined;
+}
+
+/** A variable of the environment; as OpenTelemetry has it, an empty one is a missing one. */
+interface Variable {
+  readonly name: string;
+  readonly text: string | undefined;
+}
+
 /** The path of traces below OTEL_EXPORTER_OTLP_ENDPOINT. */
 const TRACES_PATH = "v1/traces";
+/** Stands for a time without limit: the longest of a timer, in milliseconds. */
+const UNLIMITED_MS = 2 ** 31 - 1;
 
 /** Reads OpenTelemetry's variables; throws `failed_precondition`, naming the variable, for a value that cannot be. */
 export function readTracingSettings(env: Environment): TracingSettings {
-  const exporter = (name: string) => env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`];
+  const of = (name: string) => ({ name, text: env[name] || undefined });
+  const exporter = (name: string) => {
+    const own = of(`OTEL_EXPORTER_OTLP_TRACES_${name}`);
+    return own.text === undefined ? of(`OTEL_EXPORTER_OTLP_${name}`) : own;
+  };
   checkProtocol(exporter("PROTOCOL"));
+  const url = readUrl(exporter("ENDPOINT"));
+  const maxQueue = readCount(of("OTEL_BSP_MAX_QUEUE_SIZE"), 2048);
   return {
-    url: readUrl(env),
-    headers: readPairs("OTEL_EXPORTER_OTLP_HEADERS", exporter("HEADERS")),
-    timeoutMs: readCount("OTEL_EXPORTER_OTLP_TIMEOUT", exporter("TIMEOUT"), 10_000),
-    caFile: exporter("CERTIFICATE"),
-    clientCert: exporter("CLIENT_CERTIFICATE"),
-    clientKey: exporter("CLIENT_KEY"),
-    delayMs: readCount("OTEL_BSP_SCHEDULE_DELAY", env.OTEL_BSP_SCHEDULE_DELAY, 5000),
-    maxQueue: readCount("OTEL_BSP_MAX_QUEUE_SIZE", env.OTEL_BSP_MAX_QUEUE_SIZE, 2048),
-    maxBatch: readCount("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", env.OTEL_BSP_MAX_EXPORT_BATCH_SIZE, 512),
-    isCompressed: exporter("COMPRESSION") === "gzip",
-    resource: readResource(env),
+    url,
+    headers: readHeaders(exporter("HEADERS")),
+    timeoutMs: readCount(exporter("TIMEOUT"), 10_000, 0) || UNLIMITED_MS,
+    tls: url.protocol === "https:" ? readTls(exporter) : {},
+    delayMs: readCount(of("OTEL_BSP_SCHEDULE_DELAY"), 5000, 0),
+    maxQueue,
+    // A message that could never be filled would be sent by the delay alone.
+    maxBatch: Math.min(readCount(of("OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), 512), maxQueue),
+    isCompressed: exporter("COMPRESSION").text?.toLowerCase() === "gzip",
+    resource: readResource(of("OTEL_RESOURCE_ATTRIBUTES"), env.OTEL_SERVICE_NAME),
   };
 }
 
 /** Only one protocol is spoken; what else the environment says is for other programs of the same host. */
-function checkProtocol(protocol: string | undefined): void {
-  if (protocol === undefined || protocol === "http/protobuf") return;
-  throw failedPrecondition(
-    `OTEL_EXPORTER_OTLP_PROTOCOL is "${protocol}"; expected http/protobuf, which collectors take at port 4318.`,
-  );
+function checkProtocol({ name, text }: Variable): void {
+  if (text === undefined || text.toLowerCase() === "http/protobuf") return;
+  throw failedPrecondition(`${name} is "${text}"; expected http/protobuf, which collectors take at port 4318.`);
 }
 
-function readUrl(env: Environment): URL {
-  const [name, text = ""] = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
-    ? ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT]
-    : ["OTEL_EXPORTER_OTLP_ENDPOINT", env.OTEL_EXPORTER_OTLP_ENDPOINT];
+function readUrl({ name, text = "" }: Variable): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
     throw failedPrecondition(`${name} is "${withoutUser(text)}"; expected a URL such as http://collector:4318.`);
@@ -72,22 +85,47 @@ function withoutUser(text: string): string {
   return text.replace(/\/\/[^/?#]*@/, "//");
 }
 
-function readResource(env: Environment): Attributes {
-  const given = readPairs("OTEL_RESOURCE_ATTRIBUTES", env.OTEL_RESOURCE_ATTRIBUTES);
-  const name = env.OTEL_SERVICE_NAME || given["service.name"] || "kserving";
-  return { ...given, "service.name": name, "process.pid": process.pid, "telemetry.sdk.language": "nodejs" };
+function readTls(exporter: (name: string) => Variable): CollectorTls {
+  const [ca, cert, key] = ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"].map((name) => readPem(exporter(name)));
+  return { ca, cert, key };
 }
 
-/** `key=value,key=value`, percent-encoded. */
-function readPairs(name: string, text = ""): Record<string, string> {
+function readPem({ name, text }: Variable): Buffer | undefined {
+  try {
+    return text === undefined ? undefined : readFileSync(text);
+  } catch (cause) {
+    throw failedPrecondition(`The file of ${name} cannot be read: ${reasonText(cause)}.`, cause);
+  }
+}
+
+/** Throws for what cannot be sent, without its text, which may be a secret. */
+function readHeaders(variable: Variable): Record<string, string> {
+  const headers = Object.fromEntries(readPairs(variable).map(([name, text]) => [name, decode(text)]));
+  for (const [name, text] of Object.entries(headers)) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, text);
+    } catch {
+      throw failedPrecondition(`${variable.name} has an entry that HTTP cannot send; expected key=value,key=value.`);
+    }
+  }
+  return headers;
+}
+
+function readResource(variable: Variable, name: string | undefined): Attributes {
+  const given = Object.fromEntries(readPairs(variable).map((pair) => pair.map(decode)));
+  const service = name || given["service.name"] || "kserving";
+  return { ...given, "service.name": service, "process.pid": process.pid, "telemetry.sdk.language": "nodejs" };
+}
+
+/** `key=value,key=value`, each still percent-encoded. */
+function readPairs({ name, text = "" }: Variable): [string, string][] {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf("=");
-      if (at < 1) throw failedPrecondition(`${name} has an entry without "="; expected key=value,key=value.`);
-      return [pair.slice(0, at).trim(), decode(pair.slice(at + 1).trim())];
-    }),
-  );
+  return pairs.map((pair) => {
+    const at = pair.indexOf("=");
+    if (at < 1) throw failedPrecondition(`${name} has an entry without "="; expected key=value,key=value.`);
+    return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+  });
 }
 
 function decode(text: string): string {
@@ -98,8 +136,8 @@ function decode(text: string): string {
   }
 }
 
-function readCount(name: string, text: string | undefined, missing: number): number {
-  if (text === undefined || text === "") return missing;
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw failedPrecondition(`${name} is "${text}"; expected a whole number from 1 on.`);
+function readCount({ name, text }: Variable, missing: number, min = 1): number {
+  if (text === undefined) return missing;
+  if (/^\d{1,9}$/.test(text) && Number(text) >= min) return Number(text);
+  throw failedPrecondition(`${name} is "${text}"; expected a whole number from ${min} on.`);
 }

@@ -1,21 +1,26 @@
-import { readFileSync } from "node:fs";
-import { Agent as HttpAgent, request as requestHttp } from "node:http";
+import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { gzipSync } from "node:zlib";
 import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { readVersion } from "../version.ts";
+import { type CollectorAnswer, readCollectorAnswer } from "./collector-answer.ts";
 import type { TracingSettings } from "./settings.ts";
 import type { Span } from "./span.ts";
 import { encodeSpans } from "./span-message.ts";
 
 /** Waits before a collector that does not answer is tried again. */
 const RETRY = { firstMs: 1000, maxMs: 60_000 };
+/** Longest wait that a collector may ask for. */
+const MAX_RETRY_MS = 600_000;
+const LOST = "spans of traces are lost";
 /** Milliseconds between two lines about spans that are lost. */
 const LOG_MS = 60_000;
 /** Milliseconds that the last spans have to leave when the server ends. */
 const FLUSH_MS = 3000;
+const USER_AGENT = `kserving/${readVersion()}`;
 /** Answers of a collector that may take the same message later. */
 const RETRIED: readonly number[] = [429, 502, 503, 504];
 
@@ -34,9 +39,16 @@ export class SpanExporter {
   #lostCount = 0;
   #problem = "they come faster than they can be sent";
   #quietUntil = 0;
+  /** Milliseconds for which the collector asked to be left alone. */
+  #retryMs: number | undefined;
+  /** True while a full message is about to be sent: the timer is not to start again with each request. */
+  #isDue = false;
   /** True while a collector that did not answer is left alone. */
   #isRetrying = false;
   #isClosed = false;
+  /** True where the last spans have not left in time. */
+  #isOver = false;
+  #request: ClientRequest | undefined;
 
   constructor(settings: TracingSettings, log: Logger) {
     this.#settings = settings;
@@ -46,46 +58,67 @@ export class SpanExporter {
 
   /** Takes the spans of a request. */
   add(spans: readonly Span[]): void {
-    const { maxQueue, maxBatch, delayMs } = this.#settings;
+    const { maxQueue } = this.#settings;
     const room = this.#isClosed ? 0 : maxQueue - this.#waiting.length;
     if (spans.length > room) this.#lose(spans.length - Math.max(0, room));
     for (const span of spans.slice(0, Math.max(0, room))) this.#waiting.push(span);
-    if (this.#sending !== undefined || this.#isRetrying) return;
-    if (this.#waiting.length >= maxBatch) this.#sendSoon(0);
-    else if (this.#timer === undefined) this.#sendSoon(delayMs);
+    this.#schedule();
   }
 
   /** Sends what waits, as far as that goes quickly, and ends the connection. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    const flushed = await settlesWithin(this.#flush(), FLUSH_MS);
+    const flush = this.#flush();
+    if (!(await settlesWithin(flush, FLUSH_MS))) this.#giveUp();
+    await flush;
     this.#agent.destroy();
-    if (!flushed) this.#lose(this.#waiting.length);
+    if (this.#lostCount > 0) this.#warn(LOST);
   }
 
   async #flush(): Promise<void> {
     await this.#sending;
-    while (this.#waiting.length > 0 && (await this.#send()) === "sent");
+    while (!this.#isOver && this.#waiting.length > 0 && (await this.#send()) === "sent");
     this.#lose(this.#waiting.splice(0).length);
+  }
+
+  #giveUp(): void {
+    this.#isOver = true;
+    this.#request?.destroy(new Error(`it does not answer within ${FLUSH_MS} ms`));
+  }
+
+  /** Sends a full message soon, and others after the delay. */
+  #schedule(): void {
+    const { maxBatch, delayMs } = this.#settings;
+    const { length } = this.#waiting;
+    if (length === 0 || this.#isClosed || this.#sending !== undefined || this.#isRetrying || this.#isDue) return;
+    if (length >= maxBatch) this.#sendSoon(0);
+    else if (this.#timer === undefined) this.#sendSoon(delayMs);
   }
 
   #sendSoon(afterMs: number): void {
     clearTimeout(this.#timer);
+    this.#isDue = afterMs === 0;
     this.#timer = setTimeout(() => {
+      const { length } = this.#waiting;
+      const { maxBatch } = this.#settings;
+      const count = this.#isDue && length > maxBatch ? length - (length % maxBatch) : length;
       this.#timer = undefined;
+      this.#isDue = false;
       this.#isRetrying = false;
-      this.#sending = this.#sendAll().finally(() => {
+      this.#sending = this.#sendAll(count).finally(() => {
         this.#sending = undefined;
+        this.#schedule();
       });
     }, afterMs).unref();
   }
 
-  async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
+  /** Sends so many spans: what comes meanwhile is gathered again. */
+  async #sendAll(count: number): Promise<void> {
+    for (let left = count; left > 0; left -= this.#settings.maxBatch) {
       if ((await this.#send()) === "sent") continue;
       this.#isRetrying = !this.#isClosed;
-      if (this.#isRetrying) this.#sendSoon(this.#backoff.next());
+      if (this.#isRetrying) this.#sendSoon(this.#retryMs ?? jittered(this.#backoff.next()));
       return;
     }
   }
@@ -93,10 +126,16 @@ export class SpanExporter {
   /** Sends a batch; one that may be taken later waits again. Never rejects. */
   async #send(): Promise<"sent" | "failed"> {
     const batch = this.#waiting.splice(0, this.#settings.maxBatch);
+    this.#retryMs = undefined;
     try {
-      const status = await this.#post(encodeSpans(batch, this.#settings.resource));
-      if (RETRIED.includes(status)) return this.#keep(batch, `the collector answers ${status}`);
-      if (status >= 300) this.#lose(batch.length, `the collector answers ${status}`);
+      const { status, retryMs, rejected, reason } = await this.#post(encodeSpans(batch, this.#settings.resource));
+      const said = reason === "" ? "" : `: ${reason}`;
+      if (RETRIED.includes(status)) {
+        this.#retryMs = retryMs === undefined ? undefined : Math.min(Math.max(RETRY.firstMs, retryMs), MAX_RETRY_MS);
+        return this.#keep(batch, `the collector answers ${status}${said}`);
+      }
+      if (status >= 300) this.#lose(batch.length, `the collector answers ${status}${said}`);
+      else this.#lose(Math.min(rejected, batch.length), `the collector rejects them${said}`);
       this.#backoff.reset();
       return "sent";
     } catch (reason) {
@@ -117,7 +156,7 @@ export class SpanExporter {
     if (count <= 0) return;
     this.#lostCount += count;
     this.#problem = problem;
-    if (performance.now() >= this.#quietUntil) this.#warn("spans of traces are lost");
+    if (performance.now() >= this.#quietUntil) this.#warn(LOST);
   }
 
   #warn(message: string): void {
@@ -127,11 +166,11 @@ export class SpanExporter {
     this.#quietUntil = performance.now() + LOG_MS;
   }
 
-  /** Resolves with the status of the answer. */
-  #post(message: Buffer): Promise<number> {
+  #post(message: Buffer): Promise<CollectorAnswer> {
     const { url, headers, timeoutMs, isCompressed } = this.#settings;
     const body = isCompressed ? gzipSync(message) : message;
     const sent = {
+      "user-agent": USER_AGENT,
       ...headers,
       "content-type": "application/x-protobuf",
       "content-length": body.length,
@@ -140,21 +179,23 @@ export class SpanExporter {
     const open = url.protocol === "https:" ? requestHttps : requestHttp;
     const signal = AbortSignal.timeout(timeoutMs);
     return new Promise((resolve, reject) => {
-      const request = open(url, { method: "POST", headers: sent, agent: this.#agent, signal }, (response) => {
-        response.resume();
-        response.once("end", () => resolve(response.statusCode ?? 0));
-        response.once("error", reject);
-      });
-      request.once("error", reject);
+      const request = open(url, { method: "POST", headers: sent, agent: this.#agent, signal }, (response) =>
+        resolve(readCollectorAnswer(response)),
+      );
+      this.#request = request;
+      const late = new Error(`it does not answer within ${timeoutMs} ms`);
+      request.on("error", (reason) => reject(signal.aborted ? late : reason));
       request.end(body);
     });
   }
 }
 
-function createAgent({ url, caFile, clientCert, clientKey }: TracingSettings): HttpAgent {
+function createAgent({ url, tls }: TracingSettings): HttpAgent {
   const choices = { keepAlive: true, maxSockets: 1 };
-  if (url.protocol === "http:") return new HttpAgent(choices);
-  const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file));
-  const [ca, cert, key] = [read(caFile), read(clientCert), read(clientKey)];
-  return new HttpsAgent({ ...choices, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+  return url.protocol === "http:" ? new HttpAgent(choices) : new HttpsAgent({ ...choices, ...tls });
+}
+
+/** Servers that lost the same collector do not come back to it all at once. */
+function jittered(ms: number): number {
+  return ms * (0.5 + Math.random() / 2);
 }

@@ -33,12 +33,13 @@ const FIELDS = {
     links: 13,
     status: 15,
   },
-  link: { traceId: 1, spanId: 2, state: 3 },
+  link: { traceId: 1, spanId: 2 },
   status: { code: 3 },
   attribute: { key: 1, value: 2 },
   value: { text: 1, integer: 3, double: 4 },
 } as const;
 
+const VERSION = readVersion();
 /** OpenTelemetry's status for what failed. */
 const STATUS_ERROR = 2;
 
@@ -46,7 +47,7 @@ const STATUS_ERROR = 2;
 export function encodeSpans(spans: readonly Span[], resource: Attributes): Buffer {
   const scope = messageField(FIELDS.scopeSpans.scope, [
     textField(FIELDS.scope.name, "kserving"),
-    textField(FIELDS.scope.version, readVersion()),
+    textField(FIELDS.scope.version, VERSION),
   ]);
   const all = spans.map((span) => messageField(FIELDS.scopeSpans.spans, spanParts(span)));
   return encodeMessage([
@@ -61,24 +62,24 @@ function spanParts(span: Span): WirePart[] {
   const { context, parentId, name, kind, startMs, endMs, attributes, links = [], isError } = span;
   const fields = FIELDS.span;
   return [
-    ...contextParts(fields, context),
+    bytesField(fields.traceId, Buffer.from(context.traceId, "hex")),
+    bytesField(fields.spanId, Buffer.from(context.spanId, "hex")),
+    textField(fields.state, context.state ?? ""),
     ...(parentId === undefined ? [] : [bytesField(fields.parentId, Buffer.from(parentId, "hex"))]),
     textField(fields.name, name),
     integerField(fields.kind, kind),
     fixed64Field(fields.start, toNanoseconds(startMs)),
     fixed64Field(fields.end, toNanoseconds(endMs)),
     ...attributeParts(fields.attributes, attributes),
-    ...links.map((link) => messageField(fields.links, contextParts(FIELDS.link, link))),
+    ...links.map((link) => messageField(fields.links, linkParts(link))),
     ...(isError ? [messageField(fields.status, [integerField(FIELDS.status.code, STATUS_ERROR)])] : []),
   ];
 }
 
-function contextParts(fields: typeof FIELDS.link | typeof FIELDS.span, { traceId, spanId, state }: SpanContext) {
-  return [
-    bytesField(fields.traceId, Buffer.from(traceId, "hex")),
-    bytesField(fields.spanId, Buffer.from(spanId, "hex")),
-    textField(fields.state, state ?? ""),
-  ];
+/** Without the trace's state, which clients choose: a span has up to 128 links, and a message hundreds of spans. */
+function linkParts({ traceId, spanId }: SpanContext): WirePart[] {
+  const { link } = FIELDS;
+  return [bytesField(link.traceId, Buffer.from(traceId, "hex")), bytesField(link.spanId, Buffer.from(spanId, "hex"))];
 }
 
 function attributeParts(field: number, attributes: Attributes): WirePart[] {

@@ -32,7 +32,11 @@ test("headers are percent-decoded, and those of traces go before those of all si
 test.each([
   ["OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"],
   ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"],
+  ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"],
+  ["OTEL_EXPORTER_OTLP_CERTIFICATE", "/missing.pem"],
   ["OTEL_EXPORTER_OTLP_HEADERS", "secret"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "a b=c"],
+  ["OTEL_EXPORTER_OTLP_HEADERS", "a=b%0Ac"],
   ["OTEL_BSP_MAX_QUEUE_SIZE", "many"],
   ["OTEL_TRACES_SAMPLER", "sometimes"],
   ["OTEL_TRACES_SAMPLER_ARG", "2"],
@@ -42,6 +46,26 @@ test.each([
     code: "failed_precondition",
     message: expect.stringContaining(name),
   });
+});
+
+test("empty variables count as missing, and names are read in any case", async () => {
+  const names = ["PROTOCOL", "HEADERS", "TIMEOUT", "COMPRESSION", "CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"];
+  const exporter = names.flatMap((name) => [`OTEL_EXPORTER_OTLP_${name}`, `OTEL_EXPORTER_OTLP_TRACES_${name}`]);
+  const others = [
+    "OTEL_BSP_SCHEDULE_DELAY",
+    "OTEL_BSP_MAX_QUEUE_SIZE",
+    "OTEL_RESOURCE_ATTRIBUTES",
+    "OTEL_SERVICE_NAME",
+  ];
+  const empty = Object.fromEntries([...exporter, ...others].map((name) => [name, ""]));
+  expect(readTracingSettings({ ...ENDPOINT, ...empty })).toEqual(readTracingSettings(ENDPOINT));
+  const env = { OTEL_EXPORTER_OTLP_PROTOCOL: "HTTP/Protobuf", OTEL_EXPORTER_OTLP_COMPRESSION: "GZIP" };
+  expect(readTracingSettings({ ...ENDPOINT, ...env }).isCompressed).toBe(true);
+});
+
+test("attributes of the resource are percent-decoded, names too", () => {
+  const env = { ...ENDPOINT, OTEL_RESOURCE_ATTRIBUTES: "a%2Cb=c%3Dd, team=ml" };
+  expect(readTracingSettings(env).resource).toMatchObject({ "a,b": "c=d", team: "ml", "service.name": "kserving" });
 });
 
 test("the password of an address is in no message", () => {
@@ -55,11 +79,12 @@ const parent = (isSampled: boolean) => ({ traceId: LOW, spanId: "1".repeat(16), 
 
 test.each([
   [undefined, undefined, { begun: [true, true], followed: [true, false] }],
-  ["always_on", undefined, { begun: [true, true], followed: [true, true] }],
+  ["Always_On", "", { begun: [true, true], followed: [true, true] }],
   ["always_off", undefined, { begun: [false, false], followed: [false, false] }],
   ["traceidratio", "0.5", { begun: [true, false], followed: [true, true] }],
   ["parentbased_always_off", undefined, { begun: [false, false], followed: [true, false] }],
   ["parentbased_traceidratio", "0.5", { begun: [true, false], followed: [true, false] }],
+  ["traceidratio", "", { begun: [true, true], followed: [true, true] }],
 ])("the sampler %s with %s", (name, ratio, { begun, followed }) => {
   const sampler = readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: ratio });
   expect([sampler.chooses(LOW, undefined), sampler.chooses(HIGH, undefined)]).toEqual(begun);

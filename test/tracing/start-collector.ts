@@ -42,16 +42,34 @@ export interface Collector {
   find(...names: string[]): Promise<readonly ReceivedSpan[]>;
 }
 
+/** An answer of a collector that is more than a status. */
+export interface CollectorReply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | string;
+  /** True where the body has no end. */
+  readonly isEndless?: boolean;
+}
+
 /** Starts a collector that answers with a status, and points OpenTelemetry's variables to it until the test ends. */
-export async function startCollector(status: () => number = () => 200): Promise<Collector> {
+export async function startCollector(reply: () => number | CollectorReply = () => 200): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const headers: NodeJS.Dict<string | string[]>[] = [];
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray());
     headers.push({ ...request.headers, path: request.url });
     const message = request.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
-    if (status() === 200) spans.push(...read(Export!.requestDeserialize(message) as Message));
-    response.writeHead(status()).end();
+    const given = reply();
+    const {
+      status,
+      headers: sent,
+      body: told = "",
+      isEndless,
+    }: CollectorReply = typeof given === "number" ? { status: given } : given;
+    if (status === 200) spans.push(...read(Export!.requestDeserialize(message) as Message));
+    response.writeHead(status, sent);
+    if (isEndless) response.write(told);
+    else response.end(told);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   onTestFinished(async () => {
