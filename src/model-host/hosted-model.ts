@@ -18,6 +18,7 @@ import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
 import { oneAtATime } from "./queue/one-at-a-time.ts";
 import { RunQueue } from "./queue/run-queue.ts";
 import { createRun, type RunnableModel, runGraph } from "./run-model.ts";
+import type { ModelTurns } from "./threads/thread-turns.ts";
 import { bytesOfPreprocessed, whileCounted } from "./while-counted.ts";
 
 /** Facts about a loaded model that its runs need. */
@@ -28,17 +29,19 @@ export interface HostFacts {
   readonly log: Logger;
   readonly choices: HostChoices;
   readonly preprocess: PreprocessInputs;
+  /** Turns of a model that shares its thread; absent = it has its own. */
+  readonly turns?: ModelTurns | undefined;
 }
 
 /** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
 export function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { preprocess, choices } = facts;
+  const { preprocess, choices, turns } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
   const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, facts.log);
   const runnable: RunnableModel = { model, driver: facts.driver, isBatched: batching !== undefined, log: facts.log };
   const run = createRun(runnable);
-  const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run);
-  const queue = new RunQueue(policy, model.concurrency ?? 1);
+  const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run, turns?.pause);
+  const queue = new RunQueue(policy, model.concurrency ?? 1, turns);
   const push = (inputs: Tensors, { inputs: specs }: Signature, call: ModelCall) => {
     const converted = convertInputs ? convertNumbers(inputs, specs) : inputs;
     const checked = checkInputs(converted, specs, { shapes: model.checksShapes !== true });

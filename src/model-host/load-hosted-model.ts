@@ -10,6 +10,7 @@ import { decodeImageInputs, type PreprocessInputs } from "./images/image-input.t
 import type { ModelHandle } from "./model-handle.ts";
 import { assertBatchable } from "./queue/batch-policy.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
+import type { ModelTurns } from "./threads/thread-turns.ts";
 
 /** A model and its driver, in the thread where it is to run. */
 export interface LoadSource {
@@ -31,6 +32,8 @@ export interface LoadSource {
   readonly reportStuck?: () => () => void;
   /** Makes inputs of images; default = in this thread. */
   readonly preprocess?: PreprocessInputs;
+  /** Turns of the model, where others share its thread. */
+  readonly turns?: ModelTurns | undefined;
 }
 
 /** Pointers that a message names. */
@@ -38,13 +41,13 @@ const MOST_NAMED = 3;
 
 /** Loads a model, and adds what all drivers need: see {@link hostModel}. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
-  const { driver, path, preprocess = decodeImageInputs } = source;
+  const { driver, path, preprocess = decodeImageInputs, turns } = source;
   const started = performance.now();
   const choices = parseHostOptions(expandAliases(driver.options, source.options), driver);
   const model = await openModel(source, choices, log);
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess });
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns });
 }
 
 async function openModel(

@@ -1,6 +1,7 @@
 import { toSteadyMs } from "../../observability/steady-clock.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
+import type { ModelTurns } from "../threads/thread-turns.ts";
 import { insertByPriority } from "./insert-by-priority.ts";
 import { type CountedRun, RunCounter, type RunStatistics } from "./run-statistics.ts";
 import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
@@ -40,6 +41,7 @@ const TURN_MS = 1;
 export class RunQueue {
   readonly #policy: RunPolicy;
   readonly #concurrency: number;
+  readonly #turns: ModelTurns | undefined;
   readonly #waiting: QueuedRun[] = [];
   readonly #counter = new RunCounter();
   readonly #idleListeners: (() => void)[] = [];
@@ -49,9 +51,11 @@ export class RunQueue {
   #lingering: NodeJS.Timeout | undefined;
   #gathering: NodeJS.Immediate | undefined;
 
-  constructor(policy: RunPolicy, concurrency: number) {
+  /** `turns`: those of a model that shares its thread; absent = it has its own. */
+  constructor(policy: RunPolicy, concurrency: number, turns?: ModelTurns) {
     this.#policy = policy;
     this.#concurrency = concurrency;
+    this.#turns = turns;
   }
 
   /**
@@ -96,7 +100,7 @@ export class RunQueue {
   }
 
   get #isFree(): boolean {
-    return this.#waiting.length === 0 && this.#running < this.#concurrency;
+    return this.#waiting.length === 0 && this.#running < this.#concurrency && this.#turns?.isFree !== false;
   }
 
   get #gathers(): boolean {
@@ -122,7 +126,10 @@ export class RunQueue {
         this.#pumpIn(lingerMs);
         return;
       }
-      void this.#run(this.#take());
+      this.#running++;
+      const turn = this.#turns?.begin();
+      if (turn === undefined) void this.#run();
+      else void turn.then(() => this.#run());
     }
   }
 
@@ -143,11 +150,13 @@ export class RunQueue {
   /** The same as {@link #run} for one that has not waited, with fewer steps. */
   async #runAlone(inputs: Tensors, call: ModelCall, since: number): Promise<Tensors> {
     this.#running++;
+    void this.#turns?.begin();
     noteWait(call, since, since);
     try {
       return await this.#policy.runAlone!(inputs, call);
     } finally {
       const ended = performance.now();
+      this.#turns?.end();
       if (call.warmUp === undefined) {
         this.#counter.addRequest(0);
         this.#counter.addRun({ requests: 1, rows: 1, ms: ended - since });
@@ -156,11 +165,13 @@ export class RunQueue {
     }
   }
 
-  async #run(taken: readonly QueuedRun[]): Promise<void> {
-    this.#running++;
+  /** Runs what waits once the model's turn has come; until then, all of it may have left the queue. */
+  async #run(): Promise<void> {
+    const taken = this.#waiting.length === 0 ? [] : this.#take();
     const started = performance.now();
     for (const { call, since } of taken) noteWait(call, since, started);
-    await this.#policy.run(taken, this.#count(taken, started));
+    if (taken.length > 0) await this.#policy.run(taken, this.#count(taken, started));
+    this.#turns?.end();
     await this.#goOn(performance.now());
   }
 

@@ -11,7 +11,7 @@ import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
 import { ModelServer } from "./model-server.ts";
 import type { AttachedPort, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
-import { ThreadTurns } from "./thread-turns.ts";
+import { type ModelTurns, ThreadTurns } from "./thread-turns.ts";
 
 type Say = (event: ModelThreadEvent) => void;
 
@@ -42,11 +42,12 @@ export class ThreadModels {
   async load({ id, path, options, threads, copies, hookFolder, laneMark }: LoadCommand): Promise<void> {
     const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
-      const driver = inTurn(await importDriver(this.#data.driver), id, this.#turns);
+      const turns = this.#turns?.of(id);
+      const driver = loadingInTurn(await importDriver(this.#data.driver), turns);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
       const { poolCalls } = this.#data;
-      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls };
+      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls, turns };
       const model = await loadHostedModel(source, log);
       const server = new ModelServer(model);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
@@ -90,13 +91,16 @@ export class ThreadModels {
   }
 }
 
-/** A driver whose model works in its turn, where others share its thread. */
-function inTurn(driver: Driver, id: number, turns: ThreadTurns | undefined): Driver {
+/** A driver that loads its model in the model's turn, where others share its thread. */
+function loadingInTurn(driver: Driver, turns: ModelTurns | undefined): Driver {
   if (turns === undefined) return driver;
   const load: Driver["load"] = async (...args) => {
-    const model = await turns.run(id, async () => driver.load(...args));
-    const predict: typeof model.predict = (...call) => turns.run(id, async () => model.predict(...call));
-    return { ...model, predict };
+    await turns.begin();
+    try {
+      return await driver.load(...args);
+    } finally {
+      turns.end();
+    }
   };
   return { ...driver, load };
 }

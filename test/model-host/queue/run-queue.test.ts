@@ -3,7 +3,8 @@ import { type CancelSignal, CancelSource } from "../../../src/async/cancel-sourc
 import type { ModelCall } from "../../../src/model-host/model-handle.ts";
 import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-policy.ts";
 import { oneAtATime } from "../../../src/model-host/queue/one-at-a-time.ts";
-import { RunQueue } from "../../../src/model-host/queue/run-queue.ts";
+import { type RunPolicy, RunQueue } from "../../../src/model-host/queue/run-queue.ts";
+import { ThreadTurns } from "../../../src/model-host/threads/thread-turns.ts";
 import { toNested } from "../../../src/tensor/nested.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
@@ -144,6 +145,68 @@ describe("one at a time", () => {
     await queue.idle();
     expect(done).toBe(true);
     await noted;
+  });
+});
+
+describe("a model that shares its thread", () => {
+  /** Its queue, while another model works. */
+  function sharing(policy: (predict: ReturnType<typeof heldModel>["predict"]) => RunPolicy) {
+    const { predict, ...model } = heldModel();
+    const turns = new ThreadTurns(new SharedArrayBuffer(4));
+    const other = turns.of(2);
+    void other.begin();
+    return { ...model, queue: new RunQueue(policy(predict), 1, turns.of(1)), other };
+  }
+
+  test("runs after the others, and what has left its queue until then is not run", async () => {
+    const { queue, runs, release, other } = sharing(oneAtATime);
+    const late = queue.push(toTensors({ x: 1 }), { ...call(), queueTimeoutMs: 5 });
+    const pushed = [2, 3].map((x) => queue.push(toTensors({ x }), { ...call(), priority: 4 - x }));
+    await expect(late).rejects.toMatchObject({ code: "unavailable" });
+    expect(runs).toEqual([]);
+    other.end();
+    for (let run = 0; run < 2; run++) {
+      await settled();
+      release();
+    }
+    await Promise.all(pushed);
+    expect(runs).toEqual([3, 2]);
+    await queue.idle();
+  });
+
+  test("puts together what comes until its turn, and counts that time as one of the queue", async () => {
+    const { queue, runs, release, other } = sharing((predict) => new BatchPolicy(BATCHING, predict));
+    const push = (x: number) => queue.push(toTensors({ x: [x] }), call());
+    const pushed = [push(1)];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    pushed.push(push(2));
+    other.end();
+    await settled();
+    expect(runs).toEqual([[1, 2]]);
+    release();
+    await Promise.all(pushed);
+    const { queueMs, runMs } = queue.statistics();
+    expect(queueMs).toBeGreaterThan(18);
+    expect(runMs).toBeLessThan(queueMs);
+  });
+
+  test("lets the others work between the parts of a request", async () => {
+    const turns = new ThreadTurns(new SharedArrayBuffer(4));
+    const order: string[] = [];
+    const work = (name: string) => async (inputs: Tensors) => {
+      order.push(name);
+      return inputs;
+    };
+    const queueOf = (name: string, model: number) => {
+      const own = turns.of(model);
+      return new RunQueue(new BatchPolicy(BATCHING, work(name), own.pause), 1, own);
+    };
+    const [large, small] = [queueOf("large", 1), queueOf("small", 2)];
+    await Promise.all([
+      large.push(toTensors({ x: [1, 2, 3, 4, 5, 6, 7, 8, 9] }), call()),
+      small.push(toTensors({ x: [1] }), call()),
+    ]);
+    expect(order).toEqual(["large", "small", "large", "large"]);
   });
 });
 
