@@ -82,13 +82,27 @@ const SILENT: Logger = {
   child: () => SILENT,
 };
 
+/** Members that each event has of its own. */
+const OWN: readonly string[] = ["level", "time", "msg"];
+
+/**
+ * Fields of other names than the event's own members have: of two members of one name, readers of JSON take either,
+ * such as a hook's `time` for the event's.
+ */
+function besides(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  if (!OWN.some((name) => Object.hasOwn(fields, name))) return fields;
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [OWN.includes(name) ? `fields.${name}` : name, value]),
+  );
+}
+
 type PinoLogger = ReturnType<typeof pino>;
 
 function fromPino(log: PinoLogger, filter: LogFilter): Logger {
   const at =
     (level: Exclude<LogLevel, "silent">): LogFunction =>
     (message, fields = {}) => {
-      if (filter.writes(level)) log[level](fields, message);
+      if (filter.writes(level)) log[level](besides(fields), message);
     };
   return {
     get level() {
@@ -100,6 +114,6 @@ function fromPino(log: PinoLogger, filter: LogFilter): Logger {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => fromPino(log.child(fields), filter),
+    child: (fields) => fromPino(log.child(besides(fields)), filter),
   };
 }

@@ -1,11 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { parentOf } from "./trace-context.ts";
 
 /** Name of the header or metadata that carries a request's id, to the server and back. */
 export const ID_HEADER = "x-request-id";
-const TRACE_HEADER = "traceparent";
-
-/** W3C Trace Context: version, trace id, parent id, flags. */
-const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}/;
 
 /** Characters of an id that are logged and sent. */
 export const MAX_ID_LENGTH = 200;
@@ -17,11 +14,10 @@ const SENDABLE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
  * of more than 200 characters is cut; one with others than those of ASCII that can be printed does not count.
  */
 export function requestIdOf(metadata: Readonly<Record<string, unknown>>): string {
-  const { [ID_HEADER]: given, [TRACE_HEADER]: trace } = metadata;
+  const given = metadata[ID_HEADER];
   const id = typeof given === "string" ? sendableId(given) : undefined;
   if (id !== undefined) return id;
-  const traceId = typeof trace === "string" ? TRACEPARENT.exec(trace)?.[1] : undefined;
-  return traceId ?? newId();
+  return parentOf(metadata)?.traceId ?? newId();
 }
 
 /** The part of a UUID that all ids of this process have in common. */

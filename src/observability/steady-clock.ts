@@ -17,7 +17,15 @@ export function toSteadyMs(time: number): number {
   return OFFSET_MS + time;
 }
 
-/** Milliseconds since the epoch at a time of {@link steadyMs}, by the system's clock as it is now. */
+/** Zero of {@link steadyMs} on the system's clock. */
+let epochMs = Number.NEGATIVE_INFINITY;
+
+/**
+ * Milliseconds since the epoch at a time of {@link steadyMs}, by the system's clock as it is now, and with parts of
+ * milliseconds: of what Date.now() cuts off, as little as it ever did until the clock is set.
+ */
 export function toEpochMs(steady: number): number {
-  return Date.now() - steadyMs() + steady;
+  const seen = Date.now() - steadyMs();
+  if (seen > epochMs || seen < epochMs - 1) epochMs = seen;
+  return epochMs + steady;
 }

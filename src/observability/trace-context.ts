@@ -6,8 +6,10 @@ export interface SpanContext {
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Value of the header `tracestate`, which is passed on as it is. */
+  /** Value of the header `tracestate`, which is passed on. */
   readonly state?: string | undefined;
+  /** True where the trace's id is known to be random, which W3C Trace Context has a flag for. */
+  readonly isRandom?: boolean | undefined;
 }
 
 /** A span context as a client sent it. */
@@ -28,8 +30,13 @@ export interface RequestTrace {
 
 /** Version, trace id, parent id, flags; of a later version more may follow. */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
+/** Flags of a trace. */
+const [SAMPLED, RANDOM] = [1, 2];
 /** Characters of a trace state that are passed on; W3C Trace Context asks for 512 at least. */
 const MAX_STATE = 2048;
+/** Members of a trace state, and their form. */
+const MAX_MEMBERS = 32;
+const MEMBER = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
 /**
  * The span that a request is a part of by its headers or metadata, names in lower
@@ -41,21 +48,42 @@ export function parentOf(metadata: Readonly<Record<string, unknown>>): ParentCon
   if (!found) return undefined;
   const [, version, traceId = "", spanId = "", flags = "", more] = found;
   if (version === "00" && more !== undefined) return undefined;
-  const state = typeof tracestate === "string" && tracestate.length <= MAX_STATE ? tracestate : undefined;
-  return { traceId, spanId, state, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+  const bits = Number.parseInt(flags, 16);
+  return {
+    traceId,
+    spanId,
+    state: toState(tracestate),
+    isSampled: (bits & SAMPLED) !== 0,
+    isRandom: (bits & RANDOM) !== 0,
+  };
+}
+
+/**
+ * The members of a trace state, without the spaces, tabs and empty members that headers may have around them; undefined
+ * for one that is not in W3C's form.
+ */
+function toState(text: unknown): string | undefined {
+  if (typeof text !== "string" || text.length > MAX_STATE) return undefined;
+  const members = text
+    .split(",")
+    .map((member) => member.trim())
+    .filter((member) => member !== "");
+  const isValid = members.length > 0 && members.length <= MAX_MEMBERS && members.every((one) => MEMBER.test(one));
+  return isValid ? members.join(",") : undefined;
 }
 
 /** The headers by which a call of another server becomes a part of a span that is recorded. */
-export function traceHeaders({ traceId, spanId, state }: SpanContext): Readonly<Record<string, string>> {
-  const traceparent = `00-${traceId}-${spanId}-01`;
+export function traceHeaders({ traceId, spanId, state, isRandom }: SpanContext): Readonly<Record<string, string>> {
+  const traceparent = `00-${traceId}-${spanId}-0${isRandom ? SAMPLED | RANDOM : SAMPLED}`;
   return state === undefined ? { traceparent } : { traceparent, tracestate: state };
 }
 
-/** The headers of a request that name its trace, as they came, to be passed on where this server records nothing. */
+/** The headers of a request that name its trace, to be passed on where this server records nothing. */
 export function passedTraceHeaders(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const { traceparent, tracestate } = metadata;
-  if (traceparent === undefined) return {};
-  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+  const { traceparent } = metadata;
+  const parent = parentOf(metadata);
+  if (traceparent === undefined || parent === undefined) return {};
+  return parent.state === undefined ? { traceparent } : { traceparent, tracestate: parent.state };
 }
 
 /** A new trace's id. */

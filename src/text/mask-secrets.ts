@@ -10,7 +10,7 @@ const VALUE = String.raw`[^&\s"'\`<>|,;()\\]+`;
 /** `scheme://user:password@`, also where the password has an `@` or is missing. */
 const URL_USER = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s"'`<>\\/?#]{1,1024}@/gi;
 /** `name=value` in URLs and options. */
-const ASSIGNMENT = new RegExp(`(${NAME_START}(?:${SECRET_WORDS})=)${VALUE}`, "gi");
+const ASSIGNMENT = new RegExp(`(${NAME_START}(?:${SECRET_WORDS})=)(?:(?:bearer|basic) )?${VALUE}`, "gi");
 /** Short names that are secrets in URLs alone. */
 const QUERY = new RegExp(`([?&](?:key|sig|auth|code)=)${VALUE}`, "gi");
 const BEARER = /\b(bearer|basic) [\w.~+/=-]{16,}/gi;

@@ -27,7 +27,7 @@ export function createTracing(env: Environment, log: Logger, shared?: SharedArra
       const parent = parentOf(metadata);
       const traceId = parent?.traceId ?? newTraceId();
       if (!sampler.chooses(traceId, parent)) return undefined;
-      const span = { traceId, spanId: newSpanId(), state: parent?.state };
+      const span = { traceId, spanId: newSpanId(), state: parent?.state, isRandom: parent?.isRandom ?? true };
       return { span, parentId: parent?.spanId, take: () => sampler.take() };
     },
     over: (record, trace, outcome) => exporter.add(requestSpans(record, trace, outcome)),

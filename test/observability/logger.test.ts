@@ -81,3 +81,20 @@ test("no character of an event commands a terminal that shows the line, and none
   expect(line).toMatch(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]+\n$/);
   expect(JSON.parse(line)).toMatchObject({ msg: hostile, [hostile]: hostile });
 });
+
+test("fields do not take the place of an event's own members", () => {
+  const lines: string[] = [];
+  const log = createOutputLogger([{ write: (line) => void lines.push(line) }], new LogFilter("info"));
+  log.child({ time: 1 }).info("message", { level: 3, msg: "text", x: 1 });
+  const [line = ""] = lines;
+  expect(JSON.parse(line)).toEqual({
+    level: "info",
+    time: expect.stringMatching(/Z$/),
+    "fields.time": 1,
+    "fields.level": 3,
+    "fields.msg": "text",
+    x: 1,
+    msg: "message",
+  });
+  for (const name of ["level", "time", "msg"]) expect(line.split(`"${name}":`)).toHaveLength(2);
+});

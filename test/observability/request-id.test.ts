@@ -27,10 +27,13 @@ test.each([
   expect(sendableId(id)).toBe(sent);
 });
 
-test.each([[{}], [{ "x-request-id": "" }], [{ traceparent: "00-1234-5678-01" }], [{ "x-request-id": ["a", "b"] }]])(
-  "%j gets a new id",
-  (metadata) => {
-    expect(requestIdOf(metadata)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
-    expect(requestIdOf(metadata)).not.toBe(requestIdOf(metadata));
-  },
-);
+test.each([
+  [{}],
+  [{ "x-request-id": "" }],
+  [{ traceparent: "00-1234-5678-01" }],
+  [{ traceparent: traceparent.replace(TRACE, "0".repeat(32)) }],
+  [{ "x-request-id": ["a", "b"] }],
+])("%j gets a new id", (metadata) => {
+  expect(requestIdOf(metadata)).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/);
+  expect(requestIdOf(metadata)).not.toBe(requestIdOf(metadata));
+});

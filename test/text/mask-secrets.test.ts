@@ -18,6 +18,8 @@ test.each([
   ['-o is "2:api_key=abc", but', '-o is "2:api_key=***", but'],
   ["db.password=abc def", "db.password=*** def"],
   ["authorization: Bearer eyJhbGciOiJIUzI1NiJ9.e30.abc", "authorization: Bearer ***"],
+  ["authorization=Bearer eyJhbGciOiJIUzI1NiJ9 x", "authorization=*** x"],
+  ["HEADERS=authorization=Basic YTpi,x=1", "HEADERS=authorization=***,x=1"],
   ['{"options":{"hf_token":"a\\"b","device":"CPU"}}', '{"options":{"hf_token":"***","device":"CPU"}}'],
   ['{"metadata":{"authorization":"Basic YTpi","cookie":"a=b"}}', '{"metadata":{"authorization":"***","cookie":"***"}}'],
   [JSON.stringify({ msg: '{"password":"abc"}' }), JSON.stringify({ msg: '{"password":"***"}' })],
