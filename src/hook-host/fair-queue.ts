@@ -31,11 +31,13 @@ export class FairQueue<Item> {
     this.#entries.splice(index, 0, entry);
   }
 
-  /** Removes and returns the first item. */
-  shift(): Item | undefined {
-    const entry = this.#entries.shift();
+  /** Removes and returns the first item; of certain kinds, where only these may be taken. */
+  shift(mayTake?: (kind: string) => boolean): Item | undefined {
+    const index = mayTake === undefined ? 0 : this.#firstOf(new Set([...this.#nextTurns.keys()].filter(mayTake)));
+    const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
     if (entry === undefined) return undefined;
-    this.#turn = Math.max(this.#turn, entry.turn);
+    // What overtakes others takes no turn from them.
+    if (index === 0) this.#turn = Math.max(this.#turn, entry.turn);
     this.#forget(entry.kind);
     return entry.item;
   }
@@ -60,6 +62,10 @@ export class FairQueue<Item> {
   clear(): Item[] {
     this.#nextTurns.clear();
     return this.#entries.splice(0).map(({ item }) => item);
+  }
+
+  #firstOf(kinds: ReadonlySet<string>): number {
+    return kinds.size === 0 ? -1 : this.#entries.findIndex(({ kind }) => kinds.has(kind));
   }
 
   /** Clients choose the kinds, so unused ones must not accumulate. */

@@ -13,6 +13,8 @@ import { ThreadReplacements } from "./thread-replacements.ts";
 
 /** Maximum number of started requests per thread; more of them wait where another thread can take them. */
 const MAX_STARTED = 32;
+/** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
+const EXTRA = { started: 8, fewOfKind: 4 } as const;
 
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
@@ -115,9 +117,19 @@ export class HookGeneration {
 
   /** The thread with the fewest requests that can start one more, if any. */
   freest(): HookWorker | undefined {
+    return this.#freest(MAX_STARTED);
+  }
+
+  /** The same for a request of a kind, where no thread can start one of any kind. */
+  freestFor(kind: string): HookWorker | undefined {
+    return this.#freest(MAX_STARTED + EXTRA.started, (worker) => worker.inFlightOf(kind) < EXTRA.fewOfKind);
+  }
+
+  #freest(maxStarted: number, mayTake?: (worker: HookWorker) => boolean): HookWorker | undefined {
     let best: HookWorker | undefined;
     for (const worker of this.#ready) {
-      if (worker.isOpen && worker.inFlight < (best?.inFlight ?? MAX_STARTED)) best = worker;
+      const isFreer = worker.isOpen && worker.inFlight < (best?.inFlight ?? maxStarted);
+      if (isFreer && mayTake?.(worker) !== false) best = worker;
     }
     return best;
   }

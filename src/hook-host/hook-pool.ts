@@ -10,6 +10,7 @@ import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
 import { isWhole } from "./is-whole.ts";
+import { kindOfRequest } from "./request-kind.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** Settings and services of a pool, in addition to the threads' own options. */
@@ -119,7 +120,10 @@ export class HookPool implements PipelineRunner {
     const { warmUp, timeline } = request.call;
     timeline?.beginWait();
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);
-    return worker === undefined ? this.#queue.wait(request) : this.#runOn(worker, request);
+    if (worker !== undefined) return this.#runOn(worker, request);
+    const waiting = this.#queue.wait(request);
+    this.#takeFew();
+    return waiting;
   }
 
   async close(): Promise<void> {
@@ -190,6 +194,14 @@ export class HookPool implements PipelineRunner {
       const free = worker;
       if (!this.#queue.runNext((request) => this.#runOn(free, request))) return;
     }
+    this.#takeFew();
+  }
+
+  /** Starts requests of kinds of which few run, where all threads have enough of others. */
+  #takeFew(): void {
+    const workerFor = (kind: string) => this.#generation.freestFor(kind);
+    const run = (request: PipelineRequest) => this.#runOn(workerFor(kindOfRequest(request))!, request);
+    while (this.#queue.runNext(run, (kind) => workerFor(kind) !== undefined));
   }
 }
 

@@ -19,6 +19,7 @@ import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./read-hook-answer.ts";
+import { kindOfRequest } from "./request-kind.ts";
 
 /** Settings of a hook thread. */
 export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
@@ -45,8 +46,8 @@ export class HookWorker {
   readonly #log: Logger;
   readonly #startMark = new StartMark();
   readonly #clock: HookClock;
-  /** Ids of the requests that the thread works on. */
-  readonly #requestIds = new Set<string>();
+  /** The requests that the thread works on. */
+  readonly #requests = new Set<PipelineRequest>();
   #lostRequestIds: readonly string[] = [];
   #leases: HookLeases | undefined;
   #client: RpcClient | undefined;
@@ -98,6 +99,13 @@ export class HookWorker {
     return this.#client?.pending ?? 0;
   }
 
+  /** Number of requests of a kind that the thread works on, without cancelled ones. */
+  inFlightOf(kind: string): number {
+    let count = 0;
+    for (const request of this.#requests) if (kindOfRequest(request) === kind) count++;
+    return count;
+  }
+
   /** Calls back when the thread is done with a cancelled request, and another can be sent. */
   onFreed(listener: () => void): void {
     this.#client?.onFreed(listener);
@@ -140,7 +148,7 @@ export class HookWorker {
    */
   async run(request: PipelineRequest): Promise<PipelineResult> {
     const { info, inputs, outputs, raw, call } = request;
-    const { id, model, version, signature } = info;
+    const { model, version, signature } = info;
     const meta: RunMeta = {
       call: toPlainCall(call),
       model,
@@ -153,8 +161,8 @@ export class HookWorker {
     // A busy thread may die before it starts the request, and then another needs the inputs.
     const transfer = this.inFlight === 0;
     const sent = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal: call.signal, transfer };
-    this.#requestIds.add(id);
-    const answer = await this.#ask(sent).finally(() => this.#requestIds.delete(id));
+    this.#requests.add(request);
+    const answer = await this.#ask(sent).finally(() => this.#requests.delete(request));
     try {
       return readHookAnswer(inputs.kind, answer, call.timeline);
     } catch (reason) {
@@ -221,7 +229,7 @@ export class HookWorker {
   }
 
   #loggedIds(): readonly string[] {
-    return [...this.#requestIds].map(loggedId);
+    return Array.from(this.#requests, ({ info }) => loggedId(info.id));
   }
 
   #endStalled(stallMs: number): void {

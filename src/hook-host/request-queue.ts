@@ -1,6 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { FairQueue } from "./fair-queue.ts";
+import { kindOfRequest } from "./request-kind.ts";
 
 /** A request that waits for a thread. */
 interface Waiting {
@@ -33,13 +34,13 @@ export class RequestQueue {
       };
       const waiting = { request, resolve, reject, stopWatching: () => signal.removeEventListener("abort", abort) };
       signal.addEventListener("abort", abort, { once: true });
-      this.#queue.push(waiting, { priority, kind: queueKind(request) });
+      this.#queue.push(waiting, { priority, kind: kindOfRequest(request) });
     });
   }
 
-  /** Runs the next request; false where none waits. */
-  runNext(run: (request: PipelineRequest) => Promise<PipelineResult>): boolean {
-    const next = this.#queue.shift();
+  /** Runs the next request, of certain kinds where only these may run; false where none waits. */
+  runNext(run: (request: PipelineRequest) => Promise<PipelineResult>, mayRun?: (kind: string) => boolean): boolean {
+    const next = this.#queue.shift(mayRun);
     if (next === undefined) return false;
     next.stopWatching();
     next.resolve(run(next.request));
@@ -53,9 +54,4 @@ export class RequestQueue {
       reject(reason);
     }
   }
-}
-
-/** Requests with other inputs are another kind, often for another model. */
-function queueKind({ info, inputs }: PipelineRequest): string {
-  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
 }

@@ -56,6 +56,14 @@ test("a kind whose items are taken out again and again is served as often as the
   expect(rest(queue)).toEqual(["b1", "a5", "b2", "a6", "b3"]);
 });
 
+test("one that overtakes others, as all that may be taken is of its kind, takes no turn from them", () => {
+  const queue = queueOf("a1", "a2", "b1", "b2");
+  expect(queue.shift((kind) => kind === "b")).toBe("b1");
+  expect(queue.shift((kind) => kind === "c")).toBeUndefined();
+  push(queue, "c1");
+  expect(rest(queue)).toEqual(["a1", "c1", "a2", "b2"]);
+});
+
 test("clearing gives all that waited", () => {
   const queue = queueOf("a1", "b1");
   expect(queue.clear()).toEqual(["a1", "b1"]);

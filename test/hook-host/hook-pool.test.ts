@@ -189,6 +189,23 @@ test("a request with other inputs does not wait behind all of those that came be
   await Promise.all(others);
 });
 
+test("a few requests with other inputs begin though a thread has all that it takes of those that wait", async () => {
+  const servable = await startHookThreads(`
+    let open: () => void;
+    let most = 0;
+    const gate = new Promise<void>((resolve) => { open = resolve; });
+    export const preprocess = async (inputs: any) => {
+      most++;
+      if (inputs.y?.data[0] === 3) open();
+      await gate;
+      return { most };
+    };`);
+  const waiting = Array.from({ length: 50 }, () => ask(servable, { x: 1 }));
+  const others = [0, 1, 2, 3].map((y) => ask(servable, { y }));
+  expect((await Promise.all(others)).map(({ most }) => most)).toEqual([36, 36, 36, 36]);
+  await Promise.all(waiting);
+});
+
 test("a cancelled request aborts ctx.signal, and one that waits leaves the queue", async () => {
   const servable = await startHookThreads(`
     let aborted = 0;
