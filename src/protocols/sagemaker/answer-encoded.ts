@@ -8,7 +8,7 @@ import { requireSignature } from "../../serving/require-signature.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { toRawInput } from "../kserve/raw-input.ts";
-import { toPredictions } from "../tensorflow-serving/http-predict.ts";
+import { toPredictions, type WritePredicted } from "../tensorflow-serving/http-predict.ts";
 
 const NPY = "application/x-npy";
 const ENCODED_TYPES: ReadonlySet<string> = new Set([NPY, "application/x-image", "application/octet-stream"]);
@@ -23,15 +23,17 @@ export interface EncodedRequest {
   readonly ref: ModelRef;
   readonly body: Buffer;
   readonly mediaType: string;
+  /** Writes the answer. Default: as `:predict` does. */
+  readonly write?: WritePredicted | undefined;
 }
 
 /**
- * Runs a model whose one input is the body, and answers as `:predict` does. Throws
+ * Runs a model whose one input is the body. Throws
  * `invalid_argument` for a model with several inputs.
  */
 export async function answerEncoded(
   service: InferenceService,
-  { ref, body, mediaType }: EncodedRequest,
+  { ref, body, mediaType, write = toPredictions }: EncodedRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   const call = exchange.callInfo();
@@ -42,7 +44,7 @@ export async function answerEncoded(
     const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
     const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
     const answer = await lease.infer({ signature, inputs, outputs: undefined, call });
-    return await toPredictions({ signature, format: "row", answer }, exchange);
+    return await write({ signature, format: "row", answer }, exchange);
   } finally {
     lease.release();
   }

@@ -8,6 +8,7 @@ import { answerPredict, type PredictRequest } from "../tensorflow-serving/http-p
 import { type AcceptedType, acceptedType } from "./accepted-type.ts";
 import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
 import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
+import { arrayAnswer } from "./array-answer.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
 import { errorOfLine } from "./error-of-line.ts";
 import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
@@ -15,8 +16,9 @@ import { eachWithoutLineBreaks, withoutLineBreaks, withoutLineBreaksJob } from "
 
 /**
  * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one
- * input. Where the model has handlers (`inference.ts`), they answer any type. `named` = the model of the URL. Throws
- * 415 for any other type of body and 406 for an answer that is not JSON.
+ * input; the answer is JSON, or the first output as CSV or an array. Where the model has handlers (`inference.ts`),
+ * they answer any type. `named` = the model of the URL. Throws 415 for any other type of body, and 406 for one of the
+ * answer.
  */
 export async function invoke(
   exchange: HttpExchange,
@@ -33,14 +35,15 @@ export async function invoke(
   const mediaType = exchange.mediaType === "" ? "application/json" : exchange.mediaType;
   const form = bodyForm(mediaType);
   if (form === undefined && !isEncodedType(mediaType)) throw new HttpError(415, `Unsupported Media Type: ${mediaType}`);
-  const accepted = acceptedType(headers.accept);
+  const accepted = acceptedType(headers.accept, attributes.method);
+  const write = accepted.array && arrayAnswer(accepted.array, accepted.contentType);
   const body = await exchange.readBody();
   if (form === undefined)
-    return inForm(await answerEncoded(service, { ref, body, mediaType }, exchange), accepted, exchange);
+    return inForm(await answerEncoded(service, { ref, body, mediaType, write }, exchange), accepted, exchange);
   const { json, places } = await toJson(body, form, exchange);
   try {
     return inForm(
-      await answerJson(service, { ref, method: attributes.method, body: json }, exchange),
+      await answerJson(service, { ref, method: attributes.method, body: json, write }, exchange),
       accepted,
       exchange,
     );
@@ -76,10 +79,10 @@ function toRef(service: InferenceService, { model, version }: CustomAttributes):
 
 async function inForm(
   answer: HttpAnswer,
-  { contentType, isNamed }: AcceptedType,
+  { contentType, isNamed, array }: AcceptedType,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
-  if (!isNamed) return answer;
+  if (!isNamed || array !== undefined) return answer;
   const { body, stream } = answer;
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const line = isLarge ? await exchange.encode(withoutLineBreaksJob, [body]) : withoutLineBreaks(body);

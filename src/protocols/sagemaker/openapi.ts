@@ -9,7 +9,7 @@ const EVERYWHERE: readonly Endpoint[] = [
   {
     ...{ method: "POST", path: "/invocations", summary: "Run the first model, or that of the custom attributes" },
     description:
-      "Takes JSON, lines of JSON, CSV, images, files of numpy and raw bytes, by Content-Type; the header X-Amzn-SageMaker-Custom-Attributes chooses model, version and method.",
+      "Takes JSON, lines of JSON, CSV, images, files of numpy and raw bytes, by Content-Type, and answers with JSON, CSV or files of numpy, by Accept; the header X-Amzn-SageMaker-Custom-Attributes chooses model, version and method.",
     schemas: { body: {}, answer: PREDICTIONS },
   },
 ];

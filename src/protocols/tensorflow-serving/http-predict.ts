@@ -37,12 +37,17 @@ export interface PredictRequest {
   readonly body: Buffer;
   /** Compares the method with the signature's method name. Default false. */
   readonly checkMethodNames?: boolean;
+  /** Writes the answer. Default: as `:predict` does. */
+  readonly write?: WritePredicted | undefined;
 }
+
+/** Writes the answer of a model. */
+export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => Promise<HttpAnswer>;
 
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, checkMethodNames = false }: PredictRequest,
+  { ref, body, checkMethodNames = false, write = toPredictions }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -52,7 +57,7 @@ export async function answerPredict(
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
   const received = { body, parsed, checkMethodNames, call };
-  return toPredictions(await infer(await service.acquire(ref, call), received, exchange), exchange);
+  return write(await infer(await service.acquire(ref, call), received, exchange), exchange);
 }
 
 /** The answer of a model, and the form in which the API gives it. */

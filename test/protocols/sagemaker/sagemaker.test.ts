@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, it } from "vitest";
+import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
 import { createServer } from "../../../src/index.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const MODEL = (name: string) => `test/fixtures/models/${name}.onnx`;
 
@@ -20,7 +22,13 @@ async function invoke(body: string | Uint8Array<ArrayBuffer>, headers: Record<st
     body,
     headers: { "content-type": "application/json", ...headers },
   });
-  return { status: answer.status, type: answer.headers.get("content-type"), text: await answer.text() };
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  return { status: answer.status, type: answer.headers.get("content-type"), bytes, text: bytes.toString() };
+}
+
+/** A file of NumPy. */
+function npy(dtype: "float32" | "float64" | "int32", shape: number[], data: Float32Array | Float64Array | Int32Array) {
+  return Uint8Array.from(writeNpy(createTensor(dtype, shape, data as never)));
 }
 
 const predictions = (text: string) => (JSON.parse(text) as { predictions: unknown }).predictions;
@@ -77,11 +85,39 @@ describe("/invocations", () => {
   });
 
   it("takes an array of NumPy", async () => {
-    const head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
-    const begin = Buffer.from(`\x93NUMPY\x01\0${String.fromCharCode(head.length)}\0${head}`, "latin1");
-    const body = Uint8Array.from([...begin, ...new Uint8Array(Float32Array.of(1, 2).buffer)]);
+    const body = npy("float32", [2], Float32Array.of(1, 2));
     const { text } = await invoke(body, { "content-type": "application/x-npy" });
     expect((predictions(text) as unknown[]).flat()).toEqual([2.5, 3]);
+  });
+
+  it("answers with an array of NumPy", async () => {
+    const body = npy("float64", [2, 2], Float64Array.of(1, 2, 3.5, Number.NaN));
+    const headers = { "content-type": "application/x-npy", accept: "application/x-npy", ...of("echo") };
+    const { type, bytes } = await invoke(body, headers);
+    expect([type, bytes]).toEqual(["application/x-npy", Buffer.from(body)]);
+  });
+
+  it.each([
+    ["a line for each row", npy("float64", [2, 2], Float64Array.of(1, 2, 3.5, Number.NaN)), "1.0,2.0\n3.5,NaN\n"],
+    ["all dimensions of a row in its line", npy("int32", [1, 2, 2], Int32Array.of(1, 2, 3, 4)), "1,2,3,4\n"],
+    ["nothing for no rows", npy("int32", [0, 2], new Int32Array(0)), ""],
+    ["the value of rank 0", '{"inputs": 7}', "7\n"],
+    ["quotes where a text needs them", '{"inputs": [["a", "b,c"], ["d\\"e", "f"]]}', 'a,"b,c"\n"d""e",f\n'],
+  ])("answers with CSV: %s", async (_, body, expected) => {
+    const type = typeof body === "string" ? "application/json" : "application/x-npy";
+    const answer = await invoke(body, { "content-type": type, accept: "text/csv", ...of("echo") });
+    expect([answer.type, answer.text]).toEqual(["text/csv", expected]);
+  });
+
+  it("answers many rows with CSV, which a codec thread writes", async () => {
+    const body = Array.from({ length: 30_000 }, (_, row) => `${row}\n`).join("");
+    const { text } = await invoke(body, { "content-type": "text/csv", accept: "text/csv" });
+    expect(text.split("\n").slice(-2)).toEqual([(29_999 / 2 + 2).toFixed(1), ""]);
+  });
+
+  it("answers with JSON where the client names that and another type", async () => {
+    const { type, text } = await invoke("1", { accept: "text/csv, application/json" });
+    expect([type, predictions(text)]).toEqual(["application/json", [2.5]]);
   });
 
   it.each(["application/x-image", "image/png", "application/octet-stream"])(
@@ -101,6 +137,13 @@ describe("/invocations", () => {
   it.each([
     ["another type", "x", { "content-type": "text/html" }, 415, "Unsupported Media Type: text/html"],
     ["an answer of another type", "1", { accept: "image/png" }, 406, "Not Acceptable: image/png"],
+    [
+      "classes as an array",
+      "1",
+      { accept: "text/csv", ...of("half", ",tfs-method=classify") },
+      406,
+      "text/csv; answers",
+    ],
     [
       "a broken line",
       "[1]\n[2\n[3]",
