@@ -37,6 +37,7 @@ export interface ServableSource {
   readonly tensorFacts?: TensorFacts;
   /** As in {@link ServableParts}. */
   readonly maxBatchSize?: number | undefined;
+  readonly parameters?: ReadonlyMap<string, string> | undefined;
 }
 
 /** A servable and facts about its models. */
@@ -101,6 +102,7 @@ export async function loadServable(
         runner,
         tensorFacts: source.tensorFacts,
         maxBatchSize: source.maxBatchSize,
+        parameters: source.parameters,
         hooksShareTensors: hooks.shareTensors,
         hasHooks: source.hooks !== undefined,
         hosts,

@@ -116,10 +116,23 @@ function toModel(
 /** Changes with the model's settings, and with files that all its versions share, except for their hooks. */
 async function sharedFingerprint(config: ModelConfig, storage: ModelStorage | undefined): Promise<string> {
   const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
-  const { labelFiles = new Map<string, string>(), imageLayouts = [], reshaping, maxBatchSize } = config;
+  const {
+    labelFiles = new Map<string, string>(),
+    imageLayouts = [],
+    reshaping,
+    maxBatchSize,
+    parameters = [],
+  } = config;
   const copies = [workers, instances, threads, config.isolate];
   const settings = [name, path, driver, stages, ensemble, options, copies, file, expected, warmUp];
-  const tensors = [maxBatchSize, [...labelFiles], [...imageLayouts], reshaping?.inputs, reshaping?.outputs];
+  const tensors = [
+    maxBatchSize,
+    [...labelFiles],
+    [...imageLayouts],
+    reshaping?.inputs,
+    reshaping?.outputs,
+    [...parameters],
+  ];
   const hash = createHash("sha1").update(JSON.stringify([settings, tensors]));
   for (const file of [...stagePaths(config), ...warmUpFiles(warmUp), ...labelFiles.values()])
     hash.update((await stampOf(file, storage)).text);

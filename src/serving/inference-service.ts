@@ -160,6 +160,8 @@ export interface ServableDescription {
   readonly maxBatchSize?: number;
   /** Rows of a request at most, by its configuration; absent or 0 = no limit, or a remote server has it. */
   readonly maxRequestRows?: number;
+  /** Texts by name that clients read in its configuration; absent where a remote server has it. */
+  readonly parameters?: ReadonlyMap<string, string>;
 }
 
 /** One request to a leased version, the same for every protocol. */

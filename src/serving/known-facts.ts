@@ -9,6 +9,7 @@ export type KnownFacts = Pick<
   | "signatures"
   | "maxBatchSize"
   | "maxRequestRows"
+  | "parameters"
   | "hooksShareTensors"
   | "graphRefusal"
   | "entries"
@@ -19,7 +20,7 @@ export type KnownFacts = Pick<
 
 /** Collects the facts of a servable while it is loaded. */
 export function toKnownFacts(loaded: Servable): KnownFacts {
-  const { drivers, models, needed, signatures, maxBatchSize, maxRequestRows } = loaded;
+  const { drivers, models, needed, signatures, maxBatchSize, maxRequestRows, parameters } = loaded;
   const { hooksShareTensors, graphRefusal, entries, hookPlaces } = loaded;
   const sources = loaded.sources();
   return {
@@ -29,6 +30,7 @@ export function toKnownFacts(loaded: Servable): KnownFacts {
     signatures,
     maxBatchSize,
     maxRequestRows,
+    parameters,
     hooksShareTensors,
     graphRefusal,
     entries,

@@ -28,9 +28,19 @@ export class LocalLease implements Lease {
 
   constructor({ servable, places }: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits) {
     const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
-    const { entries, models, hookPlaces, maxRequestRows } = servable;
-    const sizes = { maxBatchSize, maxRequestRows };
-    this.description = { model, version, drivers, signatures, ...sizes, graphRefusal, entries, models, hookPlaces };
+    const { entries, models, hookPlaces, maxRequestRows, parameters } = servable;
+    const configured = { maxBatchSize, maxRequestRows, parameters };
+    this.description = {
+      model,
+      version,
+      drivers,
+      signatures,
+      ...configured,
+      graphRefusal,
+      entries,
+      models,
+      hookPlaces,
+    };
     this.#servable = servable;
     this.#places = places;
     this.#limits = limits;

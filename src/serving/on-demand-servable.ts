@@ -110,6 +110,10 @@ export class OnDemandServable implements Servable, Unloadable {
     return this.#facts.maxRequestRows;
   }
 
+  get parameters() {
+    return this.#facts.parameters;
+  }
+
   get graphRefusal() {
     return this.#facts.graphRefusal;
   }

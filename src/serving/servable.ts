@@ -31,6 +31,8 @@ export interface Servable {
   readonly maxBatchSize: number;
   /** Rows of a request at most, by its description; 0 = it has no limit. */
   readonly maxRequestRows: number;
+  /** Texts by name that clients read in its configuration. */
+  readonly parameters: ReadonlyMap<string, string>;
   /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
   readonly graphRefusal: string;
   /** Memory that it takes, in bytes; estimated from its files where it was not measured. */
@@ -90,6 +92,7 @@ export interface ServableParts {
   readonly tensorFacts?: TensorFacts | undefined;
   /** Rows of a request at most, by its description; a single model that is batched has its own maximum. */
   readonly maxBatchSize?: number | undefined;
+  readonly parameters?: ReadonlyMap<string, string> | undefined;
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
@@ -99,6 +102,8 @@ export interface ServableParts {
   /** Frees the hooks and the models. */
   readonly close: () => Promise<void>;
 }
+
+const NO_PARAMETERS: ReadonlyMap<string, string> = new Map();
 
 /** Gives a pipeline its name; `close` frees its parts. */
 export function createServable(
@@ -122,6 +127,7 @@ export function createServable(
     graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
     maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
     maxRequestRows: maxBatchSize,
+    parameters: parts.parameters ?? NO_PARAMETERS,
     get signatures() {
       return described(runner.signatures);
     },

@@ -15,6 +15,8 @@ export interface ModelConfig {
   readonly dynamic_batching?: object;
   readonly input: readonly ConfigInput[];
   readonly output: readonly ConfigOutput[];
+  /** Those of its config.pbtxt; absent = it has none. */
+  readonly parameters?: Readonly<Record<string, { readonly string_value: string }>>;
   readonly model_transaction_policy: { readonly decoupled: boolean };
 }
 
@@ -50,8 +52,15 @@ export function modelConfig(description: ServableDescription): ModelConfig {
       optional: spec.default !== undefined,
     })),
     output: outputs.map(toTensor),
+    ...parametersOf(description),
     model_transaction_policy: { decoupled: false },
   };
+}
+
+function parametersOf({ parameters = new Map() }: ServableDescription): Pick<ModelConfig, "parameters"> {
+  if (parameters.size === 0) return {};
+  const entries = [...parameters].map(([name, text]) => [name, { string_value: text }] as const);
+  return { parameters: Object.fromEntries(entries) };
 }
 
 /** Checks that the first dimension is open, as the batch is. */

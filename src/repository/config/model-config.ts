@@ -56,6 +56,8 @@ export interface ModelConfig {
   readonly expected?: ExpectedTensors;
   /** Maximum number of rows of a request; absent = its shapes have no batch. */
   readonly maxBatchSize?: number;
+  /** Texts by name that clients read in its configuration. */
+  readonly parameters?: ReadonlyMap<string, string>;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;
   /** Layouts of the inputs that are images. */

@@ -47,6 +47,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     ...readTritonWarmUp(fields, { node, source }),
     ...readTritonTensors(fields, { node, source }),
     ...maxBatchSizeOf(fields),
+    ...parametersOf(fields),
     ...(refusal !== undefined && { refusal }),
   });
 }
@@ -65,6 +66,7 @@ function toEnsemble(name: string, fields: Fields, { node, source }: Read): Model
     ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
     ...(labelFiles !== undefined && { labelFiles }),
     ...maxBatchSizeOf(fields),
+    ...parametersOf(fields),
     ...(typeof ensemble !== "string" && {
       ensemble,
       stages: ensemble.steps.map(({ model, version }) => ({ model, ...(version && { version }) })),
@@ -160,14 +162,23 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
   const known = PARAMETERS[driver] ?? {};
   const options: Record<string, string> = {};
   for (const [key, { string_value: value }] of parameters ?? []) {
-    const text = value?.kind === "scalar" ? value.text : value === undefined ? "" : jsonOf(value);
-    if (Object.hasOwn(known, key)) options[known[key] as string] = text;
+    if (Object.hasOwn(known, key)) options[known[key] as string] = textOf(value);
     else source.findings.warn(value?.place ?? node.place, `The parameter "${key}" changes nothing here.`);
   }
   const libraries = (model_operations?.op_library_filename ?? []).map((file) => join(source.folder, file));
   if (libraries.length > 0 && TAKES_LIBRARIES.includes(driver)) options.custom_op_paths = libraries.join(",");
   else if (libraries.length > 0) source.findings.warn(node.place, '"model_operations" changes nothing here.');
   return options;
+}
+
+function parametersOf({ parameters = new Map() }: Pick<Fields, "parameters">): Pick<ModelConfig, "parameters"> {
+  if (parameters.size === 0) return {};
+  return { parameters: new Map([...parameters].map(([key, { string_value: value }]) => [key, textOf(value)])) };
+}
+
+function textOf(value: ConfigNode | undefined): string {
+  if (value === undefined) return "";
+  return value.kind === "scalar" ? value.text : jsonOf(value);
 }
 
 /** Groups without a number have one copy each. */

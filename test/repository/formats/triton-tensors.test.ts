@@ -6,6 +6,7 @@ import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer } from "../../../src/server/server.ts";
 import { withDefaults } from "../../../src/server/server-options.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
+import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const HALF = readFileSync("test/fixtures/models/half-plus-two.onnx");
@@ -173,4 +174,18 @@ describe("model_operations", () => {
       /^custom_op_paths names ".*\/half\/libs\/none\.so", which does not exist\.$/,
     );
   });
+});
+
+test("parameters are what clients read in the model's configuration, also those that change nothing here", async () => {
+  const parameters = `parameters { key: "metadata" value: { string_value: "{'names': {0: 'cat'}}" } }
+    parameters [{ key: "intra_op_thread_count" value: { string_value: "1" } }, { key: "none" value: {} }]`;
+  const { get, server } = await serve(`backend: "onnxruntime" ${x("dims: -1")} ${y("dims: -1")} ${parameters}`);
+  const expected = {
+    metadata: { string_value: "{'names': {0: 'cat'}}" },
+    intra_op_thread_count: { string_value: "1" },
+    none: { string_value: "" },
+  };
+  expect(await get("/config")).toMatchObject({ parameters: expected });
+  const call = connectKserve(server.grpcAddress);
+  expect(await call("ModelConfig", { name: "half" })).toMatchObject({ config: { parameters: expected } });
 });
