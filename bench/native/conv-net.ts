@@ -13,6 +13,8 @@ import { grpcTargets } from "./messages.ts";
 
 const INPUTS = createTensors([["x", createTensor("float32", PHOTO_SHAPE, floats(3 * PHOTO_SIDE * PHOTO_SIDE))]]);
 const PRESS = { connections: 1, inFlight: 8 };
+/** With so few requests a second, V8 takes half a minute to compile all code that each of them runs. */
+const WARM_UP_SECONDS = 30;
 
 /** A model of some 10 ms: what the server adds to the runtime's own time. */
 export const convNet: Group = {
@@ -38,7 +40,7 @@ async function overLoop(bench: BenchRun, { model, loop, instances }: Case): Prom
   const server = await startKserving(["--model-path", model, "--threads", "1", "--instances", String(instances)]);
   const { ours: target } = await grpcTargets(server.grpcPort, INPUTS, ({ y }) => y?.data.length === 1000);
   const seconds = bench.isQuick ? 1 : 1.5;
-  await bench.load.runClean({ ...target, ...PRESS, seconds: 2 });
+  await bench.load.runClean({ ...target, ...PRESS, seconds: bench.isQuick ? 2 : WARM_UP_SECONDS });
   const results = await alternate(bench.rounds, {
     ours: async () => (await cpuTurn(bench.load, server.pid, { ...target, ...PRESS, seconds })).cpuUs / 1000,
     loop: () => loopMs(loop, seconds),
