@@ -1,6 +1,6 @@
 import { steadyMs } from "./steady-clock.ts";
 import type { Timeline } from "./timeline.ts";
-import { passedTraceHeaders, traceHeaders } from "./trace-context.ts";
+import { passedBaggage, passedTraceHeaders, traceHeaders } from "./trace-context.ts";
 
 /** The request that another server is called for. */
 interface CallingRequest {
@@ -12,7 +12,7 @@ interface CallingRequest {
 export class RemotePart {
   /**
    * Headers that make the other server's spans part of the same trace; those of the
-   * request itself where it is not recorded here.
+   * request itself where it is not recorded here. The request's baggage goes with them.
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly #timeline: Timeline | undefined;
@@ -25,7 +25,8 @@ export class RemotePart {
     this.#start = steadyMs();
     const span = this.#timeline?.span;
     const isTraced = span !== undefined && this.#id !== undefined;
-    this.headers = isTraced ? traceHeaders({ ...span, spanId: this.#id! }) : passedTraceHeaders(metadata);
+    const trace = isTraced ? traceHeaders({ ...span, spanId: this.#id! }) : passedTraceHeaders(metadata);
+    this.headers = { ...trace, ...passedBaggage(metadata) };
   }
 
   /** Notes the end of the call; `code` = the error's, where it failed. */

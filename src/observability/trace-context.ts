@@ -34,6 +34,8 @@ const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f
 const [SAMPLED, RANDOM] = [1, 2];
 /** Characters of a trace state that are passed on; W3C Trace Context asks for 512 at least. */
 const MAX_STATE = 2048;
+/** Characters of a baggage that are passed on: W3C Baggage asks for so many at least. */
+const MAX_BAGGAGE = 8192;
 /** Members of a trace state, and their form. */
 const MAX_MEMBERS = 32;
 const MEMBER = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
@@ -84,6 +86,11 @@ export function passedTraceHeaders(metadata: Readonly<Record<string, string>>): 
   const parent = parentOf(metadata);
   if (traceparent === undefined || parent === undefined) return {};
   return parent.state === undefined ? { traceparent } : { traceparent, tracestate: parent.state };
+}
+
+/** The header with what clients attach to a trace for all that take part in it, to be passed on. */
+export function passedBaggage({ baggage }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return baggage === undefined || baggage.length > MAX_BAGGAGE ? {} : { baggage };
 }
 
 /** A new trace's id. */

@@ -139,7 +139,7 @@ export class SpanExporter {
       this.#backoff.reset();
       return "sent";
     } catch (reason) {
-      return this.#keep(batch, reasonText(reason));
+      return this.#keep(batch, problemOf(reason));
     }
   }
 
@@ -193,6 +193,12 @@ export class SpanExporter {
 function createAgent({ url, tls }: TracingSettings): HttpAgent {
   const choices = { keepAlive: true, maxSockets: 1 };
   return url.protocol === "http:" ? new HttpAgent(choices) : new HttpsAgent({ ...choices, ...tls });
+}
+
+function problemOf(reason: unknown): string {
+  const isNoHttp = String((reason as NodeJS.ErrnoException).code).startsWith("HPE_");
+  const hint = isNoHttp ? "; port 4317 of a collector speaks gRPC, port 4318 HTTP" : "";
+  return `${reasonText(reason)}${hint}`;
 }
 
 /** Servers that lost the same collector do not come back to it all at once. */

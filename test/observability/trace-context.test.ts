@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parentOf, passedTraceHeaders, traceHeaders } from "../../src/observability/trace-context.ts";
+import { parentOf, passedBaggage, passedTraceHeaders, traceHeaders } from "../../src/observability/trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
@@ -41,3 +41,8 @@ test.each(["00-1234-5678-01", `00-${"0".repeat(32)}-${SPAN}-01`, `${traceparent}
     expect(passedTraceHeaders({ traceparent: alien, tracestate: "a=1" })).toEqual({});
   },
 );
+
+test("a baggage is passed on unless it is longer than W3C asks for", () => {
+  expect(passedBaggage({ baggage: "tenant=ann;p=1, b=2", traceparent })).toEqual({ baggage: "tenant=ann;p=1, b=2" });
+  expect([passedBaggage({}), passedBaggage({ baggage: "a".repeat(8193) })]).toEqual([{}, {}]);
+});

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { newSpanId, newTraceId } from "../../src/observability/trace-context.ts";
 import { readTracingSettings } from "../../src/tracing/settings.ts";
@@ -62,6 +62,17 @@ test("spans that a collector refuses for good are not sent again", async () => {
   await find({ msg: "spans of traces are lost", why: "the collector answers 400" });
   await exporter.close();
   expect(collector.headers).toHaveLength(1);
+});
+
+test("the log names the port where a collector speaks another protocol", async () => {
+  const server = createTcpServer((socket) => socket.end("\0\0\u0012\u0004")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const { exporter, events } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
+  exporter.add([span("a")]);
+  await exporter.close();
+  expect(events[0]).toMatchObject({ why: expect.stringContaining("port 4318") });
 });
 
 test("a server ends although nothing listens at the address", async () => {
