@@ -30,7 +30,7 @@ export interface PredictBody {
  * Turns the body of an invocation into the JSON of TensorFlow Serving's REST API, which is parsed later: what is such
  * JSON stays, other JSON is one instance, a list of lists is its instances, lines of JSON and of CSV are one instance
  * each. Throws `invalid_argument` with the line of CSV that is malformed, or of JSON that is not whole, for data frames
- * of MLflow, and for CSV whose JSON has more than `maxBytes`.
+ * of MLflow, and for CSV whose rows take more than `maxBytes`.
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
@@ -77,34 +77,34 @@ function isPredictBody(bytes: Buffer): boolean {
   });
 }
 
-/** Characters of rows that are joined at a time. */
+/** Rows, and characters of them, that are joined at a time. */
+const JOINED_ROWS = 1024;
 const JOINED_LENGTH = 1024 * 1024;
+/** Memory that a row takes at least once its JSON is read, in bytes. */
+const ROW_BYTES = 8;
 
 /** In pieces: one text of all rows, or a list of them, would take many times the memory of the body. */
 function ofInstances(rows: Iterable<string>, maxBytes: number): Buffer {
   const pieces: Buffer[] = [];
-  let bytes = 0;
-  const add = (text: string) => {
-    const piece = Buffer.from(text);
-    bytes += piece.length;
-    if (bytes > maxBytes) throw invalidArgument(tooLong(maxBytes));
+  let [some, length, left]: [string[], number, number] = [[], 0, maxBytes];
+  const join = () => {
+    const piece = Buffer.from(`${pieces.length === 0 ? '{"instances":[' : ","}${some.join(",")}`);
+    left -= Math.max(piece.length, ROW_BYTES * some.length);
+    if (left < 0) throw invalidArgument(tooLong(maxBytes));
     pieces.push(piece);
+    [some, length] = [[], 0];
   };
-  let text = "";
   for (const row of rows) {
-    text += `${text === "" && pieces.length === 0 ? '{"instances":[' : ","}${row}`;
-    if (text.length < JOINED_LENGTH) continue;
-    add(text);
-    text = "";
+    length += row.length;
+    if (some.push(row) === JOINED_ROWS || length > JOINED_LENGTH) join();
   }
-  if (text === "" && pieces.length === 0)
-    throw invalidArgument("The body has no rows; send one line for each instance.");
-  add(`${text}]}`);
-  return Buffer.concat(pieces);
+  if (some.length > 0) join();
+  if (pieces.length === 0) throw invalidArgument("The body has no rows; send one line for each instance.");
+  return Buffer.concat([...pieces, Buffer.from("]}")]);
 }
 
 function tooLong(maxBytes: number): string {
-  return `The rows take more than ${maxBytes} bytes as JSON; send fewer, or raise --max-message-bytes.`;
+  return `The rows take more than ${maxBytes} bytes in memory; send fewer, or raise --max-message-bytes.`;
 }
 
 /** Throws `invalid_argument` for other encodings than UTF-8. */

@@ -44,10 +44,13 @@ it.each(["csv", "lines"] as const)("text in another encoding is refused as %s", 
 });
 
 it("rows that are joined in several pieces are all there, as far as they are allowed", () => {
+  const short = toPredictBody(Buffer.from("1\n".repeat(3000)), "csv", 24_000);
+  expect(Buffer.from(short.json).toString()).toBe(`{"instances":[${Array(3000).fill(1).join(",")}]}`);
+  expect(() => toPredictBody(Buffer.from("1\n".repeat(3001)), "csv", 24_000)).toThrow("more than 24000 bytes");
   const [row, bytes] = [`1${"2".repeat(400_000)}`, Buffer.from(`\n1${"2".repeat(400_000)}`.repeat(7))];
   const { json } = toPredictBody(bytes, "csv", 3_000_000);
   expect(Buffer.from(json).toString()).toBe(`{"instances":[${Array(7).fill(row).join(",")}]}`);
-  expect(() => toPredictBody(bytes, "csv", 2_000_000)).toThrow("The rows take more than 2000000 bytes as JSON");
+  expect(() => toPredictBody(bytes, "csv", 2_000_000)).toThrow("The rows take more than 2000000 bytes in memory");
 });
 
 it("other media types have no such form", () => {
