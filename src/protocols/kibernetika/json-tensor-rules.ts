@@ -1,4 +1,4 @@
-import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
+import { decodeBase64, withoutSpaces } from "../../codecs/json/decode-base64.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
 import type { JsonObject } from "../../codecs/json/json-value.ts";
@@ -23,8 +23,9 @@ export function createKibernetikaRules(input: string): JsonTensorRules {
  * encode every string; the price is that a text such as `test` is decoded too.
  */
 function toBytes(text: string): string | Uint8Array {
-  const packed = text.replace(/[\r\n]+/g, "");
-  const decoded = packed.length % 4 === 0 && !/\s/.test(packed) ? decodeBase64(packed) : undefined;
+  if (/[^\S\r\n]/.test(text)) return text;
+  const packed = /[\r\n]/.test(text) ? withoutSpaces(text) : text;
+  const decoded = packed.length % 4 === 0 ? decodeBase64(packed) : undefined;
   return decoded ?? text;
 }
 
