@@ -12,5 +12,7 @@ for name in server renewed client; do
   printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' >$name.ext
   openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days $days -extfile $name.ext -out $name.pem 2>/dev/null
 done
+openssl req -x509 -newkey rsa:2048 -nodes -keyout rsa.key -days $days -subj /CN=rsa -addext subjectAltName=DNS:localhost,IP:127.0.0.1 \
+  -out rsa.pem 2>/dev/null
 openssl pkey -in server.key -aes256 -passout pass:secret -out locked.key
 rm -f ./*.csr ./*.ext ./*.srl ca.key

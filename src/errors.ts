@@ -143,7 +143,7 @@ export function reasonText(reason: unknown): string {
 const MAX_TEXT = 4096;
 
 /** Characters of an error's own message, above what any but a client's name of megabytes makes of it. */
-const MAX_MESSAGE = 64 * 1024;
+const MAX_MESSAGE = 32 * 1024;
 
 function beginningOf(message: string): string {
   return message.length <= MAX_MESSAGE ? message : `${message.slice(0, MAX_MESSAGE)}…`;

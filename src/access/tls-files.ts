@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { createSecureContext, type Server } from "node:tls";
+import { createSecureContext, DEFAULT_CIPHERS, type Server } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import { readCertificates, type ValidityProblem, validityProblem } from "./pem-certificates.ts";
 import type { TLS_SCOPES } from "./tls-scope.ts";
@@ -23,6 +23,7 @@ export interface TlsCredentials {
   readonly key: Buffer;
   readonly ca?: Buffer;
   readonly ecdhCurve: string;
+  readonly ciphers: string;
 }
 
 /** Content of the files, with the server's certificates in it. */
@@ -99,13 +100,19 @@ function findGroups(): string {
   }
 }
 
+/**
+ * Node's own, but for those whose keys are the server's RSA key: who gets that later can read what was recorded, and
+ * RFC 9113 forbids them to HTTP/2.
+ */
+const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA`;
+
 const PEM_START = "-----BEGIN ";
 
 async function readCredentials({ cert, key, clientCa }: TlsPaths): Promise<TlsCredentials> {
   const [certText, keyText] = [await read(cert, "certificate"), await read(key, "private key")];
   const ca = clientCa === undefined ? {} : { ca: await read(clientCa, "certificate of the clients' authority") };
   groups ??= findGroups();
-  return { cert: certText, key: keyText, ...ca, ecdhCurve: groups };
+  return { cert: certText, key: keyText, ...ca, ecdhCurve: groups, ciphers: CIPHERS };
 }
 
 /** Throws `failed_precondition` for what cannot be used; a bundle of hundreds takes 50 ms. */

@@ -104,6 +104,7 @@ describe("TlsFiles.refresh", () => {
         cert: tlsFile("renewed.pem"),
         key: tlsFile("renewed.key"),
         ecdhCurve: expect.stringMatching(/X25519:P-256:P-384$/),
+        ciphers: expect.stringMatching(/:!kRSA$/),
       },
     ]);
     expect(await files.refresh([server])).toBe(false);

@@ -124,6 +124,14 @@ describe("a server with a certificate", () => {
     await expect(ask(`${server.httpUrl}/v2/health/ready`, "", { ecdhCurve })).rejects.toThrow(/handshake failure/);
   });
 
+  test("does not take keys that an RSA key alone keeps secret", async () => {
+    const { server } = await start({ tls: { cert: tlsPath("rsa.pem"), key: tlsPath("rsa.key") } });
+    const askBy = (ciphers: string) =>
+      ask(`${server.httpUrl}/v2/health/ready`, "", { ca: tlsFile("rsa.pem"), maxVersion: "TLSv1.2", ciphers });
+    await expect(askBy("AES128-GCM-SHA256:AES256-SHA")).rejects.toThrow(/handshake failure/);
+    expect((await askBy("ECDHE-RSA-AES128-GCM-SHA256"))[0]).toBe(405);
+  });
+
   test("says why a client gets nothing at the gRPC port that offers no protocol there", async () => {
     const { grpcPort, events } = await start({ listeners: 1 });
     const socket = connect({ port: grpcPort, host: "127.0.0.1", servername: "localhost", ca: CA }).resume();
