@@ -8,7 +8,7 @@ import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { hostModel } from "./hosted-model.ts";
 import { decodeImageInputs, type PreprocessInputs } from "./images/image-input.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import { assertBatchable } from "./queue/batch-policy.ts";
+import { assertBatchable, withinBounds } from "./queue/batch-policy.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
 
@@ -43,8 +43,10 @@ const MOST_NAMED = 3;
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
   const { driver, path, preprocess = decodeImageInputs, turns } = source;
   const started = performance.now();
-  const choices = parseHostOptions(expandAliases(driver.options, source.options), driver);
-  const model = await openModel(source, choices, log);
+  const asked = parseHostOptions(expandAliases(driver.options, source.options), driver);
+  const model = await openModel(source, asked, log);
+  const { batching } = asked;
+  const choices = { ...asked, ...(batching && { batching: withinBounds(batching, Object.values(model.signatures)) }) };
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
   return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns });

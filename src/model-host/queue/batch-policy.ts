@@ -37,6 +37,14 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
   }
 }
 
+/** The same with no more rows than all inputs take, where their first dimensions have upper bounds. */
+export function withinBounds(batching: Batching, signatures: readonly Signature[]): Batching {
+  const first = signatures.flatMap(({ inputs = [] }) => inputs.map(({ shape }) => shape?.[0]));
+  const most = Math.min(...first.map((rows) => (typeof rows === "object" ? rows.max : batching.maxRows)));
+  if (most >= batching.maxRows) return batching;
+  return { ...batching, maxRows: most, allowedRows: batching.allowedRows.filter((rows) => rows <= most) };
+}
+
 /** A batch that runs: the call of its runs, and who counts them. */
 interface RunningBatch {
   readonly call: ModelCall;
