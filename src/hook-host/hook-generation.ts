@@ -122,7 +122,7 @@ export class HookGeneration {
 
   /** The same for a request of a kind, where no thread can start one of any kind. */
   freestFor(kind: string): HookWorker | undefined {
-    return this.#freest(MAX_STARTED + EXTRA.started, (worker) => worker.inFlightOf(kind) < EXTRA.fewOfKind);
+    return this.#freest(MAX_STARTED + EXTRA.started, (worker) => worker.hasFewer(kind, EXTRA.fewOfKind));
   }
 
   #freest(maxStarted: number, mayTake?: (worker: HookWorker) => boolean): HookWorker | undefined {

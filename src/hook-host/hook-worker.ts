@@ -99,11 +99,11 @@ export class HookWorker {
     return this.#client?.pending ?? 0;
   }
 
-  /** Number of requests of a kind that the thread works on, without cancelled ones. */
-  inFlightOf(kind: string): number {
-    let count = 0;
-    for (const request of this.#requests) if (kindOfRequest(request) === kind) count++;
-    return count;
+  /** True where the thread works on fewer than so many requests of a kind, without cancelled ones. */
+  hasFewer(kind: string, limit: number): boolean {
+    let left = limit;
+    for (const request of this.#requests) if (kindOfRequest(request) === kind && --left === 0) return false;
+    return true;
   }
 
   /** Calls back when the thread is done with a cancelled request, and another can be sent. */
