@@ -37,6 +37,17 @@ export async function locateModel(
 export async function findModel(path: string, driver?: string): Promise<string> {
   // A user's own driver decides about its folders itself.
   if (driver !== undefined && !DRIVER_NAMES.includes(driver)) return path;
+  return mainFile(await chooseModel(path, driver));
+}
+
+/** The main file of an ONNX model of several files, for which Triton has a folder of that name. */
+async function mainFile(path: string): Promise<string> {
+  if (!path.toLowerCase().endsWith(".onnx") || !(await isFolder(path))) return path;
+  const models = (await listFolder(path)).filter(({ kind, name }) => kind === "file" && name === "model.onnx");
+  return models[0]?.path ?? path;
+}
+
+async function chooseModel(path: string, driver: string | undefined): Promise<string> {
   if (!(await isFolder(path)) || (await isDetected(path, driver))) return path;
   const entries = await listFolder(path);
   const models = await modelsIn(entries, driver);

@@ -35,6 +35,20 @@ test("the only model of a folder is found, be it in a folder with a number", asy
   expect(await findModel(onnx)).toBe(join(onnx, "net.onnx"));
 });
 
+test.each([
+  ["in the folder of a version", "", undefined],
+  ["by the name of its folder", "model.onnx", undefined],
+  ["with a driver", "", "onnx"],
+])("an ONNX model of several files, in a folder as Triton has them, is found %s", async (_, given, driver) => {
+  const folder = folderOf("model.onnx/model.onnx", "model.onnx/weights.bin");
+  expect(await findModel(join(folder, given), driver)).toBe(join(folder, "model.onnx/model.onnx"));
+});
+
+test("a folder called as an ONNX model, without one, is left to the driver to refuse", async () => {
+  const folder = folderOf("model.onnx/net.onnx");
+  expect(await findModel(folder)).toBe(join(folder, "model.onnx"));
+});
+
 test("a folder of other things is left to a driver to refuse", async () => {
   const folder = folderOf("1/notes.txt", "labels.txt");
   expect(await findModel(folder)).toBe(folder);
