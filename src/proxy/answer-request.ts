@@ -22,6 +22,8 @@ export interface ChosenRoute {
   readonly kind: CallKind;
   /** As {@link HttpRoute.access}. */
   readonly access?: ControlAccess | undefined;
+  /** As {@link HttpRoute.neverCompressed}. */
+  readonly neverCompressed?: true | undefined;
   /** Absent = no route has the URL. */
   readonly name?: RouteName;
   readonly answer: RouteHandler;
@@ -29,7 +31,7 @@ export interface ChosenRoute {
 
 /** Answers a request, whatever its handler throws; never throws itself. */
 export async function answerRequest(
-  { kind, access, name, answer }: ChosenRoute,
+  { kind, access, neverCompressed, name, answer }: ChosenRoute,
   pair: RequestPair,
   dependencies: HttpDependencies,
 ): Promise<void> {
@@ -51,7 +53,7 @@ export async function answerRequest(
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
     exchange.holdAnswer(heldBytes(plain));
-    const compression = acceptedCompression(request);
+    const compression = neverCompressed ? undefined : acceptedCompression(request);
     const made =
       compression === undefined || plain.contentEncoding !== undefined
         ? plain

@@ -46,7 +46,7 @@ function mount(app: Express, protocol: NamedHttpProtocol, dependencies: HttpDepe
 
 /** Express also answers HEAD by a GET route. */
 function routed(
-  { kind, access, method, path, isForOwnPage, takes, answer }: HttpRoute,
+  { kind, access, neverCompressed, method, path, isForOwnPage, takes, answer }: HttpRoute,
   protocol: string,
   dependencies: HttpDependencies,
 ): RequestHandler<Record<string, string>> {
@@ -56,7 +56,7 @@ function routed(
     if (takes?.(request) === false) return next("route");
     if (kind !== "control" && isForOwnPage !== true) permitOrigin(pair, dependencies.policy);
     void answerRequest(
-      { kind, access, name, answer: (exchange) => answer(exchange, request.params) },
+      { kind, access, neverCompressed, name, answer: (exchange) => answer(exchange, request.params) },
       pair,
       dependencies,
     );

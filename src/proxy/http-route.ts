@@ -104,6 +104,8 @@ export interface HttpRoute {
   readonly access?: ControlAccess;
   /** True where pages of other origins cannot read the answers, whatever they are permitted. Default false. */
   readonly isForOwnPage?: true;
+  /** True where clients that accept compressed answers to inference expect plain ones here. Default false. */
+  readonly neverCompressed?: true;
   /** Requests that it answers; the others go on to the next protocol that has the path. Default: all. */
   readonly takes?: (request: IncomingMessage) => boolean;
   readonly answer: (exchange: HttpExchange, parameters: PathParameters) => Promise<HttpAnswer>;

@@ -12,6 +12,8 @@ import type {
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { KSERVE_ENDPOINTS } from "./http-endpoints.ts";
 
+/** Path of the document that Triton does not have. */
+const OWN_PATH = "/v2/openapi.json";
 const PREFIX = /^\/v2(?:\/|$)/;
 /** A registration without the name of a region, as a group: its kind. */
 const NAMELESS = /^\/v2\/(system|cuda)sharedmemory\/register\/?$/;
@@ -44,7 +46,9 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
     if (/[^0-9]/.test(version)) throw noVersion(version);
     return toHandler(endpoint, parameters, dependencies)(exchange);
   };
-  return { kind, method, path: toExpressPath(path), answer };
+  const route = { kind, method, path: toExpressPath(path), answer };
+  // Triton's client keeps the header of an inference for its later calls, and inflates the answers to inference alone.
+  return path === OWN_PATH ? route : { ...route, neverCompressed: true };
 }
 
 /** Checks for the endpoints that are not served by Express, since they are called most. */

@@ -201,4 +201,10 @@ describe("KServe V2 over HTTP", () => {
     const plain = await send(INFER, post(JSON.stringify({ inputs }), { "accept-encoding": "gzip, deflate" }));
     expect(plain.headers.get("content-encoding")).toBeNull();
   });
+
+  it("does not compress other answers, which Triton's client does not inflate", async () => {
+    const send = await connect(nothing);
+    const answer = await send("/v2/models/stats", { headers: { "accept-encoding": "gzip" } });
+    expect([answer.headers.get("content-encoding"), answer.text.length > 256]).toEqual([null, true]);
+  });
 });
