@@ -26,6 +26,9 @@ const FORMS: Readonly<Record<string, () => Buffer>> = {
   "file-integers": () => part('name="int64_x"; filename="f"', list("7,")),
   filter: () => Buffer.concat([part('name="out_filter"', list("y,")), part('name="float_x"', Buffer.from("1"))]),
   large: () => part('name="float_x"', list("7,", 40_000_000)),
+  // Short enough to be read in the main thread.
+  digits: () => part('name="float_x"', Buffer.from(`${"1".repeat(60_000)}x`)),
+  "empty-filter": () => part('name="out_filter"', repeated(",", 100_000_000)),
 };
 
 /** Forms of `key=value` pairs. */
@@ -36,6 +39,7 @@ const PAIRS: Readonly<Record<string, () => Buffer>> = {
   "many-fields": () =>
     Buffer.from(Array.from({ length: MAX_INPUTS - 1 }, (_, index) => `float_x${index}=${"7,".repeat(350)}`).join("&")),
   separators: () => repeated("&", BYTES),
+  underscores: () => Buffer.concat([Buffer.from("a"), repeated("_", 100_000_000), Buffer.from("=1")]),
   large: () => Buffer.concat([Buffer.from("string_x="), repeated("%61", 13_000_000)]),
 };
 

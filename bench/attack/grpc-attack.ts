@@ -14,7 +14,7 @@ export const METHODS = {
 export interface GrpcMessage {
   readonly path: string;
   readonly message: Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   /** True for a compressed message. */
   readonly isCompressed?: boolean;
   /** Number of times that the message is sent on one stream. */

@@ -24,7 +24,17 @@ const TEXTS = [
 export const NAME_ROWS: readonly AttackRow[] = [
   { name: "proto-names", server: "null", prepare: () => pollute },
   { name: "log-lines", server: "log-file", prepare: () => injectLines },
+  metadataRow("spaces", { "grpc-encoding": "gzip", "grpc-accept-encoding": `a${" ".repeat(60_000)}b` }),
+  metadataRow("binary", { "x-bin": Array.from({ length: 110 }, () => ",".repeat(500)) }),
 ];
+
+/** Metadata of 64 KB, the most that a call may have. */
+function metadataRow(name: string, headers: Readonly<Record<string, string | string[]>>): AttackRow {
+  const attack = async (target: Target) => ({
+    got: await call(target, { path: METHODS.infer, message: bytesField(1, "default"), headers }),
+  });
+  return { name: `metadata-${name}`, server: "null", prepare: () => attack };
+}
 
 /** Sends each name wherever a name can stand; an object of the server must not have learnt anything from it. */
 async function pollute(target: Target): Promise<AttackResult> {
