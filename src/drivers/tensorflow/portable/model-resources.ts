@@ -7,10 +7,18 @@ import { toValue } from "./convert-values.ts";
 import { fillFromLines, type TableTypes, tableTypes } from "./fill-table.ts";
 import { type Edge, type Graph, subgraph } from "./graph.ts";
 import { type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
-import { findInitialTables, type InitialTable } from "./initial-tables.ts";
+import { findInitialisation, type InitialTable, type InitialValue } from "./initialisation.ts";
 import { Refusal } from "./refusal.ts";
 import { findRestored, type Restored } from "./restored-variables.ts";
 import { HashTable, type Value, Variable } from "./values.ts";
+
+/** The places that a model has its variables and tables from, each by its node. */
+interface FoundResources {
+  readonly restored: Restored;
+  readonly checkpoint: Checkpoint | undefined;
+  readonly tables: ReadonlyMap<string, HashTable>;
+  readonly initial: ReadonlyMap<string, InitialValue>;
+}
 
 /** The variables and tables of a SavedModel; variables are read as nodes ask for them. */
 export class ModelResources {
@@ -18,11 +26,13 @@ export class ModelResources {
   readonly #checkpoint: Checkpoint | undefined;
   readonly #variables = new Map<string, Variable>();
   readonly #tables: ReadonlyMap<string, HashTable>;
+  readonly #initial: ReadonlyMap<string, InitialValue>;
 
-  constructor(restored: Restored, checkpoint: Checkpoint | undefined, tables: ReadonlyMap<string, HashTable>) {
+  constructor({ restored, checkpoint, tables, initial }: FoundResources) {
     this.#restored = restored;
     this.#checkpoint = checkpoint;
     this.#tables = tables;
+    this.#initial = initial;
   }
 
   /** The content of a node; undefined for one that the model gives no value. */
@@ -42,12 +52,25 @@ export class ModelResources {
   }
 
   #readVariable(node: string): Variable | undefined {
+    const value = this.#initialValue(node) ?? this.#restoredValue(node);
+    if (value === undefined) return undefined;
+    const variable = new Variable(value);
+    this.#variables.set(node, variable);
+    return variable;
+  }
+
+  #initialValue(node: string): Variable["value"] | undefined {
+    const initial = this.#initial.get(node);
+    if (initial === undefined) return undefined;
+    const [value] = evaluate(subgraph(initial.graph, [initial.value]), [initial.value]);
+    return value as Variable["value"];
+  }
+
+  #restoredValue(node: string): Variable["value"] | undefined {
     const key = this.#restored.variables.get(node);
     if (key === undefined || this.#checkpoint === undefined) return undefined;
     const name = typeof key === "string" ? key : key.name;
-    const variable = new Variable(toValue(this.#checkpoint.read(key), `The variable "${name}"`));
-    this.#variables.set(node, variable);
-    return variable;
+    return toValue(this.#checkpoint.read(key), `The variable "${name}"`);
   }
 }
 
@@ -67,11 +90,12 @@ export function loadModelResources(meta: MetaGraphDef, library: FunctionLibrary,
     );
     fillAndFree(table, keyValues as Value, values as Value);
   }
-  for (const table of findInitialTables(meta, library, { folder, restored: restored.variables })) {
+  const { tables: filled, variables: initial } = findInitialisation(meta, library, folder);
+  for (const table of filled) {
     const types = typesOf(table.table, meta, library);
     fill(tableOf(table.table, types.values, tables), table, types);
   }
-  return new ModelResources(restored, checkpoint, tables);
+  return new ModelResources({ restored, checkpoint, tables, initial });
 }
 
 function tableOf(node: string, valueType: number, tables: Map<string, HashTable>): HashTable {

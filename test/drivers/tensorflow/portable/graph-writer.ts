@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import {
   createFileRegistry,
   type DescMessage,
@@ -6,6 +6,7 @@ import {
   fromJson,
   type JsonValue,
   toBinary,
+  toJson,
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type DType, numericLayout } from "../../../../src/tensor/dtype.ts";
@@ -42,6 +43,19 @@ export interface NodeJson {
 const descriptors = readFileSync("proto/tensorflow-core.binpb");
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptors));
 const GRAPH = registry.getMessage("tensorflow.GraphDef") as DescMessage;
+const SAVED_MODEL = registry.getMessage("tensorflow.SavedModel") as DescMessage;
+
+/** The parts of a SavedModel that tests change, in protobuf's JSON form. */
+interface MetaGraphJson {
+  readonly graphDef: { readonly node: NodeJson[] };
+}
+
+/** Changes the first graph of a SavedModel's file. */
+export function editSavedModel(file: string, edit: (metaGraph: MetaGraphJson) => void): void {
+  const json = toJson(SAVED_MODEL, fromBinary(SAVED_MODEL, readFileSync(file)), { registry });
+  edit((json as unknown as { readonly metaGraphs: [MetaGraphJson] }).metaGraphs[0]);
+  writeFileSync(file, toBinary(SAVED_MODEL, fromJson(SAVED_MODEL, json, { registry })));
+}
 
 /** A graph's file. */
 export function writeGraph(nodes: readonly NodeJson[]): Uint8Array {

@@ -9,13 +9,33 @@ import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { predict } from "../../predict.ts";
 import { floats, texts } from "../native/open-native.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
-import { constant, placeholder, tensorOf, type, writeGraph } from "./graph-writer.ts";
+import { constant, editSavedModel, type NodeJson, placeholder, tensorOf, type, writeGraph } from "./graph-writer.ts";
 import { loadPortable } from "./open-portable.ts";
 
 /** A copy of a model that a test may damage. */
 function copyOf(name: string): string {
   const folder = tempFolder();
   cpSync(tensorflowModel(name), folder, { recursive: true });
+  return folder;
+}
+
+/** Those of the model `tensorflow_1`. */
+const TAGS = { tags: "serve,cpu" };
+
+/** The model `tensorflow_1` whose initialisation also assigns the node `value` to its bias, which is all ones. */
+function withAssignedBias(...nodes: NodeJson[]): string {
+  const folder = copyOf("tensorflow_1");
+  editSavedModel(join(folder, "saved_model.pb"), ({ graphDef: { node: all } }) => {
+    const assign = {
+      name: "assign",
+      op: "AssignVariableOp",
+      input: ["bias", "value"],
+      attr: { dtype: type("float32") },
+    };
+    all.push(...nodes, assign);
+    const main = all.findIndex(({ name }) => name === "init_all_tables_1");
+    all[main] = { ...(all[main] as NodeJson), input: [...(all[main]?.input ?? []), "^assign"] };
+  });
   return folder;
 }
 
@@ -40,6 +60,25 @@ describe("the portable engine", () => {
     const { log, warnings } = createWarningLogger();
     await loadPortable("dtype_float64", {}, log);
     expect(warnings).toEqual([["the model's numbers are computed in float32", { types: ["DT_DOUBLE"] }]]);
+  });
+
+  it("assigns what the initialisation does, as exports of TensorFlow 1 may do for all variables", async () => {
+    const x = floats([1, 2], 0, 0);
+    const restored = await loadPortable("tensorflow_1", TAGS);
+    expect((await predict(restored, { x })).y).toEqual(floats([1, 3], 1, 1, 1));
+    const assigned = await loadPortable(
+      withAssignedBias(constant("value", tensorOf("float32", [3], [10, 20, 30]))),
+      TAGS,
+    );
+    expect((await predict(assigned, { x })).y).toEqual(floats([1, 3], 10, 20, 30));
+  });
+
+  it("refuses to assign what is not of constants", async () => {
+    const shape = constant("shape", tensorOf("int32", [1], [3]));
+    const attr = { dtype: type("float32"), T: type("int32") };
+    const noise = { name: "value", op: "RandomUniform", input: ["shape"], attr };
+    const loading = loadPortable(withAssignedBias(shape, noise), TAGS);
+    await expect(loading).rejects.toThrow("RandomUniform while the model is initialised");
   });
 
   it("gives only the outputs that are wanted", async () => {

@@ -38,34 +38,39 @@ const HARMLESS: ReadonlySet<string> = new Set([
 const ASSIGN = /^Assign(VariableOp)?$/;
 const [NEWLINE, CARRIAGE_RETURN] = [0x0a, 0x0d];
 
-/** Folder of a model, and the variables that it has from its checkpoint. */
-interface ModelFiles {
-  readonly folder: string;
-  readonly restored: ReadonlyMap<string, unknown>;
+/** A value that is computed from constants while a model is loaded. */
+export interface InitialValue {
+  readonly value: Edge;
+  readonly graph: Graph;
 }
 
-/** The tables that a model's initialisation fills; throws {@link Refusal} for whatever else that does. */
-export function findInitialTables(
-  meta: MetaGraphDef,
-  library: FunctionLibrary,
-  { folder, restored }: ModelFiles,
-): InitialTable[] {
+/** The work of a model's initialisation. */
+interface Initialisation {
+  readonly tables: readonly InitialTable[];
+  /** By the variable's node; they replace values from the checkpoint. Not those with paths of assets. */
+  readonly variables: ReadonlyMap<string, InitialValue>;
+}
+
+/** Finds what a model's initialisation fills and assigns; throws {@link Refusal} for whatever else that does. */
+export function findInitialisation(meta: MetaGraphDef, library: FunctionLibrary, folder: string): Initialisation {
   const start = initialisationOf(meta);
-  if (start === undefined || meta.graphDef === undefined) return [];
+  if (start === undefined || meta.graphDef === undefined) return { tables: [], variables: new Map() };
   const inliner = new GraphInliner(library);
   inliner.addGraph(meta.graphDef);
   inliner.reachNode(start);
   const graph = inliner.nodes;
-  const source = { assets: assetFiles(meta), folder, assigned: assignedPaths(graph) };
-  for (const variable of source.assigned.keys())
-    if (restored.has(variable)) throw new Refusal(`the assignment of "${variable}" while the model is initialised`);
+  const source = { assets: assetFiles(meta), folder, assigned: assignedValues(graph) };
+  const variables = new Map<string, InitialValue>();
+  for (const [variable, value] of source.assigned) {
+    if (!source.assets.has(value.node)) variables.set(variable, { value, graph });
+  }
   const tables: InitialTable[] = [];
   for (const node of graph.values()) {
     const table = readTableNode(node, graph, source);
     if (table !== undefined) tables.push(table);
     else if (!HARMLESS.has(node.op)) throw new Refusal(`${node.op} while the model is initialised`);
   }
-  return tables;
+  return { tables, variables };
 }
 
 /** TensorFlow 2 names the operation by a signature, TensorFlow 1 by a collection. */
@@ -83,8 +88,8 @@ interface Source {
   /** By the node that holds the path: the file's name. */
   readonly assets: ReadonlyMap<string, string>;
   readonly folder: string;
-  /** By the node of a variable that holds a path: where it comes from. */
-  readonly assigned: ReadonlyMap<string, string>;
+  /** By the variable's node: where its value comes from. */
+  readonly assigned: ReadonlyMap<string, Edge>;
 }
 
 /** TensorFlow 1 keeps them in a collection. */
@@ -97,17 +102,17 @@ function assetFiles({ assetFileDef, collectionDef }: MetaGraphDef): Map<string, 
   );
 }
 
-/**
- * Newer exports pass the path of an asset through a variable. One that the model
- * computes with has no value here, and is refused there.
- */
-function assignedPaths(graph: Graph): Map<string, string> {
-  const paths = new Map<string, string>();
+/** The values of variables; throws {@link Refusal} for one that gets several. */
+function assignedValues(graph: Graph): Map<string, Edge> {
+  const values = new Map<string, Edge>();
   for (const { op, inputs } of graph.values()) {
     const [variable, value] = inputs;
-    if (ASSIGN.test(op) && variable && value) paths.set(variable.node, origin(graph, value).node);
+    if (!ASSIGN.test(op) || variable === undefined || value === undefined) continue;
+    const { node } = origin(graph, variable);
+    if (values.has(node)) throw new Refusal(`two assignments of "${node}" while the model is initialised`);
+    values.set(node, origin(graph, value));
   }
-  return paths;
+  return values;
 }
 
 /** The file whose path a node gives. */
@@ -115,7 +120,8 @@ function assetOf(graph: Graph, { node }: Edge, { assets, assigned }: Source): st
   const read = graph.get(node);
   // The variables of TensorFlow 1 are read without an operation of their own.
   const variable = read?.op === "ReadVariableOp" ? read.inputs[0]?.node : node;
-  return assets.get(assigned.get(variable ?? "") ?? node);
+  // Newer exports pass the path of an asset through a variable.
+  return assets.get(assigned.get(variable ?? "")?.node ?? node);
 }
 
 function readTableNode(node: GraphNode, graph: Graph, source: Source): InitialTable | undefined {
