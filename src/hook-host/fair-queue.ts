@@ -33,8 +33,8 @@ export class FairQueue<Item> {
 
   /** Removes and returns the first item; of certain kinds, where only these may be taken. */
   shift(mayTake?: (kind: string) => boolean): Item | undefined {
-    const index = mayTake === undefined ? 0 : this.#firstOf(new Set([...this.#nextTurns.keys()].filter(mayTake)));
-    const [entry] = index < 0 ? [] : this.#entries.splice(index, 1);
+    const index = mayTake === undefined ? 0 : this.#firstOf(mayTake);
+    const entry = index === 0 ? this.#entries.shift() : this.#entries.splice(index, 1)[0];
     if (entry === undefined) return undefined;
     // What overtakes others takes no turn from them.
     if (index === 0) this.#turn = Math.max(this.#turn, entry.turn);
@@ -64,8 +64,12 @@ export class FairQueue<Item> {
     return this.#entries.splice(0).map(({ item }) => item);
   }
 
-  #firstOf(kinds: ReadonlySet<string>): number {
-    return kinds.size === 0 ? -1 : this.#entries.findIndex(({ kind }) => kinds.has(kind));
+  /** The place of the first item whose kind may be taken; the length where there is none. */
+  #firstOf(mayTake: (kind: string) => boolean): number {
+    const kinds = new Set<string>();
+    for (const kind of this.#nextTurns.keys()) if (mayTake(kind)) kinds.add(kind);
+    const index = kinds.size === 0 ? -1 : this.#entries.findIndex(({ kind }) => kinds.has(kind));
+    return index < 0 ? this.#entries.length : index;
   }
 
   /** Clients choose the kinds, so unused ones must not accumulate. */

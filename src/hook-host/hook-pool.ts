@@ -10,7 +10,6 @@ import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { ModelProvider } from "./hook-leases.ts";
 import type { HookWorker } from "./hook-worker.ts";
 import { isWhole } from "./is-whole.ts";
-import { kindOfRequest } from "./request-kind.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** Settings and services of a pool, in addition to the threads' own options. */
@@ -200,7 +199,7 @@ export class HookPool implements PipelineRunner {
   /** Starts requests of kinds of which few run, where all threads have enough of others. */
   #takeFew(): void {
     const workerFor = (kind: string) => this.#generation.freestFor(kind);
-    const run = (request: PipelineRequest) => this.#runOn(workerFor(kindOfRequest(request))!, request);
+    const run = (request: PipelineRequest, kind: string) => this.#runOn(workerFor(kind)!, request);
     while (this.#queue.runNext(run, (kind) => workerFor(kind) !== undefined));
   }
 }

@@ -3,9 +3,12 @@ import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-reque
 import { FairQueue } from "./fair-queue.ts";
 import { kindOfRequest } from "./request-kind.ts";
 
+type RunRequest = (request: PipelineRequest, kind: string) => Promise<PipelineResult>;
+
 /** A request that waits for a thread. */
 interface Waiting {
   readonly request: PipelineRequest;
+  readonly kind: string;
   readonly resolve: (result: Promise<PipelineResult>) => void;
   readonly reject: (reason: unknown) => void;
   /** Stops listening to the request's signal, to which its thread listens from then on. */
@@ -32,18 +35,20 @@ export class RequestQueue {
         this.#queue.remove(waiting);
         reject(ServingError.from(signal.reason));
       };
-      const waiting = { request, resolve, reject, stopWatching: () => signal.removeEventListener("abort", abort) };
+      const stopWatching = () => signal.removeEventListener("abort", abort);
+      const kind = kindOfRequest(request);
+      const waiting = { request, kind, resolve, reject, stopWatching };
       signal.addEventListener("abort", abort, { once: true });
-      this.#queue.push(waiting, { priority, kind: kindOfRequest(request) });
+      this.#queue.push(waiting, { priority, kind });
     });
   }
 
   /** Runs the next request, of certain kinds where only these may run; false where none waits. */
-  runNext(run: (request: PipelineRequest) => Promise<PipelineResult>, mayRun?: (kind: string) => boolean): boolean {
+  runNext(run: RunRequest, mayRun?: (kind: string) => boolean): boolean {
     const next = this.#queue.shift(mayRun);
     if (next === undefined) return false;
     next.stopWatching();
-    next.resolve(run(next.request));
+    next.resolve(run(next.request, next.kind));
     return true;
   }
 
