@@ -64,8 +64,7 @@ export class MessageReader {
    * message.
    */
   writeBuffer(): Uint8Array {
-    const isOpen = this.#length < (this.#neededBytes ?? 0) && !this.#isDropped;
-    return isOpen ? this.#bytes.subarray(this.#length) : LANDING;
+    return this.#openBytes > 0 ? this.#bytes.subarray(this.#length) : LANDING;
   }
 
   /**
@@ -84,6 +83,12 @@ export class MessageReader {
 
   /** Takes the next piece, as if it had been written to the buffer. */
   add(piece: Uint8Array): void {
+    const openBytes = this.#openBytes;
+    if (openBytes > 0 && piece.length <= openBytes) {
+      this.#bytes.set(piece, this.#length);
+      this.commit(piece.length);
+      return;
+    }
     for (let at = 0; at < piece.length; ) {
       const room = this.writeBuffer();
       const part = piece.subarray(at, at + room.length);
@@ -115,6 +120,11 @@ export class MessageReader {
   drop(): void {
     this.#isDropped = true;
     this.#bytes = NOTHING;
+  }
+
+  /** Bytes that the message's own memory has room for. */
+  get #openBytes(): number {
+    return this.#bytes.length - this.#length;
   }
 
   #begin(landed: Buffer): void {

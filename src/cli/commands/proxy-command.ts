@@ -1,6 +1,7 @@
 import { permitCollections } from "../../limits/memory/young-garbage.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { toReachableAddress } from "../addresses/reachable-address.ts";
+import { compileSooner } from "../lifecycle/compile-sooner.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
@@ -30,5 +31,6 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   reporter.ready({ grpcAddress, httpUrl: toReachableAddress(url), stages: [] });
   prepareRoutes();
   returnMemory();
+  compileSooner();
   await stopped;
 }

@@ -7,6 +7,7 @@ import type { Server } from "../../server/server.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { EXIT } from "../exit-codes.ts";
+import { compileSooner } from "../lifecycle/compile-sooner.ts";
 import { endOnError } from "../lifecycle/end-on-error.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
@@ -74,6 +75,7 @@ export async function serve(
   if (server.httpUrl !== undefined) prepareRoutes();
   void reportExample(server, facts, reporter);
   returnMemory();
+  compileSooner();
   await stopped;
   return memory.isExceeded ? EXIT.memory : EXIT.ok;
 }
