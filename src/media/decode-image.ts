@@ -1,13 +1,13 @@
-import type { Metadata } from "sharp";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { reserveImages } from "../limits/memory/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { countImage } from "./count-image.ts";
-import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
+import { type DecodedForm, decoderBytes, formOfMetadata } from "./decoder-memory.ts";
 import { EXPECTED_FORMATS, type ImageFormat, imageFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
 import { isFormat } from "./is-format.ts";
+import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
@@ -36,11 +36,10 @@ export async function decodeImage(
   const { exif = true, maxPixels = DEFAULT_MAX_PIXELS, channels = 3, signal } = options;
   const format = imageFormat(bytes);
   if (format === undefined) throw notAnImage(bytes);
-  const metadata = await readMetadata(bytes, format);
-  const original = exif ? metadata.autoOrient : metadata;
-  checkPixels("The image", original, maxPixels);
-  const size = targetSize(original, options, maxPixels);
-  const reserved = await reserveImages(bytesNeeded(bytes, metadata, { ...size, channels, exif }), signal);
+  const header = await readHeader(bytes, format, exif);
+  checkPixels("The image", header, maxPixels);
+  const size = targetSize(header, options, maxPixels);
+  const reserved = await reserveImages(bytesNeeded(bytes, header, { ...size, channels }), signal);
   const sharp = await loadSharp();
   try {
     const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
@@ -51,15 +50,19 @@ export async function decodeImage(
   }
 }
 
+/** An image before it is decoded; its size is that after it was turned. */
+interface ImageHeader extends Size {
+  readonly form: DecodedForm;
+  readonly isTurned: boolean;
+}
+
 interface Decoding extends Size {
   readonly channels: number;
-  readonly exif: boolean;
 }
 
 /** Bytes of the decoder, of the whole image where it is turned, and of the result; grey is computed from colours. */
-function bytesNeeded(bytes: Uint8Array, metadata: Metadata, { width, height, channels, exif }: Decoding): number {
-  const form = formOfMetadata(metadata);
-  const isTurned = exif && (metadata.orientation ?? 1) > 1;
+function bytesNeeded(bytes: Uint8Array, header: ImageHeader, { width, height, channels }: Decoding): number {
+  const { form, isTurned } = header;
   const turned = isTurned ? form.width * form.height * form.channels * form.sampleBytes : 0;
   return decoderBytes(bytes, form) + turned + width * height * (channels === 1 ? 4 : channels);
 }
@@ -72,13 +75,21 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
 }
 
 /** The header, in the format of the first bytes, not in the one that the library detects. */
-async function readMetadata(bytes: Uint8Array, format: ImageFormat): Promise<Metadata> {
+async function readHeader(bytes: Uint8Array, format: ImageFormat, exif: boolean): Promise<ImageHeader> {
   const missing = missingPixels(bytes, format);
   if (missing !== undefined) refuseDamaged(new Error(missing));
+  const jpeg = format === "jpeg" ? readJpegHeader(bytes) : undefined;
+  if (jpeg !== undefined && (jpeg.isUpright || !exif)) {
+    const { width, height } = jpeg;
+    return { width, height, form: { ...jpeg, sampleBytes: 1 }, isTurned: false };
+  }
   const sharp = await loadSharp();
   try {
     const metadata = await sharp(bytes, { limitInputPixels: false }).metadata();
-    if (isFormat(metadata, format)) return metadata;
+    if (isFormat(metadata, format)) {
+      const { width, height } = exif ? metadata.autoOrient : metadata;
+      return { width, height, form: formOfMetadata(metadata), isTurned: exif && (metadata.orientation ?? 1) > 1 };
+    }
   } catch (cause) {
     throw refusalOf(bytes, cause);
   }
