@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { type LogFile, openLogFile } from "../observability/log-file.ts";
 import { LogFilter } from "../observability/log-filter.ts";
 import type { LogLevel } from "../observability/log-level.ts";
@@ -63,7 +63,7 @@ function reopen(file: LogFile, log: Logger): void {
 
 function accessLogLeftOut(level: LogLevel): ServingError {
   const message = `--access-log writes at level info, which --log-level ${level} leaves out; choose info or debug, or leave --access-log out.`;
-  return new ServingError("invalid_argument", message);
+  return invalidArgument(message);
 }
 
 /** The file descriptor of standard output. */

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { COMMAND_NAMES } from "./command-names.ts";
 
@@ -27,5 +27,5 @@ export function unexpectedArgument(word: string, isFirst: boolean): ServingError
   const what = isMeantAsCommand
     ? `There is no command "${word}".${meant} Expected one of ${COMMAND_NAMES.join(", ")}`
     : `Unexpected argument "${word}"; a command comes first (${COMMAND_NAMES.join(", ")})`;
-  return new ServingError("invalid_argument", `${what}; a model is the path of a file or folder.`);
+  return invalidArgument(`${what}; a model is the path of a file or folder.`);
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 
 /**
  * Maximum number of a result's values besides its tensors and bytes, and of their characters: reading more would block
@@ -21,8 +21,7 @@ export function checkExtent(tree: unknown): void {
 }
 
 function tooMuch(): ServingError {
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `The message has more than ${MAX_VALUES} names and parameters, or more than ${MAX_CHARACTERS} characters in them; send fewer, and large data as values of inputs.`,
   );
 }

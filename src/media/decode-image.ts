@@ -116,9 +116,7 @@ function refusalOf(bytes: Uint8Array, cause?: unknown): ServingError {
   const start = Buffer.from(bytes.subarray(0, SHOWN_BYTES));
   const text = start.toString("latin1").replace(/[^\x20-\x7e]/g, ".");
   const begins = start.length === 0 ? "" : ` that begin with ${start.toString("hex")} ("${text}")`;
-  return new ServingError("invalid_argument", `${bytes.length} bytes${begins} are not an image; ${EXPECTED_FORMATS}.`, {
-    cause,
-  });
+  return invalidArgument(`${bytes.length} bytes${begins} are not an image; ${EXPECTED_FORMATS}.`, cause);
 }
 
 function refuseDamaged(cause: unknown): never {

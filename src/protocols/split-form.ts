@@ -1,4 +1,4 @@
-import { invalidArgument, publicText, ServingError } from "../errors.ts";
+import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { MAX_INPUTS } from "../limits/memory/decode-budget.ts";
 
 const ENCODED = /^\s*application\/x-www-form-urlencoded\b/i;
@@ -38,7 +38,7 @@ async function splitParts(body: Buffer, contentType: string): Promise<Form> {
   const files = new Map<string, Buffer[]>();
   return new Promise((resolve, reject) => {
     const fail = (cause: unknown) => {
-      reject(new ServingError("invalid_argument", `The form cannot be read: ${publicText(cause)}.`, { cause }));
+      reject(invalidArgument(`The form cannot be read: ${publicText(cause)}.`, cause));
     };
     try {
       const limits = { fieldNameSize: body.length, fieldSize: body.length, parts: MAX_INPUTS + 1 };

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { CancelSource } from "../async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { returnMemory } from "../limits/memory/borrowed-memory.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory/memory-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
@@ -151,8 +151,7 @@ const TIMEOUT_HEADER = "x-request-timeout-ms";
 function parseTimeout(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d+$/.test(text) && Number(text) <= MAX_TIMER_MS) return Number(text);
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `The header X-Request-Timeout-Ms is "${text}"; expected whole milliseconds up to ${MAX_TIMER_MS}, for example 500.`,
   );
 }

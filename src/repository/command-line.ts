@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import { claimPath } from "../storage/claim-path.ts";
 import type { StageOptions } from "./stage.ts";
 
@@ -16,8 +16,7 @@ export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   const drivers = flags.filter(({ flag }) => flag === "driver").map(({ value }) => value);
   const paths = flags.filter(({ flag }) => flag === "model-path").map(({ value }) => claimPath(value));
   if (drivers.length === 0 && paths.length === 0) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       "No model is given; expected its path, such as kserving model.onnx, a hook file, a folder of models, or --config FILE. kserving --help has examples.",
     );
   }
@@ -25,8 +24,7 @@ export function pairModels(flags: readonly ModelFlag[]): StageOptions[] {
   if (drivers.length === paths.length)
     return drivers.map((driver, index) => ({ driver, path: paths[index] as string }));
   if (paths.length > drivers.length) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `--model-path is given ${times(paths.length)}, --driver ${times(drivers.length)}; give each path its driver, or leave out all drivers.`,
     );
   }
@@ -40,8 +38,7 @@ function pairFewerPaths(drivers: readonly string[], paths: readonly string[]): S
   const rest = [...paths];
   const needing = drivers.filter((driver) => driver !== "null").length;
   if (needing !== paths.length) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `--driver is given ${times(drivers.length)} and needs ${needing} paths (only null does without), but --model-path is given ${times(paths.length)}.`,
     );
   }

@@ -2,7 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Driver } from "../drivers/driver.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { findDriver } from "../drivers/registry.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { LeasedModel, MalformedListener, ModelProvider, WantedModel } from "../hook-host/hook-leases.ts";
 import type { ModelConnection } from "../hook-host/hook-protocol.ts";
 import { SERVED } from "../hook-host/other-models.ts";
@@ -116,10 +116,7 @@ export interface HostedModelsOptions extends StartModelOptions {
 
 function assertLoadable(driver: Driver, path: string, options: RawOptions): void {
   if (path === "" && !driver.pathless) {
-    throw new ServingError(
-      "invalid_argument",
-      `The ${driver.name} driver needs a model; expected its path in loadModel.`,
-    );
+    throw invalidArgument(`The ${driver.name} driver needs a model; expected its path in loadModel.`);
   }
   assertTakesOptions(driver, options, `loadModel("${driver.name}", "${path}")`);
 }

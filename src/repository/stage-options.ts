@@ -7,7 +7,7 @@ import {
   takesOption,
 } from "../drivers/option-table.ts";
 import type { FoundDriver } from "../drivers/registry.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 import type { DeclaredHooks } from "../hook-host/hook-protocol.ts";
 import { HOST_OPTIONS } from "../model-host/host-options.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -62,10 +62,7 @@ export function assertTakesOptions(driver: Driver, options: RawOptions, whose: s
   );
   if (unknown === undefined) return;
   const hint = hintFor(unknown, [driver.options, HOST_OPTIONS]);
-  throw new ServingError(
-    "invalid_argument",
-    `The ${driver.name} driver of ${whose} has no option "${unknown}".${hint} ${takes([driver])}`,
-  );
+  throw invalidArgument(`The ${driver.name} driver of ${whose} has no option "${unknown}".${hint} ${takes([driver])}`);
 }
 
 function checkHookKey(
@@ -83,7 +80,7 @@ function checkHookKey(
     return;
   }
   const who = hooks === undefined ? "No driver has" : "Neither a driver nor the hooks have";
-  throw new ServingError("invalid_argument", `${who} the option "${key}".${hint} ${takes(drivers)}`);
+  throw invalidArgument(`${who} the option "${key}".${hint} ${takes(drivers)}`);
 }
 
 /** The nearest known key, which may not be the name of a family of keys alone. */

@@ -1,5 +1,5 @@
 import { type CallScope, currentScope } from "../access/call-scope.ts";
-import { ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import type {
@@ -108,7 +108,7 @@ export class GuardedService implements Required<InferenceService> {
   #onlyModel(): string {
     const names = [...new Set(this.index().map(({ model }) => model))];
     if (names.length === 1) return names[0] as string;
-    throw new ServingError("invalid_argument", `ModelSpec has no name specified.${servedNames("", names)}`);
+    throw invalidArgument(`ModelSpec has no name specified.${servedNames("", names)}`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import { didYouMean } from "../text/nearest.ts";
 import type { ModelRef } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
@@ -120,10 +120,7 @@ export class Catalog {
   #onlyName(): string {
     const [name, ...others] = this.#models.keys();
     if (name !== undefined && others.length === 0) return name;
-    throw new ServingError(
-      "invalid_argument",
-      `ModelSpec has no name specified.${servedNames("", this.#models.keys())}`,
-    );
+    throw invalidArgument(`ModelSpec has no name specified.${servedNames("", this.#models.keys())}`);
   }
 }
 
@@ -143,7 +140,7 @@ function versionOf({ name, labels }: ManagedModel, label: string): bigint {
   if (version !== undefined) return version;
   const names = [...labels.keys()];
   const known = names.length === 0 ? "" : `.${didYouMean(label, names)} Model ${name} has ${names.join(", ")}.`;
-  throw new ServingError("invalid_argument", `Unrecognized servable version label: ${label}${known}`);
+  throw invalidArgument(`Unrecognized servable version label: ${label}${known}`);
 }
 
 function whatIsThere({ name, versions }: ManagedModel, version: bigint | undefined): string {

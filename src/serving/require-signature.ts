@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { failedPrecondition } from "../errors.ts";
 import { type ChosenSignature, chooseSignature } from "../signature/choose-signature.ts";
 import type { ServableDescription } from "./inference-service.ts";
 
@@ -10,5 +10,5 @@ export function requireSignature(name: string, { signatures }: ServableDescripti
   const chosen = chooseSignature(name, signatures);
   if (chosen !== undefined) return chosen;
   const known = Object.keys(signatures).join(", ");
-  throw new ServingError("failed_precondition", `Serving signature key "${name}" not found. There is ${known}.`);
+  throw failedPrecondition(`Serving signature key "${name}" not found. There is ${known}.`);
 }

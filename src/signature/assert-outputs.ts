@@ -1,4 +1,4 @@
-import { ServingError } from "../errors.ts";
+import { invalidArgument } from "../errors.ts";
 
 /**
  * Throws `invalid_argument`, with TensorFlow Serving's text, for a wanted output that is not among the known ones;
@@ -11,8 +11,7 @@ export function assertOutputs(
   const unknown = wanted?.find((name) => known?.every((output) => output.name !== name));
   if (unknown === undefined) return;
   const names = known?.map(({ name }) => name).sort();
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${names}}.`,
   );
 }

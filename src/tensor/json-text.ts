@@ -20,9 +20,7 @@ export function toJsonText(value: unknown): string {
   } catch (reason) {
     if (isTooLong(reason)) throw tooLong(reason);
     if (!(reason instanceof RangeError)) throw reason;
-    throw new ServingError("invalid_argument", "The value contains itself, or is nested too deeply.", {
-      cause: reason,
-    });
+    throw invalidArgument("The value contains itself, or is nested too deeply.", reason);
   }
 }
 

@@ -2,7 +2,7 @@ import { open, stat } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { BuildOptions, BuildResult, OutputFile } from "esbuild";
-import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";
 import { compileError } from "./compile-error.ts";
 import { PLACE_NAMES } from "./module-place.ts";
@@ -83,9 +83,7 @@ export async function importCompiled(url: string, path: string): Promise<Exports
   try {
     return await import(url);
   } catch (reason) {
-    throw new ServingError("failed_precondition", `${path} threw while it was loaded: ${reasonText(reason)}`, {
-      cause: reason,
-    });
+    throw failedPrecondition(`${path} threw while it was loaded: ${reasonText(reason)}`, reason);
   }
 }
 

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import type { Command } from "commander";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
 import { type InspectedModel, inspectModel } from "../../repository/folders/inspect-model.ts";
@@ -74,8 +74,7 @@ async function check(files: readonly string[]): Promise<void> {
   for (const file of read) outcomes.push(await checkOne(file, problems));
   const failed = outcomes.find((outcome) => outcome !== "good");
   if (failed === "unreadable") throw invalidArgument("Not every file can be read; the errors are listed above.");
-  if (failed === "refused")
-    throw new ServingError("failed_precondition", "Not every model can be served; the reasons are listed above.");
+  if (failed === "refused") throw failedPrecondition("Not every model can be served; the reasons are listed above.");
 }
 
 type Outcome = "good" | "refused" | "unreadable";

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { toAuthority } from "../../net/authority.ts";
 import { RecentServices } from "../../remote/recent-services.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
@@ -122,13 +122,10 @@ export class ProxyTargets {
 function toAddress(host: string, port = String(DEFAULT_GRPC_PORT)): string {
   const bare = parseHost(host);
   if (bare === undefined) {
-    throw new ServingError(
-      "invalid_argument",
-      `Header Proxy-Addr is "${host}"; expected a host name or an IP address.`,
-    );
+    throw invalidArgument(`Header Proxy-Addr is "${host}"; expected a host name or an IP address.`);
   }
   if (!isPortNumber(port)) {
-    throw new ServingError("invalid_argument", `Header Proxy-Port is "${port}"; expected a port from 1 to 65535.`);
+    throw invalidArgument(`Header Proxy-Port is "${port}"; expected a port from 1 to 65535.`);
   }
   return toAuthority(bare, port);
 }

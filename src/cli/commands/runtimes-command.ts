@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { listRuntimes } from "../../runtimes/list-runtimes.ts";
 import { titleOf } from "../../runtimes/registry.ts";
 import { removeRuntime } from "../../runtimes/remove-runtime.ts";
@@ -27,7 +27,7 @@ Runtimes go to NAME/VERSION below KSERVING_RUNTIMES_DIR, or below the user's dat
 /** `kserving runtimes`: lists, installs and removes native runtimes. */
 export async function runtimes(argv: readonly string[]): Promise<void> {
   if (argv.length === 0) {
-    throw new ServingError("invalid_argument", "A command is missing; expected list, install NAME or remove NAME.");
+    throw invalidArgument("A command is missing; expected list, install NAME or remove NAME.");
   }
   const command = createRuntimesCommand();
   try {

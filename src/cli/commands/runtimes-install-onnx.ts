@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { installOnnx } from "../../runtimes/install-onnx.ts";
 import { listRuntimes } from "../../runtimes/list-runtimes.ts";
 import { onnx } from "../../runtimes/onnx.ts";
@@ -21,7 +21,7 @@ export async function installOnnxCommand(flags: InstallFlags, root: string): Pro
   const library = join(runtime.folder, "node_modules", onnx.package);
   const probe = await probeRuntime({ runtime: onnx.name, library });
   if (!probe.loads) {
-    throw new ServingError("failed_precondition", `${onnx.title} is in place but does not load here: ${probe.reason}`);
+    throw failedPrecondition(`${onnx.title} is in place but does not load here: ${probe.reason}`);
   }
   console.log(`It loads here, with ${probe.devices.join(", ")}.`);
   if (root !== runtimesFolder()) return console.log(`Drivers find it with KSERVING_RUNTIMES_DIR=${root}`);
@@ -33,10 +33,10 @@ function checkFlags({ wheel, jar, from, path, version }: InstallFlags): void {
   const [given] = Object.entries({ wheel, jar, from }).find(([, value]) => value !== undefined) ?? [];
   if (given !== undefined) {
     const message = `--${given} is not for ${onnx.title}, which npm downloads from its registry (npm config get registry); for a copy that is there use --path DIR.`;
-    throw new ServingError("invalid_argument", message);
+    throw invalidArgument(message);
   }
   if (path === undefined || version === undefined) return;
-  throw new ServingError("invalid_argument", "--path and --version exclude each other; give one of them.");
+  throw invalidArgument("--path and --version exclude each other; give one of them.");
 }
 
 async function tellWhatComesBefore(library: string): Promise<void> {

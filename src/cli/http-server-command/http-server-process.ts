@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { Backoff } from "../../async/backoff.ts";
-import { reasonText, ServingError } from "../../errors.ts";
+import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 
 /** A program to run, and its environment. */
@@ -48,7 +48,7 @@ export class HttpServerProcess {
     } catch (reason) {
       this.#child = undefined;
       const message = `The program ${program} of --http-server-command could not be started (${reasonText(reason)}); expected one that PATH finds, or the path of one.`;
-      throw new ServingError("failed_precondition", message, { cause: reason });
+      throw failedPrecondition(message, reason);
     }
   }
 

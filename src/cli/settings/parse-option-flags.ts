@@ -1,5 +1,5 @@
 import type { RawOptions } from "../../drivers/option-table.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 
 /** `-o` options, sorted by whom they are for. */
 export interface OptionFlags {
@@ -19,7 +19,7 @@ export function parseOptionFlags(texts: readonly string[], stageCount: number | 
   for (const text of texts) {
     const { stage, key, value } = parseOptionFlag(text);
     const target = stage === undefined ? shared : stages[stage - 1];
-    if (target === undefined) throw new ServingError("invalid_argument", noSuchStage(text, stageCount));
+    if (target === undefined) throw invalidArgument(noSuchStage(text, stageCount));
     target[key] = value;
   }
   return { shared, stages };
@@ -35,8 +35,7 @@ function parseOptionFlag(text: string) {
   if (key !== undefined && value !== undefined) {
     return { stage: stage === undefined ? undefined : Number(stage), key, value };
   }
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `-o is "${text}"; expected [STAGE:]KEY=VALUE, for example device=CPU, or 2:device=CPU for the second stage alone.`,
   );
 }

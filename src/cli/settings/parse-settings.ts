@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
 import { BOOLEANS } from "../../drivers/option-table.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
@@ -101,8 +101,7 @@ function parseArguments(
   const unexpected = command.args.find((word) => name !== "serve" || !isPath(word));
   if (unexpected === undefined) return { flags: command.opts(), words: command.args };
   if (name === "serve") throw unexpectedArgument(unexpected, unexpected === argv[0]);
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `${command.name()} takes flags alone, not "${unexpected}"; ${command.name()} --help lists them.`,
   );
 }
@@ -135,8 +134,7 @@ function flagOfOther(reason: unknown, name: SettingsCommand): ServingError | und
   const [, flag] = reason instanceof CommanderError ? (/unknown option '([^'=]+)/.exec(reason.message) ?? []) : [];
   const other = name === "serve" ? "proxy" : "serve";
   if (flag === undefined || !settingsOf(other).some(([each]) => flagOf(each) === flag)) return undefined;
-  return new ServingError(
-    "invalid_argument",
+  return invalidArgument(
     `${flag} is a flag of kserving ${other}, not of kserving ${name}; kserving ${name} --help lists the flags.`,
   );
 }
@@ -152,10 +150,7 @@ function foreignFlag(reason: unknown): ServingError | undefined {
   const [flag] = argument.split("=", 1);
   const takers = commandsWithFlag(argument).join(" and ");
   const taker = takers === "" ? "" : ` It is a flag of ${takers}.`;
-  return new ServingError(
-    "invalid_argument",
-    `There is no flag ${flag} here: ${hint}.${taker} kserving --help lists the flags.`,
-  );
+  return invalidArgument(`There is no flag ${flag} here: ${hint}.${taker} kserving --help lists the flags.`);
 }
 
 /**
@@ -164,5 +159,5 @@ function foreignFlag(reason: unknown): ServingError | undefined {
  */
 export function toUsageError(reason: unknown, whatNext: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
-  return new ServingError("invalid_argument", `${usageText(reason.message)}; ${whatNext}.`);
+  return invalidArgument(`${usageText(reason.message)}; ${whatNext}.`);
 }

@@ -1,5 +1,5 @@
 import { BOOLEANS } from "../../drivers/option-table.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { MAX_TIMER_MS } from "../../limits/time-limit.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { parseHost } from "../addresses/parse-host.ts";
@@ -107,5 +107,5 @@ function readBytes(given: GivenText): number {
 }
 
 function refuse({ source, text }: GivenText, expected: string, hint = ""): never {
-  throw new ServingError("invalid_argument", `${source} is "${text}"; expected ${expected}.${hint}`);
+  throw invalidArgument(`${source} is "${text}"; expected ${expected}.${hint}`);
 }

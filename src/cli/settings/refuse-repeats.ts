@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /**
  * Lets a command refuse a second value of a flag that takes one, which would silently win over the first: parsing then
@@ -19,5 +19,5 @@ export function refuseRepeats(command: Command, isRepeatable: (option: Option) =
 
 function repeated(flag: string, earlier: string, value: string): ServingError {
   const both = earlier === value ? `"${value}" twice` : `"${earlier}" and "${value}"`;
-  return new ServingError("invalid_argument", `${flag} is given ${both}; it takes one value, give it once.`);
+  return invalidArgument(`${flag} is given ${both}; it takes one value, give it once.`);
 }

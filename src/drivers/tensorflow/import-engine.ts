@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { npmInstall } from "../../npm-install.ts";
 import type { TensorflowEngine } from "./engine.ts";
 import type { EngineName } from "./engine-name.ts";
@@ -21,9 +21,7 @@ export async function importEngine(name: EngineName): Promise<TensorflowEngine> 
     return (await ENGINES[name]()).default;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new ServingError("failed_precondition", `The ${name} engine needs TensorFlow.js. Run: ${npmInstall(TFJS)}`, {
-      cause,
-    });
+    throw failedPrecondition(`The ${name} engine needs TensorFlow.js. Run: ${npmInstall(TFJS)}`, cause);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { AnswerCall, PythonCall, PythonCallAnswer } from "../../drivers/python/answer-calls.ts";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks/hooks.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { HookRuns } from "./hook-runs.ts";
@@ -70,7 +70,7 @@ export class HookAnswers {
     const ctx = this.#scopes.get(Number(request));
     if (ctx !== undefined) return ctx;
     const why = request === 0 ? "it is only there while a request runs" : "its request has ended";
-    throw new ServingError("failed_precondition", `A hook used ctx too ${request === 0 ? "early" : "late"}: ${why}.`);
+    throw failedPrecondition(`A hook used ctx too ${request === 0 ? "early" : "late"}: ${why}.`);
   }
 
   #model({ model, request }: PythonCall["fields"]): StageHandle {

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { frameParts } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
@@ -17,7 +17,7 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
   return async (message, call) => {
     const json = decodePredictJson(message);
     if (json.length === 0) {
-      throw new ServingError("invalid_argument", "json_string is empty; expected the text of a JSON object.");
+      throw invalidArgument("json_string is empty; expected the text of a JSON object.");
     }
     const { json: answer, metadata } = await inferJson(service, json, call);
     return { message: frameParts(predictJsonParts(answer), true), metadata };

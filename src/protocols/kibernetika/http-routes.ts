@@ -138,10 +138,7 @@ function decodeSegment(segment: string): string {
 async function predictJson(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
   const json = await exchange.readBody();
   if (json.length === 0) {
-    throw new ServingError(
-      "invalid_argument",
-      "The body is empty; expected a JSON object with an input under each name.",
-    );
+    throw invalidArgument("The body is empty; expected a JSON object with an input under each name.");
   }
   const answer = await inferJson(service, json, exchange.callInfo());
   return { contentType: "application/json", body: answer.json, headers: answer.metadata };

@@ -2,7 +2,7 @@ import { decodeBase64, withoutSpaces } from "../../codecs/json/decode-base64.ts"
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
 import type { JsonObject } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
 /** The original proxy's rules for one input's JSON, and messages that name the place of what breaks them. */
@@ -13,7 +13,7 @@ export function createKibernetikaRules(input: string): JsonTensorRules {
     nullIsNaN: true,
     text: toBytes,
     object: (object) => decodeObject(input, object),
-    refuse: (mismatch) => new ServingError("invalid_argument", `Input "${input}": ${describe(mismatch)}`),
+    refuse: (mismatch) => invalidArgument(`Input "${input}": ${describe(mismatch)}`),
   };
 }
 
@@ -32,8 +32,7 @@ function toBytes(text: string): string | Uint8Array {
 function decodeObject(input: string, object: JsonObject): Uint8Array {
   const decoded = typeof object.b64 === "string" ? decodeBase64(object.b64) : undefined;
   if (decoded !== undefined && Object.keys(object).length === 1) return decoded;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Input "${input}" has the element ${dumpJson(object)}; expected {"b64": BASE64} where an element is an object.`,
   );
 }

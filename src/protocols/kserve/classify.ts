@@ -1,5 +1,5 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/bytes-builder.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -26,8 +26,7 @@ export function classify(tensor: Tensor, output: ClassifiedOutput, maxBytes: num
   const { shape } = tensor;
   const { name, count, labels } = output;
   if (tensor.dtype === "bytes" || tensor.dtype.startsWith("complex") || shape.length === 0) {
-    throw new ServingError(
-      "invalid_argument",
+    throw invalidArgument(
       `class result not available for output '${name}' of datatype ${tensor.dtype} and shape [${shape}]; it needs numbers in at least one dimension`,
     );
   }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import type { Signature } from "../../signature/signature.ts";
@@ -124,8 +124,7 @@ function toOutput(name: string, tensor: Tensor): AnsweredOutput {
   const { dtype, shape } = tensor;
   const datatype = datatypeOf(dtype)?.name;
   if (datatype !== undefined) return { name, datatype, shape, tensor };
-  throw new ServingError(
-    "failed_precondition",
+  throw failedPrecondition(
     `output '${name}' is ${dtype}, which KServe V2 cannot carry; ask for other outputs, or use the TensorFlow Serving API`,
   );
 }

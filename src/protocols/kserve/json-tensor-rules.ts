@@ -2,7 +2,7 @@ import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
 import type { JsonObject } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
 /** KServe V2's rules for the `data` of one input; a BYTES element may be a string or `{"b64": …}`. */
@@ -13,16 +13,14 @@ export function createKserveRules(input: string): JsonTensorRules {
     nullIsNaN: true,
     text: (text) => text,
     object: (object) => decodeObject(input, object),
-    refuse: (mismatch) =>
-      new ServingError("invalid_argument", `Unable to parse 'data' of input '${input}': ${describe(mismatch)}`),
+    refuse: (mismatch) => invalidArgument(`Unable to parse 'data' of input '${input}': ${describe(mismatch)}`),
   };
 }
 
 function decodeObject(input: string, object: JsonObject): Uint8Array {
   const decoded = typeof object.b64 === "string" ? decodeBase64(object.b64) : undefined;
   if (decoded !== undefined && Object.keys(object).length === 1) return decoded;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `Unable to parse 'data' of input '${input}': the element ${dumpJson(object)} is not a string or {"b64": BASE64}`,
   );
 }

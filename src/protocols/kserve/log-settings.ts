@@ -1,5 +1,5 @@
 import { currentScope } from "../../access/call-scope.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import type { LogLevel } from "../../observability/log-level.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -65,7 +65,7 @@ export function changeLogging(log: Pick<Logger, "filter" | "info">, changes: Rea
   const switches = [...changes].flatMap(([name, value]) => toSwitches(name, value));
   const { filter } = log;
   if (filter === undefined) {
-    throw new ServingError("failed_precondition", "This server has no log of its own whose settings could be changed.");
+    throw failedPrecondition("This server has no log of its own whose settings could be changed.");
   }
   for (const [level, isWritten] of switches) filter.set(level, isWritten);
   log.info("a client changed what is logged", Object.fromEntries(changes));

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type {
   CallOptions,
   InferenceService,
@@ -17,8 +17,7 @@ export function toModelRef(model: string, version: string): ModelRef {
   if (version === "") return { model };
   if (/^[0-9]{1,18}$/.test(version) && BigInt(version) > 0n) return { model, version: BigInt(version) };
   const details = /^-?[0-9]+$/.test(version) ? "" : " (details: stol)";
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `failed to get model version from specified version string '${version.slice(0, 40)}'${details}, version should be an integral value > 0`,
   );
 }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 import { MAX_TIMER_MS } from "../../limits/time-limit.ts";
 
 /** The free parameters of a request, an input or an output, by name. */
@@ -67,13 +67,12 @@ const HARMLESS = "triton_enable_empty_final_response";
 
 function refuseReserved(name: string): void {
   if (name === HARMLESS) return;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified; got '${name}'`,
   );
 }
 
 function wrongType(name: string, expected: string, came: Parameter): ServingError {
   const shown = typeof came === "string" ? `'${came.slice(0, 40)}'` : String(came);
-  return new ServingError("invalid_argument", `parameter '${name}' is ${shown}; expected ${expected}`);
+  return invalidArgument(`parameter '${name}' is ${shown}; expected ${expected}`);
 }

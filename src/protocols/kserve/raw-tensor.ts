@@ -52,8 +52,7 @@ export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budg
 export function dtypeOfInput({ name, datatype }: InputHead, model: string): Tensor["dtype"] {
   const found = datatypeNamed(datatype);
   if (found !== undefined) return found.dtype;
-  throw new ServingError(
-    "invalid_argument",
+  throw invalidArgument(
     `invalid datatype '${datatype}' for input '${name}' for model '${model}'; expected one of ${DATATYPE_NAMES.join(", ")}`,
   );
 }
@@ -66,7 +65,7 @@ export function elementsOf(head: InputHead, model: string): number {
     return elementCount(shape);
   } catch (cause) {
     const about = `input '${name}' for model '${model}'`;
-    throw new ServingError("invalid_argument", `${about}: ${ServingError.from(cause).message}`, { cause });
+    throw invalidArgument(`${about}: ${ServingError.from(cause).message}`, cause);
   }
 }
 

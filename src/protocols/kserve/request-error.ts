@@ -1,6 +1,6 @@
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
 
 /** The error of a request that does not fit its model, in Triton's form after the request's id; `id` may be empty. */
 export function requestError(id: string, message: string): ServingError {
-  return new ServingError("invalid_argument", `[request id: ${id === "" ? "<id_unknown>" : id}] ${message}`);
+  return invalidArgument(`[request id: ${id === "" ? "<id_unknown>" : id}] ${message}`);
 }

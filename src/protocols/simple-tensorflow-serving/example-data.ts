@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
 import type { Dimension, Signature } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -17,10 +17,7 @@ const MAX_VALUES = 1_000_000;
 export function exampleData(signature: Signature): string {
   const specs = knownInputs(signature);
   if (specs === undefined) {
-    throw new ServingError(
-      "failed_precondition",
-      "The model does not say which inputs it takes, so that there is no example of a request.",
-    );
+    throw failedPrecondition("The model does not say which inputs it takes, so that there is no example of a request.");
   }
   const shapes = specs.map(({ shape = [-1] }) => shape.map(toSize));
   // Lists without elements are written too.
@@ -29,10 +26,7 @@ export function exampleData(signature: Signature): string {
     0,
   );
   if (values > MAX_VALUES) {
-    throw new ServingError(
-      "failed_precondition",
-      `An example of a request would have ${values} values; at most ${MAX_VALUES} are written.`,
-    );
+    throw failedPrecondition(`An example of a request would have ${values} values; at most ${MAX_VALUES} are written.`);
   }
   const members = specs.map(
     ({ name, dtype }, index) => `${plainJsonText(name)}: ${nested(textOfOne(dtype), shapes[index] ?? [])}`,

@@ -1,6 +1,6 @@
 import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import type { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
@@ -74,7 +74,7 @@ export async function toPredictions(
 ): Promise<HttpAnswer> {
   const outputs = answeredTensors(answer);
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
-    throw new ServingError("invalid_argument", "Cannot convert empty tensor map to JSON");
+    throw invalidArgument("Cannot convert empty tensor map to JSON");
   }
   const text = {
     tensors: Object.values(outputs),

@@ -1,4 +1,4 @@
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CreateHttpProtocol, HttpAnswer, InferenceRoute } from "../../proxy/http-route.ts";
 import { answerExamples } from "./examples/http-examples.ts";
@@ -75,5 +75,5 @@ function withTimeoutText(reason: unknown): unknown {
 async function preflight({ request }: HttpExchange): Promise<HttpAnswer> {
   if (/https?:\/\//.test(request.headers.origin ?? ""))
     return { contentType: "application/json", body: Buffer.alloc(0) };
-  throw new ServingError("failed_precondition", "Origin header is missing in CORS preflight");
+  throw failedPrecondition("Origin header is missing in CORS preflight");
 }

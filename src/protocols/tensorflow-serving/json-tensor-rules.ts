@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "../../codecs/json/json-value.ts";
-import { ServingError } from "../../errors.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
@@ -46,13 +46,10 @@ export function isBase64Object(value: JsonValue | undefined): value is JsonObjec
 function decodeObject(object: JsonObject): Uint8Array {
   const text = isBase64Object(object) ? object[BASE64_KEY] : undefined;
   if (typeof text !== "string") {
-    throw new ServingError(
-      "invalid_argument",
-      `JSON Value: ${dumpJson(object)} not formatted correctly for base64 data`,
-    );
+    throw invalidArgument(`JSON Value: ${dumpJson(object)} not formatted correctly for base64 data`);
   }
   const bytes = decodeBase64(text);
-  if (bytes === undefined) throw new ServingError("invalid_argument", "Unable to base64 decode");
+  if (bytes === undefined) throw invalidArgument("Unable to base64 decode");
   return bytes;
 }
 

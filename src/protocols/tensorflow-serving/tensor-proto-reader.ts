@@ -27,7 +27,7 @@ export function toTensor(fields: TensorProtoFields, name: string, budget: Decode
     return type.dtype === "bytes" ? decodeStrings(claim) : createTensor(type.dtype, shape, decode(claim) as never);
   } catch (reason) {
     if (!(reason instanceof ServingError)) throw reason;
-    throw new ServingError("invalid_argument", `tensor parsing error: ${name}: ${reason.message}`, { cause: reason });
+    throw invalidArgument(`tensor parsing error: ${name}: ${reason.message}`, reason);
   }
 }
 

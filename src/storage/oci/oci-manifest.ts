@@ -1,4 +1,4 @@
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import type { RemoteFile } from "../storage-client.ts";
 
 /** A reference to content: https://github.com/opencontainers/image-spec/blob/main/descriptor.md */
@@ -68,7 +68,7 @@ interface ToFileOptions {
 function toFile(layer: Descriptor, { index, isImage }: ToFileOptions): RemoteFile | undefined {
   const { mediaType = "", digest = "", size } = layer;
   const [, value] = /^sha256:([\da-f]{64})$/.exec(digest) ?? [];
-  if (value === undefined) throw new ServingError("failed_precondition", "a layer has no digest of the kind sha256");
+  if (value === undefined) throw failedPrecondition("a layer has no digest of the kind sha256");
   const file = { bytes: size, etag: digest, checksum: { algorithm: "sha256", value } } as const;
   const title = titleOf(layer);
   const isArchive = /[.+]tar(?:\.gzip|\+gzip|\.gz)?$/.test(mediaType);

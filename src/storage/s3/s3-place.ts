@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ServingError } from "../../errors.ts";
+import { failedPrecondition } from "../../errors.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { readBody } from "../http/read-body.ts";
@@ -85,8 +85,7 @@ export class S3Place implements RemotePlace {
     this.#region = (response.headers["x-amz-bucket-region"] as string | undefined) ?? xmlText(body, "Region");
     if (this.#region !== undefined) return this.#sendOnce(request);
     const words = xmlText(body, "Message") ?? "";
-    throw new ServingError(
-      "failed_precondition",
+    throw failedPrecondition(
       `the server answers ${response.statusCode}${words && ` (${words})`}. Check AWS_REGION and the endpoint`,
     );
   }

@@ -1,4 +1,4 @@
-import { ServingError } from "../../../errors.ts";
+import { failedPrecondition } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { toCTexts } from "../../../native/c-texts.ts";
 import { copyFromNative } from "../../../native/memory.ts";
@@ -51,8 +51,7 @@ export function fromNativeTensor(context: NativeContext, name: string, value: Po
   const { api } = context;
   const { code, shape } = readShape(context, value);
   const dtype = toDType(typeOf(code));
-  if (dtype === undefined)
-    throw new ServingError("failed_precondition", `Output "${name}" is ${typeOf(code)}, which cannot be carried.`);
+  if (dtype === undefined) throw failedPrecondition(`Output "${name}" is ${typeOf(code)}, which cannot be carried.`);
   const count = elementCount(shape);
   if (dtype === "bytes") return createTensor("bytes", shape, readTexts(context, value, count));
   const { array, slots } = numericLayout(dtype);
