@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { OptionSpec } from "../../src/drivers/option-table.ts";
+import { PYTHON_HOST_OPTIONS } from "../../src/drivers/python/python-host-options.ts";
 import { DRIVER_NAMES, findDriver } from "../../src/drivers/registry.ts";
 import { HOST_OPTIONS } from "../../src/model-host/host-options.ts";
+import { PYTHON_FRAMEWORKS } from "../../src/runtimes/python-frameworks.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { describeDriver } from "./driver-contract.ts";
 
@@ -17,13 +19,16 @@ describe("docs/drivers.md", () => {
   });
 
   it.each(DRIVER_NAMES)("has the options of the %s driver as its table has them", async (name) => {
-    const options = Object.entries<OptionSpec>((await findDriver(name)).driver.options);
-    expect(rowsOf(name)).toEqual(options.map(([key, spec]) => toRow(key, spec)));
+    const { options } = (await findDriver(name)).driver;
+    const shared = Object.hasOwn(PYTHON_FRAMEWORKS, name) ? toRows(PYTHON_HOST_OPTIONS) : [];
+    expect([...rowsOf(name), ...shared]).toEqual(toRows(options));
   });
 
-  it("has the options of every driver as their table has them", () => {
-    const options = Object.entries<OptionSpec>(HOST_OPTIONS);
-    expect(rowsOf("every driver")).toEqual(options.map(([key, spec]) => toRow(key, spec)));
+  it.each([
+    ["models in Python", PYTHON_HOST_OPTIONS],
+    ["every driver", HOST_OPTIONS],
+  ])("has the options of %s as their table has them", (section, options) => {
+    expect(rowsOf(section)).toEqual(toRows(options));
   });
 });
 
@@ -33,7 +38,10 @@ function rowsOf(name: string): string[] {
   return section.split("\n").filter((line) => line.startsWith("| `"));
 }
 
-/** A row of an options table. */
+function toRows(options: object): string[] {
+  return Object.entries<OptionSpec>(options).map(([key, spec]) => toRow(key, spec));
+}
+
 function toRow(key: string, spec: OptionSpec): string {
   const name = spec.type === "prefix" ? `${key}.KEY` : key;
   const initial = "default" in spec && spec.default !== undefined ? `\`${spec.default}\`` : "";
