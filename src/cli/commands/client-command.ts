@@ -1,16 +1,15 @@
-import { writeFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { isDetected } from "../../repository/folders/find-model.ts";
 import { shownAddress } from "../../storage/remote-address.ts";
-import { readProblem } from "../../text/read-problem.ts";
 import { CLIENT_WRITERS, type ClientLanguage, languageOfFile } from "../client-types/client-writers.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
 import { authorizationAt } from "./authorization-at.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { addModelFlags, type ModelFlags } from "./model-flags.ts";
+import { writeOut } from "./outputs/write-out.ts";
 import { withProgress } from "./progress.ts";
 import { refuseBareAddress } from "./refuse-bare-address.ts";
 
@@ -88,12 +87,4 @@ async function describe(place: string, { model, remoteAuthFile, ...flags }: Clie
     return describeFile(place, flags);
   }
   return describeServed({ address: place, authorization: await authorizationAt(place, remoteAuthFile), names: model });
-}
-
-function writeOut(path: string, content: string): void {
-  try {
-    writeFileSync(path, content);
-  } catch (cause) {
-    throw invalidArgument(`--out "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
-  }
 }

@@ -1,10 +1,10 @@
-import { Command } from "commander";
+import { Command, Help, Option } from "commander";
 import { helpWidth } from "../help-width.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
 
 /** Texts around the list of a command's flags or subcommands. */
-interface ParserHelp {
+export interface ParserHelp {
   readonly description: string;
   /** Examples, and notes. */
   readonly epilogue: string;
@@ -18,7 +18,14 @@ export function createParser(name: string, { description, epilogue }: ParserHelp
     .helpCommand(false)
     .addHelpText("after", epilogue)
     .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
+    .configureHelp({ optionDescription: describeOption })
     .exitOverride();
+}
+
+/** The empty list with which a repeatable flag begins is not a default that readers of help look for. */
+function describeOption(option: Option): string {
+  const isList = Array.isArray(option.defaultValue);
+  return new Help().optionDescription(isList ? new Option(option.flags, option.description) : option);
 }
 
 /** Parses a command's arguments and runs its action; throws `invalid_argument` for what it does not take. */

@@ -1,14 +1,14 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { hashPassword } from "../../access/authentication/password-hash.ts";
 import { createToken, hashToken } from "../../access/authentication/tokens.ts";
 import { invalidArgument } from "../../errors.ts";
 import { readSecret } from "../read-secret.ts";
-import { toUsageError } from "../settings/parse-settings.ts";
+import { createParser, type ParserHelp, runParser } from "./create-parser.ts";
 
 /** The commands that write lines of files of users and tokens. */
 type HashCommandName = "hash-password" | "hash-token";
 
-const TEXTS: Readonly<Record<HashCommandName, { readonly description: string; readonly epilogue: string }>> = {
+const TEXTS: Readonly<Record<HashCommandName, ParserHelp>> = {
   "hash-password": {
     description: "Asks for a password, or reads it from standard input, and prints a line for --auth-users.",
     epilogue: `
@@ -31,24 +31,12 @@ A token that it makes is written to standard error, once: it stands in no file.
 
 /** `kserving hash-password` and `kserving hash-token`. */
 export async function hash(name: HashCommandName, argv: readonly string[]): Promise<void> {
-  const command = createHashCommand(name).action(name === "hash-password" ? printPassword : printToken);
-  try {
-    await command.parseAsync(argv, { from: "user" });
-  } catch (reason) {
-    throw toUsageError(reason, `kserving ${name} --help says what it takes`);
-  }
+  await runParser(createHashCommand(name).action(name === "hash-password" ? printPassword : printToken), argv);
 }
 
 /** The parser of `kserving hash-password` or `kserving hash-token`. */
 export function createHashCommand(name: HashCommandName): Command {
-  const { description, epilogue } = TEXTS[name];
-  return new Command(`kserving ${name}`)
-    .description(description)
-    .argument("<name>", "name by which rules and logs know it")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", epilogue)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride();
+  return createParser(name, TEXTS[name]).argument("<name>", "name by which rules and logs know it");
 }
 
 async function printPassword(name: string): Promise<void> {

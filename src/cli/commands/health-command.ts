@@ -1,14 +1,14 @@
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { Command } from "commander";
+import type { Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
 import { connectionProblem } from "../../remote/connection-problem.ts";
 import { readPem } from "../../remote/read-pem.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Environment, fromEnvironment } from "../settings/environment.ts";
-import { toUsageError } from "../settings/parse-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { SETTINGS } from "../settings/settings.ts";
+import { createParser, runParser } from "./create-parser.ts";
 
 const READY_PATH = "/v2/health/ready";
 
@@ -29,11 +29,7 @@ The exit code is 0 where the server is ready, else 1.
 export async function health(argv: readonly string[], env: Environment): Promise<number> {
   const port = fromEnvironment("port", SETTINGS.port, env)?.text ?? SETTINGS.port.default;
   const command = createHealthCommand(`127.0.0.1:${port}`);
-  try {
-    command.parse(argv, { from: "user" });
-  } catch (reason) {
-    throw toUsageError(reason, "kserving health --help says what it takes");
-  }
+  await runParser(command, argv);
   const [address = ""] = command.processedArgs as string[];
   const { timeout: text, ...paths } = command.opts<HealthFlags>();
   const seconds = { type: "seconds", default: 0, help: "", commands: [] } as const;
@@ -45,16 +41,12 @@ export async function health(argv: readonly string[], env: Environment): Promise
 
 /** The parser of `kserving health`, with the address that it asks where none is given. */
 export function createHealthCommand(address: string): Command {
-  return new Command("kserving health")
-    .description("Asks a server whether it is ready, for probes of containers and services.")
+  const description = "Asks a server whether it is ready, for probes of containers and services.";
+  return createParser("health", { description, epilogue: EPILOGUE })
     .argument("[address]", "address to ask", address)
     .option("--timeout <seconds>", "maximum time of the answer", "3")
     .option("--remote-cert <file>", "certificate (PEM) to show the server")
-    .option("--remote-key <file>", "private key (PEM) of --remote-cert")
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {} })
-    .exitOverride();
+    .option("--remote-key <file>", "private key (PEM) of --remote-cert");
 }
 
 interface HealthFlags {

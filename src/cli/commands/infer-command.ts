@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { type Command, Option } from "commander";
 import { writeNpy } from "../../codecs/npy/write-npy.ts";
@@ -18,6 +18,7 @@ import { addModelFlags } from "./model-flags.ts";
 import { outputImage } from "./outputs/output-image.ts";
 import { outputJson } from "./outputs/output-json.ts";
 import { outputLines } from "./outputs/output-lines.ts";
+import { writeOut } from "./outputs/write-out.ts";
 import { withProgress } from "./progress.ts";
 import { readCount } from "./read-number.ts";
 
@@ -144,14 +145,6 @@ function toFile(format: "npy" | "png", outputs: Tensors): Uint8Array | Promise<U
     throw invalidArgument(`A ${format} file has one output, but there are ${names}; choose with --output NAME.`);
   }
   return format === "npy" ? writeNpy(tensor) : outputImage(name, tensor);
-}
-
-function writeOut(path: string, content: string | Uint8Array): void {
-  try {
-    writeFileSync(path, content);
-  } catch (cause) {
-    throw invalidArgument(`--out "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
-  }
 }
 
 function readLabels(path: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { Command } from "commander";
+import type { Command } from "commander";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { createMessageClient } from "../../remote/message-client.ts";
 import type { ReplayRate } from "../../replay/pace.ts";
@@ -8,11 +8,10 @@ import { toReplayTable } from "../../replay/replay-table.ts";
 import { runReplay } from "../../replay/run-replay.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
 import { printable } from "../../text/printable.ts";
-import { helpWidth } from "../help-width.ts";
-import { toUsageError } from "../settings/parse-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
-import { refuseRepeats } from "../settings/refuse-repeats.ts";
 import { authorizationAt } from "./authorization-at.ts";
+import { collect } from "./collect.ts";
+import { createParser, runParser } from "./create-parser.ts";
 import { refuseServer } from "./refuse-bare-address.ts";
 
 const EPILOGUE = `
@@ -30,7 +29,7 @@ interface ReplayFlags {
   readonly rate: string;
   readonly concurrency: string;
   readonly model?: string;
-  readonly tolerance?: readonly string[];
+  readonly tolerance: readonly string[];
   readonly timeout: string;
   readonly remoteAuthFile?: string;
 }
@@ -40,39 +39,25 @@ interface ReplayFlags {
  * `failed_precondition` where they differ.
  */
 export async function replay(argv: readonly string[]): Promise<void> {
-  try {
-    await createReplayCommand().parseAsync(argv, { from: "user" });
-  } catch (reason) {
-    throw toUsageError(reason, "kserving replay --help lists its arguments");
-  }
+  await runParser(createReplayCommand(), argv);
 }
 
 /** The parser of `kserving replay`. */
 export function createReplayCommand(): Command {
-  const command = new Command("kserving replay")
-    .description("Sends recorded requests to a server again, and compares its answers with the recorded ones.")
+  const description = "Sends recorded requests to a server again, and compares its answers with the recorded ones.";
+  return createParser("replay", { description, epilogue: EPILOGUE })
     .argument("<file...>", "files of recorded requests, from --request-log or TensorFlow Serving")
     .option("--against <host:port>", "gRPC address of the server", "127.0.0.1:9000")
     .option("--rate <rate>", "speed: recorded, max (as fast as possible), or requests per second", "max")
     .option("--concurrency <count>", "maximum number of requests at a time", "8")
     .option("--model <name>", "model to use instead of the recorded ones and their versions")
-    .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect)
+    .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect, [])
     .option("--timeout <seconds>", "maximum time of one request, in seconds", "60")
     .option(
       "--remote-auth-file <file>",
       "credentials at the server: lines of HOST:PORT USER:PASSWORD or HOST:PORT Bearer TOKEN",
     )
-    .helpOption("-h, --help", "print this help")
-    .addHelpText("after", EPILOGUE)
-    .configureOutput({ outputError: () => {}, getOutHelpWidth: helpWidth })
-    .exitOverride()
     .action(run);
-  refuseRepeats(command, ({ long }) => long === "--tolerance");
-  return command;
-}
-
-function collect(value: string, earlier: readonly string[] = []): readonly string[] {
-  return [...earlier, value];
 }
 
 async function run(files: readonly string[], flags: ReplayFlags): Promise<void> {
