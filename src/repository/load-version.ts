@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { unlessAborted } from "../async/unless-aborted.ts";
 import { failedPrecondition } from "../errors.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
 import type { Servable } from "../serving/servable.ts";
@@ -33,7 +34,7 @@ export interface WantedVersion {
  */
 export async function loadVersion({ config, found, signal }: WantedVersion, options: LoadOptions): Promise<Servable> {
   const loading = load(config, found, { ...ownOptions(config, options), signal });
-  const { servable, models } = await unlessAborted(loading, signal);
+  const { servable, models } = await unlessGivenUp(loading, signal);
   try {
     assertExpected(config, models);
     assertEnsemble(config, models);
@@ -102,19 +103,11 @@ function stagesOf({ stages, driver, file }: ModelConfig, folder: string): StageO
 }
 
 /** A load in native code cannot be stopped: it continues without a caller, and its result is freed. */
-async function unlessAborted(loading: Promise<LoadedServable>, signal: AbortSignal): Promise<LoadedServable> {
-  let stop = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop);
-  });
+async function unlessGivenUp(loading: Promise<LoadedServable>, signal: AbortSignal): Promise<LoadedServable> {
   try {
-    return await Promise.race([loading, aborted]);
+    return await unlessAborted(loading, signal);
   } catch (reason) {
     loading.then(({ servable }) => servable.close()).catch(() => {});
     throw reason;
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }

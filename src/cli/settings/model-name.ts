@@ -1,5 +1,5 @@
 import { basename, dirname, parse, resolve } from "node:path";
-import { parseVersion } from "../../repository/folders/parse-version.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 import { addressName } from "../../storage/address-name.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 

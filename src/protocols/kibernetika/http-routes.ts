@@ -4,6 +4,7 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../signature/assert-outputs.ts";
@@ -18,7 +19,6 @@ const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
 const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain"]);
 /** The type that `curl -d` sends, with JSON as well as with fields. */
 const ENCODED_FORM = "application/x-www-form-urlencoded";
-const INT64_MAX = 2n ** 63n - 1n;
 
 /** The original tool's proxy: `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
 export const createKibernetikaHttp: CreateHttpProtocol = ({ service }) => ({
@@ -119,9 +119,8 @@ function parsePath(url: string): PathChoice {
   if (more.some((segment) => segment !== "")) {
     throw new ServingError("not_found", `There is no ${path}; expected /predict[/MODEL[/SIGNATURE[/VERSION]]].`);
   }
-  const number = /^\d{1,19}$/.test(version) ? BigInt(version) : undefined;
-  if (version !== "" && (number === undefined || number > INT64_MAX))
-    throw new ServingError("not_found", "Bad version value");
+  const number = parseVersion(version);
+  if (version !== "" && number === undefined) throw new ServingError("not_found", "Bad version value");
   const names = { model: decodeSegment(model), signature: decodeSegment(signature) };
   // 0 means that no version was chosen: the original's messages cannot express it otherwise.
   return number === undefined || number === 0n ? names : { ...names, version: number };

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 
 /** Methods of TensorFlow Serving's REST API. */
 const METHODS = ["predict", "classify", "regress"] as const;
@@ -16,7 +17,6 @@ export interface CustomAttributes {
 
 /** Names of bounded length, so that a long header takes time in proportion. */
 const ATTRIBUTE = /(tfs-[a-z-]{1,32})=([^,]+)/g;
-const INT64_MAX = 2n ** 63n - 1n;
 
 /**
  * Reads `tfs-model-name=M,tfs-model-version=V,tfs-method=predict`; everything else in the header belongs to hooks.
@@ -40,6 +40,7 @@ function isMethod(text: string): text is InvokedMethod {
 }
 
 function toVersion(text: string): bigint {
-  if (/^\d{1,19}$/.test(text) && BigInt(text) <= INT64_MAX) return BigInt(text);
+  const version = parseVersion(text);
+  if (version !== undefined) return version;
   throw invalidArgument(`The custom attribute tfs-model-version is "${text}"; expected a whole number.`);
 }

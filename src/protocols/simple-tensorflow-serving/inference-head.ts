@@ -1,6 +1,7 @@
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 
 /** Choices that a request makes, in addition to its data. */
 export interface InferenceHead {
@@ -13,8 +14,6 @@ export interface InferenceHead {
 
 /** Values of a request's members by their names, of JSON or of a form; undefined = absent. */
 export type ReadMember = (name: string) => JsonValue | undefined;
-
-const INT64_MAX = 2n ** 63n - 1n;
 
 /**
  * Reads the choices that JSON and forms have in common. Throws `invalid_argument` for values of other types,
@@ -37,7 +36,8 @@ function versionOf(value: JsonValue = null): bigint | undefined {
   if (value === null || value === "") return undefined;
   const number = value instanceof JsonNumbers && value.shape.length === 0 ? value.at(0) : value;
   const text = typeof number === "object" ? "" : String(number);
-  if (/^\d{1,19}$/.test(text) && BigInt(text) <= INT64_MAX) return BigInt(text);
+  const version = parseVersion(text);
+  if (version !== undefined) return version;
   throw invalidArgument(`model_version is ${dumpJson(value)}; expected a whole number.`);
 }
 

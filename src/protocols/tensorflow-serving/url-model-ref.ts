@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import type { ModelRef } from "../../serving/inference-service.ts";
-
-const INT64_MAX = 2n ** 63n - 1n;
+import { parseVersion } from "../../serving/parse-version.ts";
 
 /**
  * The model that the parts of a URL mean: its name, version and label, percent-encoded as they stand there. Throws
@@ -11,7 +10,8 @@ export function toModelRef([, name = "", version, label]: RegExpExecArray): Mode
   const model = percentDecode(name);
   if (label !== undefined) return { model, label: percentDecode(label) };
   if (version === undefined) return { model };
-  if (BigInt(version) <= INT64_MAX) return { model, version: BigInt(version) };
+  const number = parseVersion(version);
+  if (number !== undefined) return { model, version: number };
   throw invalidArgument(`Failed to convert version: ${version} to numeric.`);
 }
 

@@ -1,10 +1,9 @@
 import type { ConfigNode, ConfigScalar } from "../../codecs/config/config-node.ts";
+import { MAX_VERSION } from "../../serving/parse-version.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { FieldKind } from "./field-table.ts";
 import type { Findings } from "./findings.ts";
 import { refuseValue } from "./refuse-value.ts";
-
-const MAX_VERSION = 2n ** 63n - 1n;
 
 /** Reads a single value; undefined for an invalid one, which is added to the findings. */
 export function readScalar(key: string, node: ConfigNode, kind: FieldKind, findings: Findings): unknown {

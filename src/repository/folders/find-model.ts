@@ -2,9 +2,9 @@ import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../drivers/registry.ts";
 import { failedPrecondition } from "../../errors.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 import type { ModelConfig } from "../config/model-config.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
-import { parseVersion } from "./parse-version.ts";
 
 /** Maximum number of names in a message. */
 const MAX_NAMED = 5;

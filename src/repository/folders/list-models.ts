@@ -1,11 +1,11 @@
 import { parse, resolve } from "node:path";
 import { pathHint } from "../../drivers/path-hint.ts";
 import { failedPrecondition } from "../../errors.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { describeFolder, refusedModel } from "./describe-folder.ts";
 import { isDetected } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
-import { parseVersion } from "./parse-version.ts";
 import { hasTritonConfig } from "./read-triton-config.ts";
 
 /** The models of a folder. */

@@ -3,10 +3,10 @@ import { stat } from "node:fs/promises";
 import { pathHint } from "../../drivers/path-hint.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { isDetected, modelsIn } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
-import { parseVersion } from "./parse-version.ts";
 
 /** A version of a model on disk. */
 export interface FoundVersion {

@@ -1,6 +1,6 @@
+import { parseVersion } from "../../serving/parse-version.ts";
 import { findModel, isDetected, modelsIn } from "./find-model.ts";
 import { type FolderEntry, listFolder } from "./list-folder.ts";
-import { parseVersion } from "./parse-version.ts";
 import { hasTritonConfig } from "./read-triton-config.ts";
 
 /**
