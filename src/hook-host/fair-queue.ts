@@ -1,3 +1,5 @@
+import { rankOf } from "../model-host/queue/insert-by-priority.ts";
+
 /** Attributes of an item in a {@link FairQueue}. */
 export interface Standing {
   /** 1 = highest; 0 or absent = none, after all others. */
@@ -81,8 +83,4 @@ export class FairQueue<Item> {
 function isBefore(one: Entry<unknown>, other: Entry<unknown>): boolean {
   const [rank, otherRank] = [rankOf(one), rankOf(other)];
   return rank < otherRank || (rank === otherRank && one.turn < other.turn);
-}
-
-function rankOf({ priority = 0 }: Standing): number {
-  return priority === 0 ? Number.POSITIVE_INFINITY : priority;
 }

@@ -28,7 +28,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
  * built-ins that the thread's own code uses. Throws {@link MalformedMessage} for anything but an event.
  */
 export function parseHookEvent(message: unknown): HookEvent {
-  const names = isMembers(message) ? Object.keys(message) : [];
+  const names = isPlainObject(message) ? Object.keys(message) : [];
   const [name] = names;
   const check = name !== undefined && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
   if (check === undefined || names.length !== 1) throw new MalformedMessage("it is not an event of a hook thread");
@@ -82,12 +82,8 @@ function checkLease(content: unknown): void {
 }
 
 function membersOf(value: unknown, place: string): Members {
-  if (!isMembers(value)) throw new MalformedMessage(`${place} is not an object`);
+  if (!isPlainObject(value)) throw new MalformedMessage(`${place} is not an object`);
   return value;
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && isPlainObject(value);
 }
 
 function expect(holds: boolean, problem: string): void {

@@ -8,6 +8,7 @@ import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
+import { isObject } from "../tensor/is-object.ts";
 
 /** Parts needed to start hooks. */
 export interface StartParts {
@@ -112,7 +113,7 @@ function checkLoadModel(driver: unknown, path: unknown, options: unknown): void 
   const usage = 'expected ctx.loadModel("onnx", "model.onnx", { option: "text" })';
   if (typeof driver !== "string" || driver === "") throw invalid(`loadModel got ${kindOf(driver)} as driver`);
   if (typeof path !== "string") throw invalid(`loadModel got ${kindOf(path)} as path`);
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  if (!isObject(options)) {
     throw invalid(`loadModel got ${kindOf(options)} as options`);
   }
   const wrong = Object.entries(options).find(([, value]) => typeof value !== "string");

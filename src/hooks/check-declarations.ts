@@ -1,5 +1,6 @@
 import { failedPrecondition, type ServingError } from "../errors.ts";
 import { DTYPES, isDType } from "../tensor/dtype.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { isTensor } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { kindOf } from "./kind-of.ts";
@@ -39,7 +40,7 @@ function checkSpecs(place: string, specs: unknown, refuse: Refuse): void {
 const SPEC_MEMBERS = ["name", "dtype", "shape", "default", "labels"];
 
 function checkSpec(place: string, spec: unknown, refuse: Refuse): void {
-  if (!isRecord(spec)) throw refuse(`${place} is ${kindOf(spec)}`, `an object such as ${SPEC_EXAMPLE}.`);
+  if (!isObject(spec)) throw refuse(`${place} is ${kindOf(spec)}`, `an object such as ${SPEC_EXAMPLE}.`);
   checkMembers(place, spec, SPEC_MEMBERS, refuse);
   const { name, dtype, shape, default: value, labels } = spec;
   if (typeof name !== "string" || name === "") throw refuse(`${place}.name is ${kindOf(name)}`, "the tensor's name.");
@@ -66,7 +67,7 @@ function checkShape(place: string, shape: unknown, refuse: Refuse): void {
 }
 
 function isDimension(dimension: unknown): boolean {
-  if (!isRecord(dimension)) return isCount(dimension) || dimension === -1;
+  if (!isObject(dimension)) return isCount(dimension) || dimension === -1;
   const { min, max } = dimension;
   return Object.keys(dimension).length === 2 && isCount(min) && isCount(max) && min <= max;
 }
@@ -76,7 +77,7 @@ function isCount(value: unknown): value is number {
 }
 
 function checkOptions(options: unknown, refuse: Refuse): void {
-  if (!isRecord(options)) throw refuse(`options is ${kindOf(options)}`, `an object such as ${OPTION_EXAMPLE}.`);
+  if (!isObject(options)) throw refuse(`options is ${kindOf(options)}`, `an object such as ${OPTION_EXAMPLE}.`);
   for (const [key, option] of Object.entries(options)) checkOption(`options.${key}`, option, refuse);
 }
 
@@ -94,7 +95,7 @@ const OPTION_TYPES: Readonly<Record<string, { members: readonly string[]; is: (v
 };
 
 function checkOption(place: string, option: unknown, refuse: Refuse): void {
-  if (!isRecord(option)) throw refuse(`${place} is ${kindOf(option)}`, `an object, as in ${OPTION_EXAMPLE}.`);
+  if (!isObject(option)) throw refuse(`${place} is ${kindOf(option)}`, `an object, as in ${OPTION_EXAMPLE}.`);
   const { type, help, default: value, min, choices } = option;
   const names = Object.keys(OPTION_TYPES);
   const kind = typeof type === "string" && Object.hasOwn(OPTION_TYPES, type) ? OPTION_TYPES[type] : undefined;
@@ -126,8 +127,4 @@ function checkMembers(place: string, value: object, known: readonly string[], re
 
 function hintFor(value: unknown, known: Iterable<string>): string {
   return typeof value === "string" ? didYouMean(value, known) : "";
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import { isObject } from "../tensor/is-object.ts";
 import type { ResponseInfo } from "./hooks.ts";
 import { kindOf } from "./kind-of.ts";
 
@@ -16,7 +17,7 @@ export function isHeaderText(value: unknown): value is string {
  */
 export function checkResponse(response: unknown): ResponseInfo {
   const { metadata, contentType } = (response ?? {}) as { metadata?: unknown; contentType?: unknown };
-  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) {
+  if (!isObject(metadata)) {
     throw wrong("metadata", metadata, "an object with a text for each name");
   }
   const entry = Object.entries(metadata).find(([, value]) => typeof value !== "string");

@@ -1,4 +1,5 @@
 import { failedPrecondition, invalidArgument, publicText, ServingError } from "../errors.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { RawRoute } from "./hooks.ts";
@@ -36,7 +37,7 @@ export function routeEntries(declared: unknown, file: string): ReadonlyMap<strin
 }
 
 function checkRoute(route: unknown, place: string): Required<RawRoute> {
-  if (typeof route !== "object" || route === null || Array.isArray(route)) {
+  if (!isObject(route)) {
     throw failedPrecondition(
       `${place} is ${kindOf(route)}; expected { path: "/score", methods: ["POST"], answer(request, ctx) { … } }.`,
     );

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { controlGroups, readText } from "./control-groups.ts";
+import { controlGroups } from "./control-groups.ts";
+import { readText } from "./read-text.ts";
 
 const FILES = { 1: "memory.limit_in_bytes", 2: "memory.max" } as const;
 

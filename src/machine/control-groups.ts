@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readText } from "./read-text.ts";
 
 /** A resource that groups limit. */
 export type Controller = "memory" | "cpu";
@@ -28,15 +28,6 @@ export function controlGroups(controller: Controller, root = "/"): readonly Cont
     ...version2.map((folder) => ({ version: 2, folder }) as const),
     ...version1.map((folder) => ({ version: 1, folder }) as const),
   ];
-}
-
-/** The text of a group's file; empty where the group has none, or is not visible, as in some containers. */
-export function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }
 
 function withParents(path: string): string[] {

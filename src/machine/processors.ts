@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { type ControlGroup, controlGroups, readText } from "./control-groups.ts";
+import { type ControlGroup, controlGroups } from "./control-groups.ts";
+import { readText } from "./read-text.ts";
 
 let found: number | undefined;
 

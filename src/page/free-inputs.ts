@@ -1,4 +1,5 @@
 import { integerRange } from "../tensor/integer-range.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { readExactJson } from "./exact-json.ts";
 import type { FormTensor } from "./form-tensor.ts";
 import { toTensor } from "./parse-values.ts";
@@ -11,8 +12,7 @@ export function parseFreeInputs(text: string): readonly FormTensor[] {
   } catch {
     throw new Error('This is no JSON; expected an object of inputs such as {"x": [1, 2]}.');
   }
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw new Error('Expected an object of inputs such as {"x": [1, 2]}.');
+  if (!isObject(given)) throw new Error('Expected an object of inputs such as {"x": [1, 2]}.');
   return Object.entries(given).map(([name, value]) =>
     toTensor({ name, datatype: datatypeOf(value), shape: undefined }, value),
   );

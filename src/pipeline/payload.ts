@@ -3,6 +3,7 @@ import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { numericLayout } from "../tensor/dtype.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
@@ -142,6 +143,6 @@ function parseJson(json: Uint8Array): unknown {
 function parseJsonObject(json: Uint8Array): Values {
   checkExtent(json);
   const value = parseJson(json);
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Values;
+  if (isObject(value)) return value as Values;
   throw invalidArgument("The body is not a JSON object; expected one with an input under each name.");
 }

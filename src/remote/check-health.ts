@@ -1,4 +1,5 @@
 import { Client, credentials } from "@grpc/grpc-js";
+import { asIs } from "./as-is.ts";
 
 const CHECK = "/grpc.health.v1.Health/Check";
 /** Statuses of a HealthCheckResponse. */
@@ -27,7 +28,6 @@ export async function checkHealth(
   // TLS has no names that are addresses.
   const name = isEncrypted ? { "grpc.ssl_target_name_override": "localhost" } : {};
   const client = new Client(address, channel, { "grpc.enable_http_proxy": 0, ...name });
-  const asIs = (bytes: Buffer) => bytes;
   try {
     return await new Promise<string>((resolve, reject) => {
       const options = { deadline: Date.now() + timeoutMs };

@@ -1,5 +1,6 @@
 import { type Client, status } from "@grpc/grpc-js";
 import { reasonText } from "../errors.ts";
+import { asIs } from "./as-is.ts";
 
 /** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. The first that fits counts. */
 const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
@@ -43,7 +44,6 @@ const TRY_MS = 1000;
 
 /** The last problem of a client's connection; undefined where it has one, or no reason is known. */
 export function whyUnreachable(client: Client): Promise<string | undefined> {
-  const asIs = (bytes: Buffer) => bytes;
   return new Promise((resolve) => {
     client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), { deadline: Date.now() + TRY_MS }, (error) => {
       if (error?.code !== status.UNAVAILABLE) resolve(undefined);

@@ -4,6 +4,7 @@ import { ServingError } from "../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
+import { asIs } from "./as-is.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { RemoteTlsFiles } from "./remote-tls-files.ts";
@@ -102,8 +103,4 @@ function send(
     });
     signal.addEventListener("abort", cancel, { once: true });
   });
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }

@@ -1,6 +1,7 @@
 import { type Client, connectivityState, status } from "@grpc/grpc-js";
 import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
+import { asIs } from "./as-is.ts";
 import { UNREACHABLE } from "./service-error.ts";
 
 const CHECK = "/grpc.health.v1.Health/Check";
@@ -75,8 +76,4 @@ export class Heartbeat {
     if (this.#client.getChannel().getConnectivityState(false) !== connectivityState.CONNECTING) return;
     for (const source of this.#calls) source.abort(new ServingError("unavailable", UNREACHABLE));
   }
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from "node:fs";
 import { devNull } from "node:os";
 import { join } from "node:path";
 import { invalidArgument } from "../errors.ts";
 import { homeFolder } from "../machine/home-folder.ts";
+import { readText } from "../machine/read-text.ts";
 
 const DEFAULT_INDEX = "https://pypi.org/simple";
 
@@ -73,12 +73,4 @@ function readIndexUrl(path: string): string | undefined {
     if (url !== undefined) found[section] = url;
   }
   return found.download ?? found.global;
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
 }

@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ServingError } from "../errors.ts";
 import { chooseWheel } from "./choose-wheel.ts";
@@ -8,7 +7,7 @@ import { type HostPlatform, hostPlatform } from "./host-platform.ts";
 import { findIndexUrl } from "./index-url.ts";
 import { listIndexFiles } from "./package-index.ts";
 import type { Reporter } from "./reporter.ts";
-import { compareVersions, installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
+import { compareVersions, installedRuntimes, type RuntimeManifest, writeManifest } from "./runtimes-folder.ts";
 import { type Installation, stageRuntime } from "./stage-runtime.ts";
 import { unpackArchive } from "./unpack-archive.ts";
 import { runsHere, toWheelName } from "./wheel-name.ts";
@@ -79,7 +78,7 @@ async function fill({ cuda, signal, reporter }: InstallCudaOptions, { folder, sc
     versions.push(chosen.version);
   }
   const manifest: RuntimeManifest = { source: found.join(", "), files };
-  await writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeManifest(folder, manifest);
   return versions[0]!;
 }
 

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { checkSpace } from "./disk.ts";
@@ -6,7 +6,7 @@ import { npmPack } from "./npm-pack.ts";
 import { type NpmArchive, onnx, onnxHome } from "./onnx.ts";
 import { probeRuntime } from "./probe.ts";
 import type { Reporter } from "./reporter.ts";
-import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
+import { installedRuntimes, writeManifest } from "./runtimes-folder.ts";
 import { type Installation, stageRuntime } from "./stage-runtime.ts";
 import { unpackNpmArchive } from "./unpack-npm-archive.ts";
 
@@ -98,8 +98,4 @@ async function register(path: string, folder: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(library, "package.json"), "utf8")) as { version: string };
   await writeManifest(folder, { source: resolve(path), folder: home, files: {} });
   return version;
-}
-
-function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void> {
-  return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
 }

@@ -1,5 +1,5 @@
-import { stat, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
 import { megabytes } from "../text/megabytes.ts";
 import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
@@ -17,7 +17,7 @@ import {
 import { pytorch } from "./pytorch.ts";
 import type { Reporter } from "./reporter.ts";
 import { runProgram } from "./run-program.ts";
-import { installedRuntimes, MANIFEST, type RuntimeManifest } from "./runtimes-folder.ts";
+import { installedRuntimes, writeManifest } from "./runtimes-folder.ts";
 import { type Installation, stageRuntime } from "./stage-runtime.ts";
 
 /** Options for installing PyTorch. */
@@ -137,10 +137,6 @@ async function register(path: string, folder: string, { signal }: InstallPytorch
   const version = await askTorch(interpreter, signal);
   await writeManifest(folder, { source: resolve(path), folder: resolve(path), files: {} });
   return version;
-}
-
-function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void> {
-  return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 /** Imports the modules that the driver needs; throws `failed_precondition` where that fails. */

@@ -1,12 +1,11 @@
-import { writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { fillRuntime, type InstallSource } from "./fill-runtime.ts";
 import { libraryIn } from "./library-folder.ts";
 import type { NativeRuntime } from "./native-runtime.ts";
 import { probeRuntime } from "./probe.ts";
 import type { Reporter } from "./reporter.ts";
-import { installedRuntimes, MANIFEST } from "./runtimes-folder.ts";
+import { installedRuntimes, writeManifest } from "./runtimes-folder.ts";
 import { type Installation, stageRuntime } from "./stage-runtime.ts";
 import { toWheelName } from "./wheel-name.ts";
 
@@ -67,7 +66,7 @@ async function fillAndAskVersion(
   checkSame(options.version, filled.version);
   const version = filled.version ?? options.version ?? (await askVersion(runtime, filled.manifest.folder ?? folder));
   checkVersion(version);
-  await writeFile(join(folder, MANIFEST), `${JSON.stringify(filled.manifest, null, 2)}\n`);
+  await writeManifest(folder, filled.manifest);
   return version;
 }
 

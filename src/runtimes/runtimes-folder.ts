@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join, posix, resolve, win32 } from "node:path";
 import { homeFolder } from "../machine/home-folder.ts";
 
@@ -27,7 +28,12 @@ export interface RuntimeManifest {
 }
 
 /** The file that makes a folder an installed runtime. */
-export const MANIFEST = "runtime.json";
+const MANIFEST = "runtime.json";
+
+/** Writes the manifest of a runtime into its folder. */
+export function writeManifest(folder: string, manifest: RuntimeManifest): Promise<void> {
+  return writeFile(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`);
+}
 
 /**
  * The folder where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it.

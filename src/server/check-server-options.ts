@@ -5,6 +5,7 @@ import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { toNeedingModel } from "../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {
@@ -13,7 +14,6 @@ import {
   checkTexts,
   HOOKS_CHECK,
   integerCheck,
-  isObject,
   isText,
   OBJECT_CHECK,
   type OptionCheck,

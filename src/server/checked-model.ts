@@ -3,6 +3,7 @@ import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { type GivenTraffic, trafficProblem } from "../repository/config/read-traffic.ts";
 import { STICKY_CHECK } from "../repository/config/sticky-field.ts";
+import { isObject } from "../tensor/is-object.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
   BOOLEAN_CHECK,
@@ -10,7 +11,6 @@ import {
   checkTexts,
   HOOKS_CHECK,
   integerCheck,
-  isObject,
   OBJECT_CHECK,
   type OptionCheck,
   REQUEST_LOG_CHECKS,

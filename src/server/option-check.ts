@@ -1,6 +1,7 @@
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { MAX_TIMER_MS } from "../limits/time-limit.ts";
+import { isObject } from "../tensor/is-object.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /** One option: what it has to be, in words, and whether a value is that. */
@@ -11,11 +12,6 @@ export interface OptionCheck {
 
 /** The options of an object, by name. */
 export type OptionChecks = Readonly<Record<string, OptionCheck>>;
-
-/** Checks that a value is an object, and no array. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
 
 /** Checks that a value is a text with something in it. */
 export function isText(value: unknown): value is string {

@@ -1,8 +1,9 @@
 /**
- * Checks that an object is not an instance of a class: its prototype is an Object.prototype, of this realm or another,
- * or none.
+ * Checks that a value is an object, and not an instance of a class: its prototype is an Object.prototype, of this realm
+ * or another, or none.
  */
-export function isPlainObject(value: object): value is { readonly [key: string]: unknown } {
+export function isPlainObject(value: unknown): value is { readonly [key: string]: unknown } {
+  if (typeof value !== "object" || value === null) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

@@ -63,20 +63,23 @@ export function unpackValues({ json, tensors }: PackedValues): unknown {
 
 type TextMarker = { readonly [Key in "$bigint" | "$number"]?: string };
 
-function isJsonNumber(value: number): boolean {
+/** JSON has no words for other numbers, and forgets the sign of a zero. */
+export function isJsonNumber(value: number): boolean {
   return Number.isFinite(value) && !Object.is(value, -0);
 }
 
-function numberText(value: number): string {
+/** The text of a number that JSON does not have. */
+export function numberText(value: number): string {
   return Object.is(value, -0) ? "-0" : String(value);
 }
 
 /** A marker's key begins with one `$`: a key of the caller's that begins with `$` gets another one. */
-function escapeKey(name: string): string {
+export function escapeKey(name: string): string {
   return name.startsWith("$") ? `$${name}` : name;
 }
 
-function unescapeKey(name: string): string {
+/** The key before {@link escapeKey}. */
+export function unescapeKey(name: string): string {
   return name.startsWith("$") ? name.slice(1) : name;
 }
 

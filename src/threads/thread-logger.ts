@@ -16,9 +16,7 @@ export function isLogEvent(value: unknown): value is LogEvent {
   if (typeof value !== "object" || value === null) return false;
   const { level, message, fields } = value as { [Key in keyof LogEvent]?: unknown };
   const isLevel = level !== "silent" && (LOG_LEVELS as readonly unknown[]).includes(level);
-  return (
-    isLevel && typeof message === "string" && typeof fields === "object" && fields !== null && isPlainObject(fields)
-  );
+  return isLevel && typeof message === "string" && isPlainObject(fields);
 }
 
 /** A logger that sends its events to the main thread, filtered by `logged`. */

@@ -38,8 +38,8 @@ function rowsOf(name: string): string[] {
   return section.split("\n").filter((line) => line.startsWith("| `"));
 }
 
-function toRows(options: object): string[] {
-  return Object.entries<OptionSpec>(options).map(([key, spec]) => toRow(key, spec));
+function toRows(options: Readonly<Record<string, OptionSpec>>): string[] {
+  return Object.entries(options).map(([key, spec]) => toRow(key, spec));
 }
 
 function toRow(key: string, spec: OptionSpec): string {

@@ -3,6 +3,7 @@ import type { DescribedTensor } from "../../client/transport.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import type { ModelFlags } from "../commands/model-flags.ts";
 import { openModel } from "../commands/open-model.ts";
 import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
@@ -62,6 +63,6 @@ function toDescribed({ inputs, outputs }: Signature): DescribedModel {
 }
 
 function toTypedSpec({ name, dtype, shape, default: value }: TensorSpec): TypedTensor {
-  const sizes = shape?.map((size) => (typeof size === "number" ? size : -1));
+  const sizes = shape?.map(toSize);
   return { name, dtype, shape: sizes, isOptional: value !== undefined };
 }

@@ -1,8 +1,9 @@
-import { accessSync, constants, readFileSync, statfsSync } from "node:fs";
+import { accessSync, constants, statfsSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { reasonText } from "../../errors.ts";
 import { freeMemory } from "../../limits/memory/free-memory.ts";
 import { processors } from "../../machine/processors.ts";
+import { readText } from "../../machine/read-text.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { sizeText } from "../../text/size-text.ts";
 import type { Finding } from "./finding.ts";
@@ -96,13 +97,5 @@ function checkFolder(name: string, path: string): Finding {
     return { check, state: "warning", text, fix: "free some space, or set TMPDIR" };
   } catch (reason) {
     return { check, state: "problem", text: `the ${name} cannot be written: ${reasonText(reason)}`, fix: "set TMPDIR" };
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
   }
 }

@@ -37,3 +37,13 @@ export function effectText(flag: ForeignFlag): string {
   if ("own" in flag) return flag.own;
   return "unused" in flag ? `nothing: ${flag.unused}` : `refused: ${flag.refused}`;
 }
+
+/** Text of a number that has to be above 0 to count. */
+export function ifPositive(text: string): string | undefined {
+  return Number(text) > 0 ? text : undefined;
+}
+
+/** A text that has to be there to count. */
+export function ifGiven(text: string): string | undefined {
+  return text === "" ? undefined : text;
+}

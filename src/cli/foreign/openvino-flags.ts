@@ -1,4 +1,4 @@
-import type { ForeignFlags } from "./foreign-flag.ts";
+import { type ForeignFlags, ifGiven, ifPositive } from "./foreign-flag.ts";
 
 const ONE_PROCESS = "one event loop serves all connections";
 const GENERATIVE = "generative models are not served here";
@@ -7,14 +7,6 @@ const EDIT_IT =
   "configuration files are not written here; edit the file, and let kserving config check FILE look at it";
 const ONE_ADDRESS = "`--host`, for gRPC and HTTP alike";
 const CORS = "which pages may call is said by allowed_origins alone";
-
-function ifPositive(text: string): string | undefined {
-  return Number(text) > 0 ? text : undefined;
-}
-
-function ifGiven(text: string): string | undefined {
-  return text === "" ? undefined : text;
-}
 
 /** OpenVINO Model Server's WARNING is our warn. */
 function toLogLevel(text: string): string {

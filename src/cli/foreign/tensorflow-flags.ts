@@ -1,16 +1,7 @@
-import type { ForeignFlags } from "./foreign-flag.ts";
+import { type ForeignFlags, ifGiven, ifPositive } from "./foreign-flag.ts";
 
 const ONE_PROCESS = "one event loop serves all connections";
 const NO_TFLITE_POOL = "a .tflite file is recognised by its name, and runs in one thread for each copy";
-
-/** Value of a number that has to be above 0 to count. */
-function ifPositive(text: string): string | undefined {
-  return Number(text) > 0 ? text : undefined;
-}
-
-function ifGiven(text: string): string | undefined {
-  return text === "" ? undefined : text;
-}
 
 /**
  * The flags of `tensorflow_model_server`:

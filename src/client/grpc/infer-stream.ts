@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { reasonText } from "../../errors.ts";
+import { asIs } from "../../remote/as-is.ts";
 import { toMetadata } from "../../remote/metadata-record.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
@@ -93,8 +94,4 @@ function toAnswer(address: string, message: Buffer): StreamAnswer {
   if (errorText === "") return { id, outputs };
   const text = `${address} answered in the stream: ${errorText}`;
   return { id, error: new CallError("unknown", text, { serverText: errorText }) };
-}
-
-function asIs(bytes: Buffer): Buffer {
-  return bytes;
 }

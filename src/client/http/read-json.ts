@@ -1,3 +1,4 @@
+import { isObject } from "../../tensor/is-object.ts";
 import type { DescribedTensor, ModelMetadata } from "../transport.ts";
 
 /** Characters of an answer that a message has at most. */
@@ -41,7 +42,7 @@ function textsIn(object: object, key: string): readonly string[] {
 }
 
 function asObject(json: unknown): object {
-  if (typeof json === "object" && json !== null && !Array.isArray(json)) return json;
+  if (isObject(json)) return json;
   throw new Error(`it is ${shown(json)}, and not an object`);
 }
 

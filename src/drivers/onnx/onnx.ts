@@ -1,8 +1,8 @@
 import { failedPrecondition } from "../../errors.ts";
 import { labelClasses } from "../../signature/label-classes.ts";
-import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
-import { createRecord } from "../../tensor/record.ts";
+import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
 import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
+import { shapesByName } from "../shapes-by-name.ts";
 import { createPredict } from "./create-predict.ts";
 import { type ModelFile, readModelFile } from "./model-file.ts";
 import { modelLabels } from "./model-labels.ts";
@@ -81,17 +81,10 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
     isPure: true,
     hookArgs: {
       session: createSessionHandle(session, metadata),
-      model_inputs: toShapes(inputs),
+      model_inputs: shapesByName(inputs),
       model_outputs: session.outputs.map(({ name }) => name),
     },
     predict: createPredict(session, log),
     close: () => session.close(),
   };
-}
-
-/** Shapes by input name, -1 for any size; empty where the rank is not known either. */
-function toShapes(inputs: readonly TensorSpec[]): Record<string, readonly unknown[]> {
-  const shapes = createRecord<readonly unknown[]>();
-  for (const { name, shape = [] } of inputs) shapes[name] = shape;
-  return shapes;
 }

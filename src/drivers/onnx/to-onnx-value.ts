@@ -20,8 +20,7 @@ export function toOnnxValue(value: FeedValue, name: string, type: OnnxType): Onn
       if (!Array.isArray(value)) throw mismatch(name, "not an array", type);
       return value.map((element: FeedValue, index) => toOnnxValue(element, `${name}[${index}]`, type.of));
     case "map":
-      if (typeof value !== "object" || value === null || isTensor(value) || !isPlainObject(value))
-        throw mismatch(name, "not a plain object", type);
+      if (isTensor(value) || !isPlainObject(value)) throw mismatch(name, "not a plain object", type);
       return value as OnnxMap;
     case "tensor": {
       const tensor = toTensor(value as PlainValue, name, type.dtype);

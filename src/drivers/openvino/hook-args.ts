@@ -1,8 +1,8 @@
 import { invalidArgument } from "../../errors.ts";
-import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
+import type { Signature } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import { createRecord } from "../../tensor/record.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
+import { shapesByName } from "../shapes-by-name.ts";
 import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
 import { failureText } from "./openvino-failure.ts";
@@ -56,7 +56,7 @@ export function createHookArgs({ core, device, network, others }: HookParts): Re
     driver: "openvino",
     exec_net: execNet,
     plugin,
-    model_inputs: toShapes(inputs),
+    model_inputs: shapesByName(inputs),
     model_outputs: outputs.map(({ name }) => name),
   };
 }
@@ -67,11 +67,4 @@ function readProperty(network: ServedNetwork, key: string): string {
   } catch (cause) {
     throw invalidArgument(`There is no property "${key}": ${failureText(cause)}.`, cause);
   }
-}
-
-/** Shapes by input name, -1 for any size; empty where the rank is not known either. */
-function toShapes(inputs: readonly TensorSpec[]): Record<string, readonly Dimension[]> {
-  const shapes = createRecord<readonly Dimension[]>();
-  for (const { name, shape = [] } of inputs) shapes[name] = shape;
-  return shapes;
 }

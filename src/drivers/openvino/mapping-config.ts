@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
+import { isObject } from "../../tensor/is-object.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import type { PortRole } from "./engine.ts";
 
@@ -39,8 +40,7 @@ function parse(path: string, text: string): { readonly [Role in PortRole]?: unkn
 }
 
 function checkNames(path: string, names: unknown): Readonly<Record<string, string>> {
-  const isRecord = typeof names === "object" && names !== null && !Array.isArray(names);
-  if (!isRecord || Object.values(names).some((name) => typeof name !== "string")) throw wrong(path);
+  if (!isObject(names) || Object.values(names).some((name) => typeof name !== "string")) throw wrong(path);
   return names as Record<string, string>;
 }
 

@@ -1,4 +1,5 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import { isObject } from "../../tensor/is-object.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
@@ -112,7 +113,7 @@ function parseJson(text: string): object {
   } catch (cause) {
     throw wrong("it is not JSON", cause);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong("it is not an object");
+  if (!isObject(value)) throw wrong("it is not an object");
   return value;
 }
 

@@ -22,7 +22,7 @@ export function packArguments(args: readonly unknown[]): { readonly json: unknow
       return { $tensor: name } satisfies Marker;
     }
     if (Array.isArray(value)) return value.map(pack);
-    if (typeof value === "object" && value !== null && isPlainObject(value)) return mapMembers(value, pack);
+    if (isPlainObject(value)) return mapMembers(value, pack);
     if (isJson(value)) return value ?? null;
     const what = typeof value === "number" ? String(value) : `a ${typeof value}`;
     throw invalidArgument(`An argument is ${what}; expected tensors and plain data, with finite numbers.`);

@@ -1,6 +1,7 @@
 import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { toTensor } from "../../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
+import { escapeKey, isJsonNumber, numberText, unescapeKey } from "../../threads/call-values.ts";
 
 /** Values for a Python process: JSON with markers for tensors, absent where there is nothing but named tensors. */
 export interface HookValues {
@@ -28,10 +29,10 @@ export function packJson(value: unknown): Required<HookValues> {
     }
     if (Array.isArray(each)) return each.map(pack);
     if (typeof each === "bigint") return { $int: String(each) };
-    if (typeof each === "number" && !isJsonNumber(each)) return { $float: Object.is(each, -0) ? "-0" : String(each) };
+    if (typeof each === "number" && !isJsonNumber(each)) return { $float: numberText(each) };
     if (typeof each === "function") return { $method: true };
     if (typeof each !== "object" || each === null) return each ?? null;
-    return isPlainObject(each) ? mapMembers(each, escapeName, pack) : null;
+    return isPlainObject(each) ? mapMembers(each, escapeKey, pack) : null;
   };
   return { values: pack(value), tensors };
 }
@@ -43,21 +44,7 @@ export function unpackHookValues(json: unknown, tensors: Tensors): unknown {
   const { $tensor, $int } = json as { readonly $tensor?: string; readonly $int?: string };
   if ($tensor !== undefined) return tensors[$tensor];
   if ($int !== undefined) return BigInt($int);
-  return mapMembers(json, unescapeName, (each) => unpackHookValues(each, tensors));
-}
-
-/** JSON has no words for the others, and forgets the sign of a zero. */
-function isJsonNumber(value: number): boolean {
-  return Number.isFinite(value) && !Object.is(value, -0);
-}
-
-/** A marker's name begins with one `$`: one of the user's that does gets another. */
-function escapeName(name: string): string {
-  return name.startsWith("$") ? `$${name}` : name;
-}
-
-function unescapeName(name: string): string {
-  return name.startsWith("$") ? name.slice(1) : name;
+  return mapMembers(json, unescapeKey, (each) => unpackHookValues(each, tensors));
 }
 
 function mapMembers(

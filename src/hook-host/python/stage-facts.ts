@@ -1,5 +1,6 @@
 import type { StageHandle } from "../../hooks/hooks.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { packJson } from "./hook-values.ts";
 
 /** Facts about a model for Python hooks: plain data. */
@@ -33,7 +34,7 @@ export function driverFacts({ name, inputs = [], outputs = [], args }: StageHand
 }
 
 function toNamedShape({ name, shape }: TensorSpec): NamedShape {
-  return { name, shape: shape?.map((size) => (typeof size === "number" ? size : -1)) ?? null };
+  return { name, shape: shape?.map(toSize) ?? null };
 }
 
 /** A model whose inputs have names alone. */

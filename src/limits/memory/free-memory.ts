@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type ControlGroup, controlGroups, readText } from "../../machine/control-groups.ts";
+import { type ControlGroup, controlGroups } from "../../machine/control-groups.ts";
+import { readText } from "../../machine/read-text.ts";
 
 /** Free memory. */
 export interface FreeMemory {

@@ -69,10 +69,10 @@ const UNSERVED: Checks<UnservedSignature> = {
 const isRecordOf =
   (checks: Readonly<Record<string, Check>>): Check =>
   (value) =>
-    isRecord(value) && Object.values(value).every((each) => hasMembers(each, checks));
+    isPlainObject(value) && Object.values(value).every((each) => hasMembers(each, checks));
 
 const isNotes: Check = (value) =>
-  isRecord(value) && Object.values(value).every((each) => isText(each) || isNotes(each));
+  isPlainObject(value) && Object.values(value).every((each) => isText(each) || isNotes(each));
 
 const FACTS: Checks<ModelFacts> = {
   driver: isText,
@@ -97,16 +97,12 @@ const FACTS: Checks<ModelFacts> = {
 /** Checks the description of a model by its process, which is not trusted; throws {@link MalformedMessage}. */
 export function parseLoaded(value: unknown): LoadedModel {
   const { facts, hookArgs } = (value ?? {}) as { readonly [Name in keyof LoadedModel]?: unknown };
-  if (hasMembers(facts, FACTS) && isRecord(hookArgs)) return { facts: facts as ModelFacts, hookArgs };
+  if (hasMembers(facts, FACTS) && isPlainObject(hookArgs)) return { facts: facts as ModelFacts, hookArgs };
   throw new MalformedMessage("it describes no model");
 }
 
 /** Checks that a value is an object with such members, and no others. */
 function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
-  if (!isRecord(value) || Object.keys(value).some((name) => !Object.hasOwn(checks, name))) return false;
+  if (!isPlainObject(value) || Object.keys(value).some((name) => !Object.hasOwn(checks, name))) return false;
   return Object.entries(checks).every(([name, check]) => check(value[name]));
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && isPlainObject(value);
 }

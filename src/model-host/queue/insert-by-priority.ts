@@ -7,10 +7,11 @@ interface Prioritized {
 /** Puts an item behind all of its priority and those above, which are in order already. */
 export function insertByPriority<Item extends Prioritized>(queue: Item[], item: Item): void {
   let index = queue.length;
-  while (index > 0 && rank(queue[index - 1]!) > rank(item)) index--;
+  while (index > 0 && rankOf(queue[index - 1]!) > rankOf(item)) index--;
   queue.splice(index, 0, item);
 }
 
-function rank({ priority = 0 }: Prioritized): number {
+/** A number by which priorities are in order, the highest first. */
+export function rankOf({ priority = 0 }: Prioritized): number {
   return priority === 0 ? Number.POSITIVE_INFINITY : priority;
 }

@@ -2,6 +2,7 @@ import { ServingError } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import type { Protocol } from "../protocol.ts";
 import { malformedRequest } from "../tensorflow-serving/malformed-request.ts";
 import { type ModelStatus, modelStatus } from "../tensorflow-serving/model-status.ts";
@@ -22,8 +23,8 @@ export const kserveV1: Protocol = {
 
 function routesOf(service: InferenceService): readonly HttpRoute[] {
   return [
-    { method: "GET", path: "/", kind: "read", answer: async () => toJson({ status: "alive" }) },
-    { method: "GET", path: "/v1/models", kind: "read", answer: async () => toJson({ models: namesOf(service) }) },
+    { method: "GET", path: "/", kind: "read", answer: async () => jsonAnswer({ status: "alive" }) },
+    { method: "GET", path: "/v1/models", kind: "read", answer: async () => jsonAnswer({ models: namesOf(service) }) },
     {
       method: "GET",
       path: "/v1/models/:name",
@@ -50,7 +51,7 @@ async function answerReady(
   const isReady = service.index().some((one) => one.model === own && one.state === "AVAILABLE" && one.isReady);
   if (!isReady) throw new ServingError("unavailable", `Model with name ${name} is not ready.`);
   // Clients of TensorFlow Serving ask for the same URL.
-  return toJson({ name, ready: true, ...status });
+  return jsonAnswer({ name, ready: true, ...status });
 }
 
 function statusOf(service: InferenceService, model: string): ModelStatus {
@@ -59,8 +60,4 @@ function statusOf(service: InferenceService, model: string): ModelStatus {
   } catch (cause) {
     throw new ServingError("not_found", `Model with name ${model} does not exist.`, { cause });
   }
-}
-
-function toJson(value: unknown): HttpAnswer {
-  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
 }

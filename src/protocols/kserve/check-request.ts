@@ -6,6 +6,7 @@ import { fitsShape } from "../../signature/fits-shape.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";
@@ -119,7 +120,7 @@ function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: Ten
     );
   }
   if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
-  const expected = spec.shape.map((size) => (typeof size === "number" ? size : -1));
+  const expected = spec.shape.map(toSize);
   throw requestError(
     request.id,
     `unexpected shape for input '${name}' for model '${request.model}'. Expected [${expected}], got [${shape}].`,

@@ -1,6 +1,6 @@
 import { HttpError } from "../../proxy/http-errors.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
-import { toJson } from "./http-json.ts";
 import { MODEL_ENDPOINTS } from "./http-model-endpoints.ts";
 import { REGION_ENDPOINTS } from "./http-region-endpoints.ts";
 import { REPOSITORY_ENDPOINTS } from "./http-repository-endpoints.ts";
@@ -18,14 +18,14 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2",
     summary: "Describe the server",
     schemas: SERVER_SCHEMAS,
-    answer: async ({ sharedMemory }) => toJson(serverMetadata(sharedMemory !== undefined)),
+    answer: async ({ sharedMemory }) => jsonAnswer(serverMetadata(sharedMemory !== undefined)),
   },
   {
     method: "GET",
     kind: "read",
     path: "/v2/openapi.json",
     summary: "Get this document",
-    answer: async ({ service }) => toJson(await openApiDocument(KSERVE_ENDPOINTS, service)),
+    answer: async ({ service }) => jsonAnswer(await openApiDocument(KSERVE_ENDPOINTS, service)),
   },
   {
     method: "GET",
@@ -33,7 +33,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2/health/live",
     summary: "Tell whether the server lives",
     schemas: LIVE_SCHEMAS,
-    answer: async () => toJson({ live: true }),
+    answer: async () => jsonAnswer({ live: true }),
   },
   {
     method: "GET",
@@ -43,7 +43,7 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     schemas: READY_SCHEMAS,
     answer: async ({ service }) => {
       if (!service.isReady()) throw new HttpError(400, "Server is not ready");
-      return toJson({ ready: true });
+      return jsonAnswer({ ready: true });
     },
   },
   {
@@ -52,14 +52,14 @@ export const KSERVE_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2/models",
     summary: "List the models",
     schemas: MODELS_SCHEMAS,
-    answer: async ({ service }) => toJson({ models: [...new Set(service.index().map(({ model }) => model))] }),
+    answer: async ({ service }) => jsonAnswer({ models: [...new Set(service.index().map(({ model }) => model))] }),
   },
   {
     method: "GET",
     kind: "read",
     path: "/v2/models/stats",
     summary: "Get the statistics of all models",
-    answer: async ({ service }) => toJson({ model_stats: await modelStatistics(service, { model: "" }) }),
+    answer: async ({ service }) => jsonAnswer({ model_stats: await modelStatistics(service, { model: "" }) }),
   },
   ...["/v2/models/{name}", "/v2/models/{name}/versions/{version}"].flatMap((prefix) =>
     MODEL_ENDPOINTS.map((endpoint) => ({ ...endpoint, path: prefix + endpoint.path })),

@@ -1,9 +1,9 @@
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerInfer } from "./http-infer.ts";
-import { toJson } from "./http-json.ts";
 import { MODEL_TRACE_ENDPOINTS } from "./http-settings-endpoints.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
@@ -19,7 +19,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "",
     summary: "Describe a model",
     schemas: MODEL_SCHEMAS,
-    answer: async (call) => toJson(withNotes(call.service, await find(call))),
+    answer: async (call) => jsonAnswer(withNotes(call.service, await find(call))),
   },
   {
     method: "GET",
@@ -30,7 +30,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     answer: async (call) => {
       const found = await find(call);
       if (!isModelReady(call.service, found)) throw new HttpError(400, "Model version not ready");
-      return toJson({ name: found.model, ready: true });
+      return jsonAnswer({ name: found.model, ready: true });
     },
   },
   {
@@ -45,7 +45,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     kind: "read",
     path: "/config",
     summary: "Get a model's configuration",
-    answer: async (call) => toJson(modelConfig(await find(call))),
+    answer: async (call) => jsonAnswer(modelConfig(await find(call))),
   },
   {
     method: "GET",
@@ -53,7 +53,7 @@ export const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/stats",
     summary: "Get a model's statistics",
     answer: async ({ service, model, version }) =>
-      toJson({ model_stats: await modelStatistics(service, toModelRef(model, version)) }),
+      jsonAnswer({ model_stats: await modelStatistics(service, toModelRef(model, version)) }),
   },
   ...MODEL_TRACE_ENDPOINTS,
 ];

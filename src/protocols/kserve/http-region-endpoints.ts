@@ -1,7 +1,8 @@
+import { jsonAnswer } from "../json-answer.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
-import { readObject, toJson } from "./http-json.ts";
 import { toParameters } from "./http-request.ts";
 import { REGION_SCHEMAS, REGISTER_SCHEMAS } from "./openapi-schemas.ts";
+import { readObject } from "./read-object.ts";
 import {
   listRegions,
   registerRegion,
@@ -44,7 +45,7 @@ function endpointsOf(kind: SharedMemoryKind, prefix: string): readonly KserveEnd
       path: `${prefix}/status`,
       summary: `List regions of ${kind} shared memory`,
       schemas: REGION_SCHEMAS,
-      answer: async ({ region, sharedMemory }) => toJson(listRegions(kind, region, sharedMemory)),
+      answer: async ({ region, sharedMemory }) => jsonAnswer(listRegions(kind, region, sharedMemory)),
     },
     {
       method: "POST",

@@ -2,12 +2,13 @@ import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import { reloadModel, unloadModel } from "./control.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
-import { readObject, toJson } from "./http-json.ts";
 import { toParameters } from "./http-request.ts";
 import { decodeHttpLoad, decodeHttpLoadJob, type LoadParameters } from "./load-request.ts";
 import { CONTROL_SCHEMAS, INDEX_SCHEMAS } from "./openapi-schemas.ts";
+import { readObject } from "./read-object.ts";
 import { repositoryIndex } from "./repository-index.ts";
 
 /** Calls that list, load and unload models. */
@@ -56,7 +57,7 @@ async function readHttpLoad(exchange: HttpExchange): Promise<LoadParameters> {
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
   const { ready = false } = await readObject(exchange);
-  if (typeof ready === "boolean") return toJson(repositoryIndex(service, ready));
+  if (typeof ready === "boolean") return jsonAnswer(repositoryIndex(service, ready));
   throw invalidArgument("Invalid value for 'ready': expected a boolean");
 }
 

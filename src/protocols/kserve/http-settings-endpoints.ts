@@ -1,12 +1,13 @@
 import { isJsonList, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
-import { readObject, toJson } from "./http-json.ts";
 import { toParameters } from "./http-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { describeModel, toModelRef } from "./model-ref.ts";
 import { LOG_SCHEMAS, TRACE_SCHEMAS } from "./openapi-schemas.ts";
+import { readObject } from "./read-object.ts";
 import { changeTracing, traceSettings } from "./trace-settings.ts";
 
 /** Calls about a model's trace settings, after the path of the model. */
@@ -37,7 +38,7 @@ export const SETTINGS_ENDPOINTS: readonly KserveEndpoint[] = [
     path: "/v2/logging",
     summary: "Get the log settings",
     schemas: LOG_SCHEMAS,
-    answer: async ({ log }) => toJson(logSettings(log)),
+    answer: async ({ log }) => jsonAnswer(logSettings(log)),
   },
   {
     method: "POST",
@@ -48,7 +49,7 @@ export const SETTINGS_ENDPOINTS: readonly KserveEndpoint[] = [
     answer: async (call) => {
       const changes = Object.entries(await readObject(call.exchange)).filter(([, value]) => value !== null);
       changeLogging(call.log, toParameters(Object.fromEntries(changes)));
-      return toJson(logSettings(call.log));
+      return jsonAnswer(logSettings(call.log));
     },
   },
   {
@@ -71,7 +72,7 @@ export const SETTINGS_ENDPOINTS: readonly KserveEndpoint[] = [
 
 async function answerTracing(call: KserveCall): Promise<HttpAnswer> {
   if (call.model !== "") await describeModel(call.service, toModelRef(call.model, call.version));
-  return toJson(traceSettings(call.tracer?.sampling));
+  return jsonAnswer(traceSettings(call.tracer?.sampling));
 }
 
 async function answerNewTracing(call: KserveCall): Promise<HttpAnswer> {

@@ -1,7 +1,8 @@
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { datatypeOf } from "./datatype.ts";
-import { defaultSignature, platformOf, toSize } from "./model-metadata.ts";
+import { defaultSignature, platformOf } from "./model-metadata.ts";
 
 /** Content of ModelConfig and `GET /v2/models/NAME/config`, with the field names of inference.ModelConfig. */
 export interface ModelConfig {

@@ -1,11 +1,6 @@
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
-import {
-  type Dimension,
-  defaultSignatureName,
-  type LooseSpec,
-  type Signature,
-  type TensorSpec,
-} from "../../signature/signature.ts";
+import { defaultSignatureName, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** Content of ModelMetadata and `GET /v2/models/NAME`. */
@@ -71,11 +66,6 @@ export function defaultSignature({ signatures }: ServableDescription): Signature
 export function platformOf({ drivers }: ServableDescription): string {
   const [driver = "", ...others] = drivers;
   return others.length > 0 ? "ensemble" : (PLATFORMS[driver] ?? driver);
-}
-
-/** A dimension in the protocol, which has no form for ranges. */
-export function toSize(dimension: Dimension): number {
-  return typeof dimension === "number" ? dimension : -1;
 }
 
 function versionsOf(service: InferenceService, { model, version }: ServableDescription): string[] {

@@ -1,8 +1,8 @@
 import type { TensorSpec } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { flatSchema, nestedSchema } from "../value-schema.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
-import { toSize } from "./model-metadata.ts";
 import { exampleInput } from "./openapi-example.ts";
 
 /** The JSON content of a request, with an example where all inputs are known, and short enough to be read. */

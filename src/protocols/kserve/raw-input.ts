@@ -1,10 +1,10 @@
 import { imageFormat } from "../../media/image-format.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
-import { toSize } from "./model-metadata.ts";
 import { fromRaw, type InputContext } from "./raw-tensor.ts";
 import { requestError } from "./request-error.ts";
 import { takesInputs } from "./takes-inputs.ts";

@@ -1,16 +1,10 @@
 import type { JsonObject } from "../../codecs/json/json-value.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { parseKserveObject } from "./http-request.ts";
 
 /** Reads an optional JSON body. */
 export async function readObject(exchange: HttpExchange): Promise<JsonObject> {
   const body = await exchange.readSmallBody();
   return body.length === 0 ? {} : parseKserveObject(body, new DecodeBudget(exchange.maxMessageBytes));
-}
-
-/** An answer in JSON. */
-export function toJson(value: unknown): HttpAnswer {
-  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
 }

@@ -1,6 +1,6 @@
 import type { TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { datatypeOf } from "./datatype.ts";
-import { toSize } from "./model-metadata.ts";
 
 /** A sentence about the inputs that a model takes, for the end of an error: `The model takes 'x' FP32 [-1,3].` */
 export function takesInputs(specs: readonly TensorSpec[] | undefined): string {

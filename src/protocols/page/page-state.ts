@@ -4,9 +4,9 @@ import type { InferenceService, ServableDescription, ServableState } from "../..
 import { type KnownInput, knownInputs } from "../../signature/known-inputs.ts";
 import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { readVersion } from "../../version.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
-import { toSize } from "../kserve/model-metadata.ts";
 import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";
 
 type StageFacts = NonNullable<ServableDescription["models"]>[number];

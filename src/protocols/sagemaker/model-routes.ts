@@ -5,6 +5,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { PlatformModels } from "../../serving/platform-models.ts";
+import { jsonAnswer } from "../json-answer.ts";
 import { modelStatus } from "../tensorflow-serving/model-status.ts";
 
 /** Models of a platform, and what a load tells of the server. */
@@ -27,7 +28,7 @@ export function modelRoutes(dependencies: ModelRouteDependencies): readonly Http
       ...{ method: "GET", path: "/models", kind: "read" },
       answer: async () => {
         const names = platform.names().filter((name) => currentScope()?.knows(name) ?? true);
-        return toJson(Object.fromEntries(names.map((model) => [model, modelStatus(service, { model })])));
+        return jsonAnswer(Object.fromEntries(names.map((model) => [model, modelStatus(service, { model })])));
       },
     },
     {
@@ -35,7 +36,7 @@ export function modelRoutes(dependencies: ModelRouteDependencies): readonly Http
       answer: async (_, { name: model = "" }) => {
         currentScope()?.assertModel(model);
         if (!platform.names().includes(model)) throw new HttpError(404, `Model ${model} is not loaded yet.`);
-        return toJson({ model: modelStatus(service, { model }) });
+        return jsonAnswer({ model: modelStatus(service, { model }) });
       },
     },
     {
@@ -47,7 +48,7 @@ export function modelRoutes(dependencies: ModelRouteDependencies): readonly Http
       answer: async (_, { name = "" }) => {
         currentScope()?.assertControlsAll();
         await platform.unload(name);
-        return toJson({ success: `Successfully unloaded model ${name}.` });
+        return jsonAnswer({ success: `Successfully unloaded model ${name}.` });
       },
     },
   ];
@@ -62,7 +63,7 @@ async function load(exchange: HttpExchange, { platform, grpcPort }: ModelRouteDe
     throw toHttpError(reason);
   }
   const ports = `rest port ${exchange.request.socket.localPort} and grpc port ${grpcPort ?? "none"}`;
-  return toJson({ success: `Successfully loaded model ${name}, listening on ${ports}.` });
+  return jsonAnswer({ success: `Successfully loaded model ${name}, listening on ${ports}.` });
 }
 
 /** The container answers any body without these members with 500. */
@@ -87,8 +88,4 @@ function toHttpError(reason: unknown): unknown {
   if (code === "deadline_exceeded") return new HttpError(408, message);
   if (code === "failed_precondition" || code === "invalid_argument") return new HttpError(500, message);
   return reason;
-}
-
-function toJson(value: object): HttpAnswer {
-  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
 }

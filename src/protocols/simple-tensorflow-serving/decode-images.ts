@@ -5,6 +5,7 @@ import { decodeImage } from "../../media/decode-image.ts";
 import type { ImageTensor } from "../../media/image-tensor.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import type { Dimension, TensorSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { assemblePixelsJob } from "./assemble-pixels.ts";
 import type { FormRequest } from "./form-request.ts";
@@ -76,7 +77,7 @@ function sideOf(dimension: Dimension): number | undefined {
 
 function naturalShape(pixels: readonly ImageTensor[], { name, shape }: TensorSpec, isChannelsFirst: boolean) {
   if (shape !== undefined && shape.length !== 4) {
-    const known = shape.map((each) => (typeof each === "number" ? each : -1)).join(",");
+    const known = shape.map(toSize).join(",");
     throw invalidArgument(
       `The input '${name}' has the shape ${known}, not that of images; send the field shape too, such as -F shape=1,784.`,
     );

@@ -2,7 +2,8 @@ import { ServingError } from "../../errors.ts";
 import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
-import type { Dimension, LooseSpec } from "../../signature/signature.ts";
+import type { LooseSpec } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { typeOfDType } from "../tensorflow-serving/tensor-proto.ts";
 
 /** A model as Simple TensorFlow Serving describes it. */
@@ -69,8 +70,4 @@ function signatureDetail({ signatures }: ServableDescription): ModelDetail["mode
 
 function tensorDetail({ name, dtype, shape = [] }: LooseSpec): TensorDetail {
   return { name, dtype: dtype === undefined ? 0 : typeOfDType(dtype).number, shape: shape.map(toSize) };
-}
-
-function toSize(dimension: Dimension): number {
-  return typeof dimension === "number" ? dimension : -1;
 }

@@ -3,14 +3,8 @@ import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
-import type {
-  Dimension,
-  LooseSpec,
-  Signature,
-  TensorSpec,
-  UnservedSignature,
-  UnservedTensor,
-} from "../../signature/signature.ts";
+import type { LooseSpec, Signature, TensorSpec, UnservedSignature, UnservedTensor } from "../../signature/signature.ts";
+import { toSize } from "../../signature/to-size.ts";
 import { methodNameOf } from "./method-names.ts";
 import { typeOfDType } from "./tensor-proto.ts";
 import { tensorProtoParts } from "./tensor-proto-writer.ts";
@@ -94,17 +88,12 @@ function toTensorInfo({
   shape,
   nativeName = name,
 }: Info): JsonObject {
-  const dim = shape?.map((dimension) => ({ size: toSize(dimension) }));
+  const dim = shape?.map((dimension) => ({ size: String(toSize(dimension)) }));
   return {
     name: nativeName,
     dtype: dataType,
     tensor_shape: dim === undefined ? { unknown_rank: true } : { dim },
   };
-}
-
-/** A range of sizes is an open one. */
-function toSize(dimension: Dimension): string {
-  return String(typeof dimension === "number" ? dimension : -1);
 }
 
 function mapValues<From, To>(record: Readonly<Record<string, From>>, to: (value: From) => To): Record<string, To> {

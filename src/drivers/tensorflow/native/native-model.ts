@@ -1,8 +1,7 @@
 import { invalidArgument, ServingError } from "../../../errors.ts";
-import type { Dimension } from "../../../signature/signature.ts";
-import { createRecord } from "../../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../../driver.ts";
+import { shapesByName } from "../../shapes-by-name.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
 import type { GraphTensor } from "./graph.ts";
 import type { GraphRunner } from "./graph-runner.ts";
@@ -54,7 +53,7 @@ export function createNativeModel(
       driver: "tensorflow",
       graph: createGraphHandle(session),
       sess: createSessionHandle(session),
-      model_inputs: toShapes(shown?.inputs ?? []),
+      model_inputs: shapesByName(shown?.inputs ?? []),
       model_outputs: (shown?.outputs ?? []).map(({ name }) => name),
     },
     copiesInputs: true,
@@ -95,11 +94,4 @@ function toFeed({ spec, target }: Bound, tensor: Tensor | undefined): Feed {
   if (tensor?.dtype === spec.dtype) return { target, tensor };
   const came = tensor === undefined ? "is missing" : `is ${tensor.dtype}`;
   throw invalidArgument(`Input "${spec.name}" ${came}; the model takes ${spec.dtype}.`);
-}
-
-/** Shapes by input name, -1 for any size; empty where the rank is not known either. */
-function toShapes(inputs: readonly BoundTensor[]): Record<string, readonly Dimension[]> {
-  const shapes = createRecord<readonly Dimension[]>();
-  for (const { name, shape = [] } of inputs) shapes[name] = shape;
-  return shapes;
 }

@@ -2,6 +2,7 @@ import { defineJob } from "../../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
 import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
+import { toSize } from "../../../signature/to-size.ts";
 import { type DType, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { floatWriter } from "../../../tensor/float-range.ts";
 import { integerRange } from "../../../tensor/integer-range.ts";
@@ -79,7 +80,7 @@ function isFloat(dtype: DType): boolean {
 /** The model's dimensions after the first, with the one open size that the values decide. */
 function shapeOf(spec: TensorSpec, rows: number, width: number): readonly number[] {
   if (spec.shape === undefined) return width === 1 ? [rows] : [rows, width];
-  const sizes = spec.shape.slice(1).map((dimension) => (typeof dimension === "number" ? dimension : -1));
+  const sizes = spec.shape.slice(1).map(toSize);
   const known = sizes.reduce((product, size) => (size < 0 ? product : product * size), 1);
   const open = sizes.filter((size) => size < 0).length;
   const left = width / known;
