@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type { Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../errors.ts";
+import { removeAbandonedFolders, showLife } from "./abandoned-folders.ts";
 
 /** A temporary file of this process in its own folder, or such a folder. */
 export interface ScratchFile {
@@ -9,11 +11,13 @@ export interface ScratchFile {
   remove(): void;
 }
 
-const folders = new Set<string>();
+/** Each with what shows that this process lives. */
+const folders = new Map<string, Server | undefined>();
+let hasCleaned = false;
 
 /**
- * Writes a file that is removed when the process exits, at the latest. Writing and registering are one step, so that a
- * signal leaves no unregistered file.
+ * Writes a file that is removed when the process exits, at the latest, or by a later process where this one is killed.
+ * Writing and registering are one step, so that a signal leaves no unregistered file.
  * Throws `failed_precondition` where the place for temporary files cannot be written.
  */
 export function createScratchFile(name: string, content: Uint8Array): ScratchFile {
@@ -44,17 +48,20 @@ function inScratchFolder(fill: (folder: string) => string): ScratchFile {
 
 /** Removes all of them: for callers that end the process without its exit handlers. */
 export function removeScratchFiles(): void {
-  for (const folder of folders) removeFolder(folder);
+  for (const folder of folders.keys()) removeFolder(folder);
 }
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), `kserving-${process.pid}-`));
   if (folders.size === 0) process.on("exit", removeScratchFiles);
-  folders.add(folder);
+  folders.set(folder, showLife(folder));
+  if (!hasCleaned) removeAbandonedFolders(tmpdir()).catch(() => {});
+  hasCleaned = true;
   return folder;
 }
 
 function removeFolder(folder: string): void {
+  folders.get(folder)?.close();
   folders.delete(folder);
   if (folders.size === 0) process.off("exit", removeScratchFiles);
   rmSync(folder, { recursive: true, force: true });

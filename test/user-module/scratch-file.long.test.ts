@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { removeAbandonedFolders } from "../../src/user-module/abandoned-folders.ts";
 import { createScratchFile, removeScratchFiles } from "../../src/user-module/scratch-file.ts";
 import { createGate, WAITING_HOOKS } from "../cli/gate.ts";
 import { runKserving, startKserving, writeTestFile } from "../cli/start-kserving.ts";
@@ -31,6 +32,44 @@ describe("a scratch file", () => {
     removeScratchFiles();
     files[0]?.remove();
     expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe("what a killed process has left", () => {
+  const AN_HOUR_AGO = new Date(Date.now() - 3_600_000);
+
+  /** The folder of a program that runs; its age is an hour. */
+  async function startedIn(folder: string) {
+    const hooks = await writeTestFile("hooks.ts", "export const preprocess = (inputs) => inputs;");
+    const program = startKserving([...NULL, "--hooks", hooks], { TMPDIR: folder });
+    await program.event("ready");
+    const [name = ""] = readdirSync(folder);
+    utimesSync(join(folder, name), AN_HOUR_AGO, AN_HOUR_AGO);
+    return { program, name };
+  }
+
+  test("is removed by a later one, which leaves alone what another one has", async () => {
+    const folder = tempFolder();
+    const killed = await startedIn(folder);
+    killed.program.kill("SIGKILL");
+    await killed.program.ended();
+    expect(readdirSync(folder)).toEqual([killed.name]);
+    mkdirSync(join(folder, "kserving-1-abcdef"));
+    utimesSync(join(folder, "kserving-1-abcdef"), AN_HOUR_AGO, AN_HOUR_AGO);
+    await removeAbandonedFolders(folder);
+    expect(readdirSync(folder)).toEqual(["kserving-1-abcdef"]);
+  });
+
+  test("of a process that runs nothing is removed, whatever its number says", async () => {
+    const folder = tempFolder();
+    const { program, name } = await startedIn(folder);
+    const other = join(folder, "kserving-999999999-abcdef");
+    renameSync(join(folder, name), other);
+    utimesSync(other, AN_HOUR_AGO, AN_HOUR_AGO);
+    await removeAbandonedFolders(folder);
+    expect(readdirSync(folder)).toEqual(["kserving-999999999-abcdef"]);
+    program.kill("SIGKILL");
+    await program.ended();
   });
 });
 
