@@ -50,7 +50,7 @@ export function checkTflite(bytes: DataView): void {
 
 function checkSignatures(model: FlatbufferTable, subgraphs: readonly FlatbufferTable[]): void {
   for (const signature of model.tables(MODEL.signatures)) {
-    const count = subgraphs[signature.int(SIGNATURE.subgraph)]?.tables(SUBGRAPH.tensors).length ?? 0;
+    const count = subgraphs[signature.int(SIGNATURE.subgraph)]?.count(SUBGRAPH.tensors) ?? 0;
     const ends = [...signature.tables(SIGNATURE.inputs), ...signature.tables(SIGNATURE.outputs)];
     for (const end of ends) assertIndex(end.int(NAMED_TENSOR.tensor), count, "a signature's tensor");
   }
@@ -67,11 +67,16 @@ function checkGraph(graph: FlatbufferTable, { buffers, codes }: Shared): void {
   for (const tensor of tensors) checkTensor(tensor, buffers);
   const inputs = graph.ints(SUBGRAPH.inputs);
   const operators = graph.tables(SUBGRAPH.operators);
-  for (const operator of operators) assertIndex(operator.int(OPERATOR.code), codes, "an operator");
-  const taken = operators.flatMap((operator) => operator.ints(OPERATOR.inputs)).filter((index) => index !== OPTIONAL);
-  const computed = operators.flatMap((operator) => operator.ints(OPERATOR.outputs));
-  for (const index of [...inputs, ...graph.ints(SUBGRAPH.outputs), ...taken, ...computed])
-    assertIndex(index, tensors.length, "a tensor");
+  const assertTensors = (indices: readonly number[]) => {
+    for (const index of indices) assertIndex(index, tensors.length, "a tensor");
+  };
+  assertTensors(inputs);
+  assertTensors(graph.ints(SUBGRAPH.outputs));
+  for (const operator of operators) {
+    assertIndex(operator.int(OPERATOR.code), codes, "an operator");
+    assertTensors(operator.ints(OPERATOR.inputs).filter((index) => index !== OPTIONAL));
+    assertTensors(operator.ints(OPERATOR.outputs));
+  }
   const isGiven = (tensor: FlatbufferTable) => isConstant(tensor, buffers) || tensor.byte(TENSOR.isVariable) !== 0;
   const given = tensors.flatMap((tensor, index) => (isGiven(tensor) ? [index] : []));
   checkOrder(graph, new Set([...inputs, ...given]));

@@ -1,3 +1,6 @@
+/** Elements of a list that is read as an array: V8 ends the process where one needs more memory than a thread has. */
+const MAX_ELEMENTS = 4_000_000;
+
 /** A table of a FlatBuffer: fields by number, each perhaps absent (https://flatbuffers.dev/internals). */
 export class FlatbufferTable {
   readonly #bytes: DataView;
@@ -60,12 +63,17 @@ export class FlatbufferTable {
     return at === undefined ? undefined : new FlatbufferTable(this.#bytes, this.#follow(at));
   }
 
-  /** Places of the elements of a list of 32-bit integers; none where it is absent. */
+  /**
+   * Places of the elements of a list of 32-bit integers; none where it is absent. Throws RangeError for a list of
+   * millions.
+   */
   places(field: number): number[] {
     const at = this.#field(field);
     if (at === undefined) return [];
     const start = this.#follow(at);
-    return Array.from({ length: this.#bytes.getUint32(start, true) }, (_, index) => start + 4 * (index + 1));
+    const length = this.#bytes.getUint32(start, true);
+    if (length > MAX_ELEMENTS) throw new RangeError(`a list has ${length} elements`);
+    return Array.from({ length }, (_, index) => start + 4 * (index + 1));
   }
 
   /** A list of 32-bit integers. */

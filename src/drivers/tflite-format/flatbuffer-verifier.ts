@@ -26,6 +26,8 @@ export interface TableShape {
 /** A table is looked at once for each reference to it; files that refer to one again and again grow beyond this. */
 const MAX_TABLES = 4_000_000;
 const MAX_DEPTH = 64;
+/** Bytes of lists and texts are counted likewise; this many times the file's bytes, since converters share few. */
+const MAX_SHARING = 16;
 
 /**
  * Checks that every table, list and text of a FlatBuffer lies within the file (https://flatbuffers.dev/internals).
@@ -43,14 +45,14 @@ function follow(bytes: DataView, at: number): number {
 class Verifier {
   readonly #bytes: DataView;
   #tables = 0;
+  #listBytes = 0;
 
   constructor(bytes: DataView) {
     this.#bytes = bytes;
   }
 
   table(at: number, { fields }: TableShape, depth: number): void {
-    if (++this.#tables > MAX_TABLES || depth > MAX_DEPTH)
-      throw new RangeError("its tables refer to each other too often");
+    if (++this.#tables > MAX_TABLES || depth > MAX_DEPTH) throw tooOften();
     this.#within(at, 4, "a table");
     const list = at - this.#bytes.getInt32(at, true);
     this.#within(list, 4, "a list of fields");
@@ -93,10 +95,16 @@ class Verifier {
     this.#within(at, 4, what);
     const count = this.#bytes.getUint32(at, true);
     this.#within(at + 4, count * size, what);
+    this.#listBytes += count * size;
+    if (this.#listBytes > MAX_SHARING * this.#bytes.byteLength) throw tooOften();
     return count;
   }
 
   #within(at: number, size: number, what: string): void {
     if (at < 0 || at + size > this.#bytes.byteLength) throw new RangeError(`${what} lies outside of the file`);
   }
+}
+
+function tooOften(): RangeError {
+  return new RangeError("its tables refer to each other too often");
 }

@@ -1,6 +1,11 @@
 /** Types of https://flatbuffers.dev/flexbuffers: their numbers, shifted by the two bits of their children's width. */
 const TYPE = { string: 5, map: 9 } as const;
 
+/** No signature has a longer name. */
+const MAX_KEY_BYTES = 4096;
+/** Texts may be shared, as equal signatures are; all together may be this many times longer than the bytes. */
+const MAX_SHARING = 16;
+
 /**
  * The texts and byte strings of a FlexBuffer whose root is a map, by their keys; values of other types are left out.
  * Throws RangeError for bytes in another form, and for offsets beyond their end.
@@ -19,6 +24,7 @@ function typeAt(packed: number): { readonly kind: number; readonly width: number
 
 class FlexReader {
   readonly #bytes: Uint8Array;
+  #textBytes = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -58,14 +64,17 @@ class FlexReader {
 
   #key(at: number, width: number): string {
     const start = this.follow(at, width);
-    const end = this.#bytes.indexOf(0, start);
+    const key = this.#bytes.subarray(Math.max(0, start), start + MAX_KEY_BYTES);
+    const end = key.indexOf(0);
     if (start < 0 || end === -1) throw new RangeError("a key has no end");
-    return Buffer.from(this.#bytes.subarray(start, end)).toString();
+    return Buffer.from(key.subarray(0, end)).toString();
   }
 
   #string(start: number, width: number): Uint8Array {
     const length = this.uint(start - width, width);
     if (start + length > this.#bytes.length) throw new RangeError("a text has no end");
+    this.#textBytes += length;
+    if (this.#textBytes > MAX_SHARING * this.#bytes.length) throw new RangeError("its texts are shared too often");
     return this.#bytes.subarray(start, start + length);
   }
 }

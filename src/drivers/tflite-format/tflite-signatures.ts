@@ -36,9 +36,11 @@ export function readTfliteSignatures(model: FlatbufferTable): readonly TfliteSig
   const [first] = graphs;
   const signatures = model.tables(MODEL.signatures);
   if (signatures.length === 0 && first !== undefined) return [ofGraph(first)];
+  const tensorsOf = new Map<number, FlatbufferTable[]>();
   return signatures.map((signature) => {
     const graph = signature.int(SIGNATURE.subgraph);
-    const tensors = graphs[graph]?.tables(SUBGRAPH.tensors) ?? [];
+    const tensors = tensorsOf.get(graph) ?? graphs[graph]?.tables(SUBGRAPH.tensors) ?? [];
+    tensorsOf.set(graph, tensors);
     const read = (field: number) =>
       signature
         .tables(field)

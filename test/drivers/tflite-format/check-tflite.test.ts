@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { checkTflite } from "../../../src/drivers/tflite-format/check-tflite.ts";
+import { FlatbufferTable } from "../../../src/drivers/tflite-format/flatbuffer-table.ts";
+import { readTfliteSignatures } from "../../../src/drivers/tflite-format/tflite-signatures.ts";
 import { formatModel } from "../tensorflow/format-models.ts";
+import { type Part, writeFlatbuffer } from "./write-flatbuffer.ts";
 
 const FILES = ["lite_two_inputs", "lite_int8", "lite_dtypes", "lite_loop", "lite_text", "lite_unknown_rank"];
 
@@ -42,6 +45,32 @@ describe("a .tflite file", () => {
     const content = contentOf("lite_two_inputs");
     content[704] = (content[704] as number) ^ 2;
     expect(() => check(content)).toThrow("the tensor 2 is computed twice");
+  });
+
+  const many = (part: Part): Part => ({ tables: Array.from({ length: 50_000 }, () => part) });
+  const long: Part = { ints: Array.from({ length: 50_000 }, () => 0) };
+  const tensor: Part = { fields: { 0: { ints: [1] } } };
+
+  it.each([
+    ["inputs of its operators", { 0: { tables: [tensor] }, 1: { ints: [0] }, 3: many({ fields: { 1: long } }) }],
+    ["a shape of its tensors", { 0: many({ fields: { 0: long } }) }],
+  ])("is refused where it shares %s so often that the list of all would end the process", (_, graph) => {
+    const parts = {
+      1: { tables: [{ fields: {} }] },
+      2: { tables: [{ fields: graph }] },
+      4: { tables: [{ fields: {} }] },
+    };
+    expect(() => check(writeFlatbuffer({ fields: parts }))).toThrow("its tables refer to each other too often");
+  });
+
+  it("is checked at once where many signatures have the same graph of many tensors", () => {
+    const graph = { fields: { 0: many(tensor) } };
+    const model = { 2: { tables: [graph] }, 4: { tables: [{ fields: {} }] }, 7: many({ fields: { 4: 0 } }) };
+    const content = writeFlatbuffer({ fields: model });
+    const begin = performance.now();
+    check(content);
+    readTfliteSignatures(FlatbufferTable.root(new DataView(content.buffer, content.byteOffset, content.byteLength)));
+    expect(performance.now() - begin).toBeLessThan(5000);
   });
 });
 

@@ -9,6 +9,29 @@ function read(bytes: Uint8Array): Record<string, string> {
   return Object.fromEntries([...readFlexbufferMap(bytes)].map(([key, value]) => [key, Buffer.from(value).toString()]));
 }
 
+interface Sharing {
+  readonly key: string;
+  readonly value: string;
+  readonly entries: number;
+}
+
+/** A map whose entries all have the same key and the same value, of widths of 4 bytes. */
+function sharing({ key, value, entries }: Sharing): Buffer {
+  const head = Buffer.from(`${key}\0....${value}`);
+  head.writeUInt32LE(value.length, key.length + 1);
+  const back = (start: number, target: number) => {
+    const bytes = Buffer.alloc(4 * entries);
+    for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(start + at - target, at);
+    return bytes;
+  };
+  const values = head.length + 4 * entries + 12;
+  const counts = Buffer.from(Uint32Array.of(4 * entries, 4, entries).buffer);
+  const end = Buffer.from([0, 0, 0, 0, 38, 4]);
+  end.writeUInt32LE(5 * entries);
+  const types = Buffer.alloc(entries, 22);
+  return Buffer.concat([head, back(head.length, 0), counts, back(values, key.length + 5), types, end]);
+}
+
 describe("readFlexbufferMap", () => {
   it("gives the texts of a map, whatever else is in it", () => {
     expect(read(MAP)).toEqual({ a: "x", s: "yz" });
@@ -30,6 +53,13 @@ describe("readFlexbufferMap", () => {
     ["a map that is cut in front", MAP.subarray(16).toString("hex")],
   ])("refuses %s", (_, hex) => {
     expect(() => readFlexbufferMap(Buffer.from(hex, "hex"))).toThrow(RangeError);
+  });
+
+  it("takes what entries share, and refuses what they share too often", () => {
+    expect(readFlexbufferMap(sharing({ key: "k", value: "v".repeat(300), entries: 3 })).size).toBe(1);
+    expect(() => readFlexbufferMap(sharing({ key: "k".repeat(5000), value: "", entries: 3 }))).toThrow("has no end");
+    const value = "v".repeat(100_000);
+    expect(() => readFlexbufferMap(sharing({ key: "k", value, entries: 100_000 }))).toThrow("shared too often");
   });
 
   it("throws nothing but RangeError for any bytes", () => {
