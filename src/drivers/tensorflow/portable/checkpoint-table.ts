@@ -6,6 +6,8 @@ const FOOTER_BYTES = 48;
 const MAGIC = 0xdb4775248b80fb57n;
 /** After each block: how it is compressed, and the checksum of the block and that. */
 const TRAILER_BYTES = 5;
+/** Content of all blocks, and keys of all entries; the index of a large model has some megabytes. */
+const MAX_TOTAL = 256 * 1024 * 1024;
 
 /** Place of a block. */
 interface BlockHandle {
@@ -24,8 +26,15 @@ export function readTable(bytes: Uint8Array): Map<string, Uint8Array> {
     throw new Error("it does not end as an index does; it may be cut short");
   readHandle(footer);
   const entries = new Map<string, Uint8Array>();
-  for (const [, handle] of readBlock(bytes, readHandle(footer))) {
-    for (const [key, value] of readBlock(bytes, readHandle(new Cursor(handle)))) entries.set(key, value);
+  let total = 0;
+  const read = (handle: BlockHandle) => {
+    const block = readBlock(bytes, handle);
+    total += block.length;
+    if (total > MAX_TOTAL) throw new Error("its blocks refer to each other too often");
+    return readEntries(block);
+  };
+  for (const [, handle] of read(readHandle(footer))) {
+    for (const [key, value] of read(readHandle(new Cursor(handle)))) entries.set(key, value);
   }
   return entries;
 }
@@ -34,12 +43,12 @@ function readHandle(cursor: Cursor): BlockHandle {
   return { offset: cursor.varint(), size: cursor.varint() };
 }
 
-function readBlock(bytes: Uint8Array, { offset, size }: BlockHandle): [string, Uint8Array][] {
+function readBlock(bytes: Uint8Array, { offset, size }: BlockHandle): Uint8Array {
   if (offset + size + TRAILER_BYTES > bytes.length) throw new Error("a block of it ends beyond the file");
   const trailer = Buffer.from(bytes.subarray(offset + size, offset + size + TRAILER_BYTES));
   if (trailer.readUInt32LE(1) !== maskedCrc32c(bytes.subarray(offset, offset + size + 1)))
     throw new Error("a block of it is damaged");
-  return readEntries(decompress(bytes.subarray(offset, offset + size), trailer[0]!));
+  return decompress(bytes.subarray(offset, offset + size), trailer[0]!);
 }
 
 /** Old versions of TensorFlow compress the index with Snappy where they were built with it. */
@@ -55,9 +64,12 @@ function readEntries(block: Uint8Array): [string, Uint8Array][] {
   const cursor = new Cursor(block.subarray(0, block.length - 4 - 4 * restarts));
   const entries: [string, Uint8Array][] = [];
   let key = "";
+  let keyBytes = 0;
   while (cursor.hasMore()) {
     const [shared, own, valueBytes] = [cursor.varint(), cursor.varint(), cursor.varint()];
     key = key.slice(0, shared) + Buffer.from(cursor.take(own)).toString("latin1");
+    keyBytes += key.length;
+    if (keyBytes > MAX_TOTAL) throw new Error("its keys are too long");
     entries.push([key, cursor.take(valueBytes)]);
   }
   return entries;

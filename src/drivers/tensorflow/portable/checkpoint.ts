@@ -48,7 +48,7 @@ export class Checkpoint {
       );
     const content = this.#content(key, entry);
     const shape = fromTensorShape(entry.shape) ?? [];
-    if (dtype === "bytes") return createTensor(dtype, shape, readStrings(content, elementCount(shape)));
+    if (dtype === "bytes") return createTensor(dtype, shape, readStrings(key, content, elementCount(shape)));
     if (maskedCrc32c(content) !== entry.crc32c)
       throw failedPrecondition(`The variable "${key}" is damaged: its checksum differs.`);
     return createTensor(dtype, shape, viewBytes(dtype as NumericDType, content) as never);
@@ -96,6 +96,10 @@ function readFile(path: string): Uint8Array {
 }
 
 /** The lengths of all, four bytes of checksum, the bytes of all. */
-function readStrings(content: Uint8Array, count: number): Uint8Array[] {
-  return splitStrings(content, count, 4);
+function readStrings(key: string, content: Uint8Array, count: number): Uint8Array[] {
+  try {
+    return splitStrings(content, count, 4);
+  } catch (cause) {
+    throw failedPrecondition(`The variable "${key}" is damaged: it has fewer texts than its shape says.`, cause);
+  }
 }

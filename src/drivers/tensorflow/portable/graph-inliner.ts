@@ -30,6 +30,8 @@ const CALLS: ReadonlySet<string> = new Set(["PartitionedCall", "StatefulPartitio
 const NO_ATTRIBUTES: Attributes = {};
 /** Deeper calls are a function that calls itself. */
 const MAX_DEPTH = 100;
+/** More operations are functions that call each other again and again. */
+const MAX_NODES = 1_000_000;
 
 /**
  * Collects the nodes that results need, through data and through control edges, and writes out the functions that they
@@ -107,6 +109,7 @@ export class GraphInliner {
   }
 
   #keep(node: GraphNode): void {
+    if (this.#nodes.size >= MAX_NODES) throw new Refusal(`more than ${MAX_NODES} operations with those of functions`);
     this.#nodes.set(node.name, node);
     for (const { node: input } of node.inputs) this.#pending.push(input);
     this.#pending.push(...node.controls);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
 import { readProblem } from "../../../text/read-problem.ts";
 import type { MetaGraphDef } from "../saved-model/meta-graph.ts";
@@ -130,11 +130,11 @@ function readTableNode(node: GraphNode, graph: Graph, source: Source): InitialTa
   if (!/^InitializeTableFromTextFile(V2)?$/.test(node.op)) return undefined;
   const filename = assetOf(graph, keys, source);
   if (filename === undefined) throw new Refusal(`${node.op} of a file that is not among the model's assets`);
-  return { table: table.node, lines: readLines(join(source.folder, "assets", filename), filename), node };
+  return { table: table.node, lines: readLines(join(source.folder, "assets"), filename), node };
 }
 
-function readLines(path: string, filename: string): Uint8Array[] {
-  const bytes = readAsset(path, filename);
+function readLines(folder: string, filename: string): Uint8Array[] {
+  const bytes = readAsset(folder, filename);
   const lines: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf(NEWLINE, start);
@@ -145,7 +145,10 @@ function readLines(path: string, filename: string): Uint8Array[] {
   return lines;
 }
 
-function readAsset(path: string, filename: string): Uint8Array {
+function readAsset(folder: string, filename: string): Uint8Array {
+  const path = join(folder, filename);
+  if (relative(folder, path).startsWith(".."))
+    throw failedPrecondition(`The model's asset "${filename}" lies outside of its folder assets.`);
   try {
     return readFileSync(path);
   } catch (cause) {

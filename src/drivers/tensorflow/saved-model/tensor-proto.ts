@@ -4,6 +4,12 @@ import { createTensor, elementCount, type Tensor, viewBytes } from "../../../ten
 import { dataTypeName, toDType } from "./data-type.ts";
 import type { TensorProto, TensorShape } from "./graph-def.ts";
 
+/**
+ * Texts that a constant has by repeating its last one: V8 ends the process where a list needs more memory than a thread
+ * has.
+ */
+const MAX_REPEATED_TEXTS = 1 << 24;
+
 type ValueField = Exclude<keyof TensorProto, "dtype" | "tensorShape" | "tensorContent" | "stringVal">;
 
 /** Field of a TensorProto with the values of each dtype, when they are not in `tensor_content`. */
@@ -67,15 +73,17 @@ function plain(value: number | bigint | boolean): number | bigint {
 
 function readStrings({ tensorContent, stringVal }: TensorProto, count: number): TensorData<"bytes"> {
   if (tensorContent.length > 0) return splitStrings(tensorContent, count);
+  if (count - stringVal.length > MAX_REPEATED_TEXTS) throw new RangeError(`${count} texts from ${stringVal.length}`);
   const last = stringVal.at(-1) ?? new Uint8Array(0);
   return Array.from({ length: count }, (_, index) => stringVal[index] ?? last);
 }
 
 /**
  * Strings as TensorFlow writes many: the lengths of all as varints, `gapBytes` of
- * something else, then the bytes of all.
+ * something else, then the bytes of all. Throws RangeError where there are fewer.
  */
 export function splitStrings(content: Uint8Array, count: number, gapBytes = 0): Uint8Array[] {
+  if (count > content.length) throw new RangeError(`${count} texts in ${content.length} bytes`);
   let position = 0;
   const lengths = Array.from({ length: count }, () => {
     let length = 0;

@@ -48,6 +48,7 @@ const SAVED_MODEL = registry.getMessage("tensorflow.SavedModel") as DescMessage;
 /** The parts of a SavedModel that tests change, in protobuf's JSON form. */
 interface MetaGraphJson {
   readonly graphDef: { readonly node: NodeJson[] };
+  readonly assetFileDef: [{ filename: string }];
 }
 
 /** Changes the first graph of a SavedModel's file. */
@@ -57,9 +58,10 @@ export function editSavedModel(file: string, edit: (metaGraph: MetaGraphJson) =>
   writeFileSync(file, toBinary(SAVED_MODEL, fromJson(SAVED_MODEL, json, { registry })));
 }
 
-/** A graph's file. */
-export function writeGraph(nodes: readonly NodeJson[]): Uint8Array {
-  const json = { node: nodes as unknown as JsonValue, versions: { producer: 2000 } };
+/** A graph's file; functions are in protobuf's JSON form. */
+export function writeGraph(nodes: readonly NodeJson[], functions: readonly JsonValue[] = []): Uint8Array {
+  const library = { function: functions as JsonValue };
+  const json = { node: nodes as unknown as JsonValue, versions: { producer: 2000 }, library };
   return toBinary(GRAPH, fromJson(GRAPH, json, { registry }));
 }
 

@@ -64,4 +64,11 @@ describe("fromTensorProto", () => {
     expect(() => read(short)).toThrow("does not fill its shape [2]");
     expect(() => read({ dtype: 20 })).toThrow("DT_RESOURCE");
   });
+
+  it("refuses a list of strings that would end the process", () => {
+    const large = { dtype: 7, tensorShape: shape(40_000, 40_000) };
+    const message = "does not fill its shape [40000,40000]";
+    expect(() => read({ ...large, stringVal: [Uint8Array.of(97)] })).toThrow(message);
+    expect(() => read({ ...large, tensorContent: Uint8Array.of(0, 0) })).toThrow(message);
+  });
 });
