@@ -27,6 +27,8 @@ const LOCAL = { signature: 0x04034b50, bytes: 30, name: 26, extra: 28 };
 const DEFLATED = 8;
 const ENCRYPTED = 1;
 const CHUNK_BYTES = 256 * 1024;
+/** More than 65535 entries with usual names take. */
+const MAX_DIRECTORY_BYTES = 32 * 1024 * 1024;
 
 /** A zip file (wheel or jar) whose entries are read one by one, as streams. */
 export class ZipArchive {
@@ -52,14 +54,21 @@ export class ZipArchive {
     }
   }
 
-  /** Content of an entry, unpacked; neither its size nor its checksum is checked. */
-  async read({ headerOffset, compressedBytes, isDeflated }: ZipEntry): Promise<Readable> {
+  /** Content of an entry, unpacked; fails where it is longer than the entry says. Its checksum is not checked. */
+  async read({ headerOffset, compressedBytes, isDeflated, bytes }: ZipEntry): Promise<Readable> {
     if (compressedBytes === 0) return Readable.from([]);
     const header = await readAt(this.#file, headerOffset, LOCAL.bytes);
     if (header.readUInt32LE(0) !== LOCAL.signature) throw damaged();
     const start = headerOffset + LOCAL.bytes + header.readUInt16LE(LOCAL.name) + header.readUInt16LE(LOCAL.extra);
     const packed = Readable.from(readRange(this.#file, start, start + compressedBytes));
-    return isDeflated ? pipeline(packed, createInflateRaw(), () => {}) : packed;
+    return isDeflated
+      ? Readable.from(
+          limited(
+            pipeline(packed, createInflateRaw(), () => {}),
+            bytes,
+          ),
+        )
+      : packed;
   }
 
   close(): Promise<void> {
@@ -78,7 +87,7 @@ async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
     end.readUInt32LE(END.offset),
   ];
   if (count === 0xffff || bytes === 0xffffffff || offset === 0xffffffff) throw refused("is a ZIP64 archive");
-  if (offset + bytes > size) throw damaged();
+  if (offset + bytes > size || bytes > MAX_DIRECTORY_BYTES) throw damaged();
   const directory = await readAt(file, offset, bytes);
   const entries: ZipEntry[] = [];
   for (let at = 0; entries.length < count; ) {
@@ -115,6 +124,15 @@ function toEntry(record: Buffer, nameBytes: number): ZipEntry {
     headerOffset: record.readUInt32LE(ENTRY_LENGTHS.headerOffset),
     isLink: ((record.readUInt32LE(ENTRY_LENGTHS.attributes) >>> 16) & MODE_MASK) === LINK_MODE,
   };
+}
+
+async function* limited(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+  let left = most;
+  for await (const chunk of chunks) {
+    left -= chunk.length;
+    if (left < 0) throw damaged();
+    yield chunk;
+  }
 }
 
 async function* readRange(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {

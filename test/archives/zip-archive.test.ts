@@ -50,6 +50,11 @@ test("refuses a directory that lies outside the file", async () => {
   await expect(ZipArchive.open(zipFile(bytes))).rejects.toThrow("damaged");
 });
 
+test("an entry that is longer than it says fails as it is read", async () => {
+  const archive = await open(makeZip({ a: "0".repeat(1e6) }, { lie: { bytes: 1000 } }));
+  await expect(text(await archive.read(archive.entries[0]!))).rejects.toThrow("damaged");
+});
+
 test("an entry whose packed bytes are damaged fails as it is read", async () => {
   const bytes = makeZip(FILES);
   bytes.fill(0xff, bytes.indexOf("c.bin") + 10, bytes.indexOf("c.bin") + 60);

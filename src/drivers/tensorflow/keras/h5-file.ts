@@ -9,7 +9,8 @@ type H5wasm = typeof import("h5wasm");
 export interface StoredArray {
   readonly name: string;
   readonly shape: readonly number[];
-  readonly data: Float32Array;
+  /** Reads it, which may take any memory: its shape is to be checked before. Throws as {@link H5File.array} does. */
+  read(): Float32Array;
 }
 
 /** An open HDF5 file. */
@@ -18,7 +19,7 @@ export interface H5File {
   attribute(group: string, name: string): unknown;
   /** Names of a group's members; none where it is missing. */
   names(group: string): readonly string[];
-  /** An array of float32; throws `failed_precondition` for one of another type. */
+  /** An array of float32; throws `failed_precondition` where there is none, and when it is read for another type. */
   array(path: string): StoredArray;
 }
 
@@ -70,11 +71,14 @@ function toH5File(file: H5wasmFile, label: string): H5File {
     names: (group) => groupAt(group)?.keys?.() ?? [],
     array: (path) => {
       const dataset = file.get(path) as { shape?: number[]; value?: unknown } | null;
-      const data = dataset?.value;
-      if (!(data instanceof Float32Array)) {
-        throw failedPrecondition(`The file "${label}" has no float32 array "${path}".`);
-      }
-      return { name: path, shape: dataset?.shape ?? [], data };
+      const missing = () => failedPrecondition(`The file "${label}" has no float32 array "${path}".`);
+      if (dataset === null) throw missing();
+      const read = () => {
+        const data = dataset.value;
+        if (data instanceof Float32Array) return data;
+        throw missing();
+      };
+      return { name: path, shape: dataset.shape ?? [], read };
     },
   };
 }

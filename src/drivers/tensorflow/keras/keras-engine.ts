@@ -81,7 +81,7 @@ function findWeights(model: LayersModel, { config: { root }, layout, weights }: 
 }
 
 function setWeight({ variable, stored }: FoundWeight): void {
-  const value = tf.tensor(stored.data, [...stored.shape]);
+  const value = tf.tensor(stored.read(), [...stored.shape]);
   variable.write(value);
   value.dispose();
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
-import { ZipArchive } from "../../../archives/zip-archive.ts";
+import { ZipArchive, type ZipEntry } from "../../../archives/zip-archive.ts";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
 import type { ModelSource } from "../model-source.ts";
 import { type H5File, withH5 } from "./h5-file.ts";
@@ -44,6 +44,11 @@ function toH5Model(weights: H5File, path: string): KerasFile {
   return { config: { root, major: majorOf(version) }, layout: "h5", weights };
 }
 
+/** Maximum size of a text, and of weights that are packed more tightly than any are. */
+const MAX_TEXT_BYTES = 64 * 1024 * 1024;
+const MAX_PACKED_BYTES = 1024 ** 3;
+const MAX_RATIO = 200;
+
 /** The files of a .keras archive. */
 const PARTS = { config: "config.json", metadata: "metadata.json", weights: "model.weights.h5" } as const;
 
@@ -53,6 +58,7 @@ async function readArchive(path: string): Promise<Record<keyof typeof PARTS, Buf
     const read = async (name: string): Promise<Buffer> => {
       const entry = archive.entries.find((one) => one.name === name);
       if (entry === undefined) throw new Error(`it has no ${name}`);
+      if (entry.bytes > maxBytesOf(entry)) throw new Error(`its ${name} claims ${entry.bytes} bytes`);
       return buffer(await archive.read(entry));
     };
     try {
@@ -70,6 +76,11 @@ async function readArchive(path: string): Promise<Record<keyof typeof PARTS, Buf
       cause,
     );
   }
+}
+
+function maxBytesOf({ name, compressedBytes, isDeflated }: ZipEntry): number {
+  if (name !== PARTS.weights) return MAX_TEXT_BYTES;
+  return isDeflated ? Math.max(MAX_PACKED_BYTES, MAX_RATIO * compressedBytes) : Number.POSITIVE_INFINITY;
 }
 
 function parseJson(text: string | Buffer, path: string): unknown {

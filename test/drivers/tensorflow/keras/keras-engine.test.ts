@@ -5,6 +5,7 @@ import { importH5wasm } from "../../../../src/drivers/tensorflow/keras/h5-file.t
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { makeZip } from "../../../runtimes/make-zip.ts";
 import { describeDriver } from "../../driver-contract.ts";
 import { predict } from "../../predict.ts";
 import {
@@ -87,6 +88,12 @@ describe("what the keras engine refuses", () => {
     const start = archive.indexOf("\x89HDF", 0, "latin1");
     archive.fill(0, start, start + 64);
     await expectRefusal(`${tempFolder({ "model.keras": archive })}/model.keras`, /its HDF5 content cannot be read/);
+  });
+
+  it("a .keras file whose texts are larger than any model's", async () => {
+    const archive = makeZip({ "config.json": " ".repeat(65 * 2 ** 20), "metadata.json": "{}" });
+    const path = `${tempFolder({ "model.keras": archive })}/model.keras`;
+    await expectRefusal(path, /is not a \.keras archive: its config\.json claims 68157440 bytes\.$/);
   });
 
   it("a file of weights without a model", async () => {
