@@ -45,6 +45,9 @@ export interface ConfigScalar {
 /** Nesting that no configuration needs; protobuf's parsers stop here too. */
 export const MAX_CONFIG_DEPTH = 100;
 
+/** Values that a file may have. */
+export const MAX_CONFIG_NODES = 100_000;
+
 /** `FILE:LINE:COLUMN`. */
 export function placeText({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;

@@ -62,6 +62,7 @@ function parseExtension(tokens: TextTokens): string {
 
 function parseValue(tokens: TextTokens, key: string, depth: number): ConfigNode {
   const token = tokens.next();
+  tokens.countValue(token);
   if (depth >= MAX_CONFIG_DEPTH) throw configError(token.place, `"${key}" is nested deeper than ${MAX_CONFIG_DEPTH}.`);
   if (token.kind === "mark") {
     if (token.text === "{" || token.text === "<") {

@@ -10,11 +10,15 @@ import {
   type Pair,
   type Scalar,
 } from "yaml";
-import { type ConfigEntry, type ConfigNode, configError, MAX_CONFIG_DEPTH, type Place } from "./config-node.ts";
+import {
+  type ConfigEntry,
+  type ConfigNode,
+  configError,
+  MAX_CONFIG_DEPTH,
+  MAX_CONFIG_NODES,
+  type Place,
+} from "./config-node.ts";
 import { parseYamlDocuments } from "./yaml-documents.ts";
-
-/** Nodes that a file may have, those that aliases repeat counted each time. */
-const MAX_NODES = 100_000;
 
 /**
  * Parses YAML 1.2, which includes JSON; undefined for a file without content. Throws `invalid_argument` with the place
@@ -34,7 +38,7 @@ export function parseYaml(text: string, file: string): ConfigNode | undefined {
   return document.contents === null ? undefined : new YamlReader(document, place).read(document.contents);
 }
 
-/** Turns the parser's nodes into ours. */
+/** Turns the parser's nodes into ours; those that aliases repeat count each time. */
 class YamlReader {
   readonly #document: Document.Parsed;
   readonly #place: (offset: number) => Place;
@@ -48,7 +52,8 @@ class YamlReader {
   read(node: Node | null, at?: Place, depth = 0): ConfigNode {
     const place = at ?? this.#placeOf(node);
     if (depth > MAX_CONFIG_DEPTH) throw configError(place, `Values are nested deeper than ${MAX_CONFIG_DEPTH}.`);
-    if (++this.#count > MAX_NODES) throw configError(place, `The file has more than ${MAX_NODES} values.`);
+    if (++this.#count > MAX_CONFIG_NODES)
+      throw configError(place, `The file has more than ${MAX_CONFIG_NODES} values.`);
     if (isAlias(node)) {
       const target = node.resolve(this.#document);
       if (target === undefined) throw configError(place, `There is no anchor "${node.source}" before here.`);

@@ -1,4 +1,4 @@
-import { configError, type Place } from "./config-node.ts";
+import { configError, MAX_CONFIG_NODES, type Place } from "./config-node.ts";
 import { unescapeText } from "./unescape-text.ts";
 
 /** One token of protobuf's text format. */
@@ -20,6 +20,7 @@ export class TextTokens {
   #position = 0;
   #line = 1;
   #lineStart = 0;
+  #values = 0;
   /** Looked at, but not taken. */
   #ahead: TextToken;
 
@@ -37,6 +38,12 @@ export class TextTokens {
     const token = this.#ahead;
     if (token.kind !== "end") this.#ahead = this.#read();
     return token;
+  }
+
+  /** Counts the value that begins with a token; throws `invalid_argument` for too many. */
+  countValue({ place }: TextToken): void {
+    if (++this.#values > MAX_CONFIG_NODES)
+      throw configError(place, `The file has more than ${MAX_CONFIG_NODES} values.`);
   }
 
   /** Takes the next token where it is one of these marks. */

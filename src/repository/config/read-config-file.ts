@@ -77,8 +77,18 @@ const TEXT_KEYS = [...Object.keys(TENSORFLOW_SERVING_FIELDS), ...Object.keys(BAT
 
 /** Decides by the first key: ours has no such key, and none followed by a brace. JSON begins with a brace. */
 function isTextFormat(text: string): boolean {
-  const [, key, brace] = /^(?:\s+|#[^\n]*)*(\w+)\s*(\{)?/.exec(text) ?? [];
+  const first = /(\w+)\s*(\{)?/y;
+  first.lastIndex = endOfComments(text);
+  const [, key, brace] = first.exec(text) ?? [];
   return key !== undefined && (TEXT_KEYS.includes(key) || brace !== undefined);
+}
+
+/** The place of the first character that is neither space nor part of a comment. */
+function endOfComments(text: string): number {
+  const skipped = /\s+|#[^\n]*/y;
+  let end = 0;
+  while (skipped.test(text)) end = skipped.lastIndex;
+  return end;
 }
 
 function readTextFormat(node: ConfigMap, source: ConfigSource): Read {

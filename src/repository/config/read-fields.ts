@@ -50,7 +50,11 @@ function meaningOf(spec: FieldSpec | undefined): string {
 
 function groupByKey({ entries }: ConfigMap): Map<string, ConfigEntry[]> {
   const byKey = new Map<string, ConfigEntry[]>();
-  for (const entry of entries) byKey.set(entry.key, [...(byKey.get(entry.key) ?? []), entry]);
+  for (const entry of entries) {
+    const same = byKey.get(entry.key) ?? [];
+    same.push(entry);
+    byKey.set(entry.key, same);
+  }
   return byKey;
 }
 

@@ -146,6 +146,14 @@ test.each([
   expect(() => parseTextFormat(text, "f")).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
 });
 
+test("more values than any file has are refused", () => {
+  expect(parseTextFormat("a:1 ".repeat(100_000), "f").entries).toHaveLength(100_000);
+  expect(() => parseTextFormat("a:1 ".repeat(100_001), "f")).toThrow(
+    "f:1:400003: The file has more than 100000 values.",
+  );
+  expect(() => parseTextFormat(`a:[${"1,".repeat(200_000)}1]`, "f")).toThrow("more than 100000 values");
+});
+
 test("what is nested without end is refused", () => {
   expect(() => parseTextFormat("a{".repeat(100_000), "f")).toThrow('"a" is nested deeper than 100.');
 });

@@ -24,6 +24,14 @@ async function refusal(text: string): Promise<string> {
 const LATEST = { kind: "latest", count: 1 };
 
 describe("a configuration of our own", () => {
+  test("may begin with lines of comments and space, whatever they say, before its first key", async () => {
+    const comments = `# model_config_list { of another server\n${"\n".repeat(60)}# max_batch_size: 8\n`;
+    const { format } = await read(`${comments}---\nmodels:\n  - { name: a, path: a.onnx }\n`);
+    expect(format).toBe("kserving's configuration");
+    const { format: json } = await read(`${comments}{ "models": [{ "name": "a", "path": "a.onnx" }] }`);
+    expect(json).toBe("kserving's configuration");
+  });
+
   test("describes models by their paths, which go out from the file", async () => {
     const { format, models, settings, folder } = await read(`
 http-port: 8080
