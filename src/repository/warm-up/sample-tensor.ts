@@ -6,6 +6,10 @@ import type { SampleInput } from "./warm-up-entry.ts";
 
 /** Maximum memory of one input, in bytes. */
 const MAX_BYTES = 2 ** 30;
+/** Memory of a string in addition to its content, likewise. */
+const STRING_BYTES = 64;
+/** Random numbers of one input, which are then repeated: making all of them would take seconds of the main thread. */
+const MAX_RANDOM = 2 ** 16;
 /** Bytes before each string of a file: its length, little-endian. */
 const LENGTH_BYTES = 4;
 
@@ -14,10 +18,11 @@ const LENGTH_BYTES = 4;
  * is too short, or is not a regular file.
  */
 export async function sampleTensor(input: SampleInput): Promise<Tensor> {
-  const { dtype, shape, values } = input;
+  const { dtype, shape, values, rows } = input;
   const count = elementCount(shape);
-  const bytes = dtype === "bytes" ? count : count * numericLayout(dtype).bytes;
-  if (!(bytes <= MAX_BYTES)) throw fault(input, `takes ${bytes} bytes, more than ${MAX_BYTES}`);
+  const bytes = count * (dtype === "bytes" ? STRING_BYTES : numericLayout(dtype).bytes);
+  if (!(bytes <= MAX_BYTES && rows <= MAX_BYTES / STRING_BYTES))
+    throw fault(input, `takes ${bytes} bytes, more than ${MAX_BYTES}`);
   if (typeof values === "object") return fromFile(input, count, await readValues(values.path, input));
   if (dtype === "bytes") return createTensor(dtype, shape, new Array(count).fill(new Uint8Array(0)));
   const data = viewBytes<NumericDType>(dtype, new Uint8Array(bytes));
@@ -31,10 +36,12 @@ function fillRandom(data: ReturnType<typeof viewBytes<NumericDType>>, dtype: Num
   const isFloat = data instanceof Float32Array || data instanceof Float64Array;
   // The number one in the types that are stored as bits.
   const one = dtype === "float16" ? 0x3c00 : dtype === "bfloat16" ? 0x3f80 : 1;
-  for (let at = 0; at < data.length; at++) {
+  const fresh = Math.min(data.length, MAX_RANDOM);
+  for (let at = 0; at < fresh; at++) {
     const value = isFloat ? Math.random() : Math.round(Math.random()) * one;
     data[at] = isBig ? BigInt(value) : value;
   }
+  for (let at = fresh; at < data.length; at *= 2) data.copyWithin(at, 0, at);
 }
 
 function readValues(path: string, input: SampleInput): Promise<Uint8Array> {

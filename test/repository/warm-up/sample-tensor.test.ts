@@ -25,6 +25,11 @@ it("makes zeros, and random numbers from 0 to 1", async () => {
   });
 });
 
+it("repeats random numbers where there are many", async () => {
+  const { data } = await sampleTensor({ ...INPUT, dtype: "float64", shape: [200_001], values: "random" });
+  expect((data as Float64Array).every((value) => value > 0 && value < 1)).toBe(true);
+});
+
 it("repeats the values of a file for each row", async () => {
   const numbers = fileOf(new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
   expect(await sampleTensor({ ...INPUT, values: numbers })).toMatchObject({ data: Float32Array.of(1, 2, 3, 1, 2, 3) });
@@ -40,6 +45,8 @@ it("refuses what its file or its size does not give", async () => {
     [{ ...INPUT, values: { path: "/nowhere" } }, "does not exist; expected a file."],
     [{ ...INPUT, values: { path: tempFolder() } }, "is a folder; expected a file."],
     [{ ...INPUT, shape: [2 ** 40] }, "more than"],
+    [{ ...INPUT, dtype: "bytes", shape: [2 ** 28] }, "takes 17179869184 bytes, more than"],
+    [{ ...INPUT, dtype: "bytes", shape: [2 ** 30, 0], rows: 2 ** 30, values: fileOf(Buffer.alloc(0)) }, "more than"],
   ] as const;
   for (const [input, message] of refused) await expect(sampleTensor(input)).rejects.toThrow(message);
 });
