@@ -45,6 +45,11 @@ export class DownloadProgress {
     this.#report(false);
   }
 
+  /** Bytes that have come. */
+  get done(): number {
+    return this.#done;
+  }
+
   /** Further bytes have come. */
   add(count: number): void {
     this.#done += count;

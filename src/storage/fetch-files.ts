@@ -82,7 +82,11 @@ async function fill(folder: string, options: FetchOptions): Promise<number> {
   const wanted = isArchive(options) ? found.files.filter(({ key }) => key === address.key) : found.files;
   try {
     await fetchAll(wanted, { folder, progress }, options);
-    const bytes = await unpackAll(wanted, folder, options);
+    const bytes = await unpackAll(wanted, folder, options).catch(async (reason: unknown) => {
+      // The next attempt unpacks it again, if there is one.
+      await rm(join(folder, CONTENT), { recursive: true, force: true });
+      throw reason;
+    });
     progress.end();
     return bytes;
   } finally {
@@ -110,8 +114,10 @@ interface Target {
 }
 
 async function fetchOne(file: RemoteFile, { folder, progress }: Target, options: FetchOptions): Promise<void> {
-  const { address, found, maxBytes, signal } = options;
+  const { address, found, signal } = options;
   const isOwn = file.key === address.key;
+  // Of files whose sizes are not known, all together.
+  const maxBytes = options.maxBytes && Math.max(1, options.maxBytes - progress.done);
   const target = join(
     folder,
     archiveOf(file, options) === undefined ? CONTENT : PACKED,

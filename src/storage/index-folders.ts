@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { TurnsByName } from "../async/turns-by-name.ts";
+import { failedPrecondition } from "../errors.ts";
 import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
 import { fingerprintFiles } from "./fingerprint-files.ts";
 import { readBytes } from "./http/read-body.ts";
@@ -11,6 +12,8 @@ import { withinTime } from "./within-time.ts";
 
 /** Maximum size of a file of which an index has the content, in bytes. */
 const MAX_BYTES = 1024 * 1024;
+/** The same for all of one index. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
 /** Time after which an index that nothing has looked at is removed, in milliseconds; it can be made again. */
 const UNUSED_MS = 60 * 60 * 1000;
 
@@ -86,12 +89,15 @@ export class IndexFolders {
     try {
       const root = found.isFolder ? address.key : dirname(address.key).replace(/^\.$/, "");
       await mkdir(join(folder.path, "index"));
+      let total = 0;
       for (const file of found.files) {
         const name = localName(file.key.slice(root === "" ? 0 : root.length + 1));
         const path = join(folder.path, "index", name);
         await mkdir(dirname(path), { recursive: true });
-        if (this.#describes(name) && (file.bytes ?? 0) <= MAX_BYTES) await copy(file, { path, address, signal });
-        else await writeFile(path, "");
+        if (this.#describes(name) && (file.bytes ?? 0) <= MAX_BYTES) {
+          total += await copy(file, { path, address, signal });
+          if (total > MAX_TOTAL_BYTES) throw failedPrecondition("its descriptions of models have more than 64 MB");
+        } else await writeFile(path, "");
       }
       return folder;
     } catch (reason) {
@@ -107,9 +113,12 @@ interface CopyOptions {
   readonly signal: AbortSignal;
 }
 
-function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<void> {
+/** Returns the size. */
+function copy(file: RemoteFile, { path, address, signal }: CopyOptions): Promise<number> {
   return withinTime(basename(file.key), signal, async (limited) => {
     const { stream } = await address.open().open(file, 0, limited);
-    await writeFile(path, await readBytes(stream, file.bytes ?? MAX_BYTES));
+    const bytes = await readBytes(stream, file.bytes ?? MAX_BYTES);
+    await writeFile(path, bytes);
+    return bytes.length;
   });
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { makeTarball } from "../runtimes/make-tarball.ts";
 import { openStorage } from "./open-storage.ts";
 import { setEnv, useS3 } from "./set-env.ts";
 import { startS3, type ToyS3 } from "./start-s3.ts";
@@ -238,6 +239,62 @@ test("of a hundred thousand objects in a bucket those of a model are read, and t
   expect(s3.requests).toHaveLength(2);
   await expect(fetch(at("many"))).rejects.toThrow(/there are more than 10000 files/);
   expect(s3.requests).toHaveLength(2 + 11);
+});
+
+test("a part of a list that has more files than any model is refused as such", async () => {
+  const { at, storage, s3 } = await openBucket({});
+  s3.fault = (_, response) => {
+    const file = "<Contents><Key>m/a</Key></Contents>";
+    response.end(`<ListBucketResult>${file.repeat(400_000)}</ListBucketResult>`);
+    return true;
+  };
+  await expect(storage.indexOf(at("m"))).rejects.toThrow(/there are more than 10000 files/);
+});
+
+describe("an object whose name is that of a folder", () => {
+  test("is passed over where it is empty, as programs mark folders", async () => {
+    const { at, storage, fetch } = await openBucket({ "m/1": "", "m/1/a.onnx": "one" });
+    expect(readdirSync(await storage.indexOf(at("m")))).toEqual(["1"]);
+    expect(readIn((await fetch(at("m"))).path, "1/a.onnx")).toBe("one");
+  });
+
+  test("is refused with content, by its name", async () => {
+    const { at, storage, fetch } = await openBucket({ "m/1": "text", "m/1/a.onnx": "one" });
+    const message = /"m\/1" is a file and a folder at once; rename one/;
+    await expect(storage.indexOf(at("m"))).rejects.toThrow(message);
+    await expect(fetch(at("m"))).rejects.toThrow(message);
+  });
+});
+
+test("descriptions that together are larger than any repository's are not written on", async () => {
+  const names = Array.from({ length: 70 }, (_, index) => [`m/${index}/config.pbtxt`, Buffer.alloc(2 ** 20)]);
+  const { at } = await openBucket(Object.fromEntries(names));
+  const { storage } = openStorage({ describes: () => true });
+  await expect(storage.indexOf(at("m"))).rejects.toThrow(/its descriptions of models have more than 64 MB/);
+});
+
+test("of an archive that is refused nothing stays but itself", async () => {
+  const archive = makeTarball([
+    { name: "a", text: "0".repeat(1e6) },
+    { name: "../b", text: "" },
+  ]);
+  const { at, fetch, folder } = await openBucket({ "m.tar.gz": archive });
+  await expect(fetch(at("m.tar.gz"))).rejects.toThrow(/"\.\.\/b" cannot be a file's/);
+  const left = readdirSync(folder, { recursive: true }) as string[];
+  expect(left.filter((name) => name.endsWith("m.tar.gz"))).toHaveLength(1);
+  expect(left.filter((name) => /content/.test(name))).toEqual([]);
+});
+
+test("files whose sizes no list tells have room together", async () => {
+  const { at, s3 } = await openBucket({});
+  s3.fault = ({ url = "" }, response) => {
+    const files = Array.from({ length: 20 }, (_, index) => `<Contents><Key>m/${index}</Key></Contents>`);
+    if (url.includes("list-type")) response.end(`<ListBucketResult>${files.join("")}</ListBucketResult>`);
+    else response.writeHead(200, { "transfer-encoding": "chunked" }).end(Buffer.alloc(100_000));
+    return true;
+  };
+  const { fetch } = openStorage({ maxBytes: 1_000_000 });
+  await expect(fetch(at("m"))).rejects.toThrow(/Raise --model-cache-size/);
 });
 
 test("an empty bucket has nothing, and a folder that loses its files is one", async () => {

@@ -4,6 +4,8 @@ import type { RemoteFile, RemotePlace, StorageAddress } from "../storage-client.
 
 /** Maximum number of files below one address. */
 const MAX_FILES = 10_000;
+/** Maximum number of folders within each other that are looked at. */
+const MAX_DEPTH = 64;
 
 /** The files at an address: those of a folder, or a file and those next to it whose names begin alike (weights). */
 export interface FoundFiles {
@@ -25,7 +27,7 @@ export async function findFiles(place: RemotePlace, { key }: StorageAddress, sig
     throw code === "not_found" ? failedPrecondition(message, reason) : reason;
   });
   if (!Array.isArray(listed)) return findOne(place, key, { signal, reason: listed });
-  const files = listed.filter(isFile);
+  const files = withoutFolders(listed.filter(isFile));
   if (files.length > 0) return { isFolder: true, files: sorted(files) };
   return findSiblings(place, key, options);
 }
@@ -58,6 +60,23 @@ async function findSiblings(
 /** Consoles mark an empty folder by an object whose name ends with a slash. */
 function isFile({ key }: RemoteFile): boolean {
   return !key.endsWith("/");
+}
+
+/** Some programs mark a folder by an empty object of its name. Throws `failed_precondition` for one with content. */
+function withoutFolders(files: readonly RemoteFile[]): readonly RemoteFile[] {
+  const names = new Set(files.map(({ key }) => key));
+  const folders = new Set<string>();
+  for (const { key } of files) for (const folder of foldersOf(key)) if (names.has(folder)) folders.add(folder);
+  const full = files.find(({ key, bytes }) => bytes !== 0 && folders.has(key));
+  if (full === undefined) return files.filter(({ key }) => !folders.has(key));
+  throw failedPrecondition(`${JSON.stringify(full.key.slice(0, 200))} is a file and a folder at once; rename one`);
+}
+
+/** As far as files may be nested. */
+function* foldersOf(key: string): Generator<string> {
+  let depth = 0;
+  for (let at = key.indexOf("/"); at !== -1 && depth++ < MAX_DEPTH; at = key.indexOf("/", at + 1))
+    yield key.slice(0, at);
 }
 
 function sorted(files: readonly RemoteFile[]): RemoteFile[] {

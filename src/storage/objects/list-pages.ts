@@ -20,8 +20,8 @@ export async function listPages(
   const files: RemoteFile[] = [];
   for (let next: string | undefined, isLast = false; !isLast; ) {
     const page: ListPage = await ask(next);
+    if (files.length + page.files.length > maxFiles) throw tooManyFiles(maxFiles);
     files.push(...page.files);
-    if (files.length > maxFiles) throw tooManyFiles(maxFiles);
     isLast = page.next === undefined;
     if (!isLast && page.next === next)
       throw new ServingError("unavailable", "the server's list does not come to its end");

@@ -1,5 +1,6 @@
 import { failedPrecondition } from "../../errors.ts";
 import type { RemoteFile } from "../storage-client.ts";
+import { tooManyFiles } from "../too-many-files.ts";
 
 /** A reference to content: https://github.com/opencontainers/image-spec/blob/main/descriptor.md */
 interface Descriptor {
@@ -46,15 +47,16 @@ export function chosenDigest({ manifests }: OciManifest): string | undefined {
 
 /**
  * The files of an artifact. A layer with a title is a file (as `oras push` has it), one of another tar type is an
- * archive, and of an image's layers the folder `models` is unpacked. Throws `failed_precondition` where there are none,
- * and for layers in other formats.
+ * archive, and of an image's layers the folder `models` is unpacked. Throws `failed_precondition` where there are none
+ * or too many, and for layers in other formats.
  */
-export function filesOf({ config, layers = [] }: OciManifest): RemoteFile[] {
+export function filesOf({ config, layers = [] }: OciManifest, maxFiles: number): RemoteFile[] {
+  if (layers.length > maxFiles) throw tooManyFiles(maxFiles);
   const isImage = /^application\/vnd\.(?:oci\.image|docker\.container\.image)\./.test(config?.mediaType ?? "");
   const isPacked = layers.every((layer) => titleOf(layer) === undefined);
   const files = layers.flatMap((layer, index) => toFile(layer, { index, isImage: isImage && isPacked }) ?? []);
-  const names = files.map(({ key }) => key);
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  const names = new Set<string>();
+  const twice = files.map(({ key }) => key).find((name) => names.size === names.add(name).size);
   if (twice !== undefined) throw failedPrecondition(`two of its layers are called ${JSON.stringify(twice)}`);
   if (files.length > 0) return files;
   throw failedPrecondition("no layer has files in it; expected an artifact with titles, archives, or an image");

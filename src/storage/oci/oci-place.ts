@@ -43,12 +43,13 @@ export class OciPlace implements RemotePlace {
   }
 
   /** Archives are part of the whole alone: what is in them is not known before. */
-  async list(prefix: string, { signal, shallow }: ListOptions & { readonly shallow?: boolean }): Promise<RemoteFile[]> {
+  async list(prefix: string, options: ListOptions & { readonly shallow?: boolean }): Promise<RemoteFile[]> {
+    const { shallow } = options;
     const isBelow = ({ key, archive }: RemoteFile) =>
       key.startsWith(prefix) &&
       (archive === undefined || prefix === "") &&
       !(shallow && key.slice(prefix.length).includes("/"));
-    return (await this.#files(signal)).filter(isBelow);
+    return (await this.#files(options)).filter(isBelow);
   }
 
   async open({ etag, checksum }: RemoteFile, offset: number, signal: AbortSignal): Promise<RemoteContent> {
@@ -58,13 +59,13 @@ export class OciPlace implements RemotePlace {
     return toContent(response, checksum);
   }
 
-  async #files(signal: AbortSignal): Promise<readonly RemoteFile[]> {
+  async #files({ signal, maxFiles }: ListOptions): Promise<readonly RemoteFile[]> {
     const { reference } = this.#location;
     const digest = reference.startsWith("sha256:") ? reference : await this.#digest(signal);
     if (this.#kept !== undefined && this.#kept.digest === digest) return this.#kept.files;
     const first = await this.#manifest(digest ?? reference, signal);
     const own = chosenDigest(first);
-    const files = filesOf(own === undefined ? first : await this.#manifest(own, signal));
+    const files = filesOf(own === undefined ? first : await this.#manifest(own, signal), maxFiles);
     this.#kept = digest === undefined ? undefined : { digest, files };
     return files;
   }

@@ -4,7 +4,7 @@ import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { unpackArchive } from "../../../src/storage/unpack/unpack-archive.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { makeTar, makeTarball } from "../../runtimes/make-tarball.ts";
+import { longName, makeTar, makeTarball } from "../../runtimes/make-tarball.ts";
 import { makeZip } from "../../runtimes/make-zip.ts";
 
 async function unpack(name: string, bytes: Uint8Array, options: { maxBytes?: number; within?: string } = {}) {
@@ -36,6 +36,11 @@ test.each([
     /in the archive, the name "\.\.\/out" cannot be/,
   ],
   ["a name in the middle that leads out", makeTarball([{ name: "a/../../out", text: "" }]), /cannot be a file's below/],
+  [
+    "a name of more folders than any file is in",
+    makeTarball([longName(`${"a/".repeat(40)}b`), FILE]),
+    /cannot be a file's below its folder/,
+  ],
   ["an absolute name", makeTarball([{ name: "/tmp/out", text: "" }]), /"\/tmp\/out" cannot be/],
   [
     "a symbolic link",
