@@ -6,11 +6,20 @@ import { envOf, flagOf, groupsOf, type SettingName, settingsOf } from "../../../
 
 const DOC = new URL("../../../docs/configuration.md", import.meta.url);
 
+const SERVED: ReadonlySet<SettingName> = new Set(settingsOf("serve").map(([name]) => name));
+
+/** Checks that a setting has its row among those of the command, and not only among those of `serve`. */
+function isListed(command: SettingsCommand, name: SettingName): boolean {
+  return command === "serve" || !SERVED.has(name);
+}
+
 /** The settings of one command as docs/configuration.md has them: a table for each group. */
 function toTables(command: SettingsCommand): string {
-  return groupsOf(command)
-    .map((group) => `**${group}**\n\n${toTable(settingsOf(command, group))}`)
-    .join("\n\n");
+  const tables = groupsOf(command).map((group) => {
+    const listed = settingsOf(command, group).filter(([name]) => isListed(command, name));
+    return listed.length === 0 ? "" : `**${group}**\n\n${toTable(listed)}`;
+  });
+  return tables.filter((table) => table !== "").join("\n\n");
 }
 
 function toTable(settings: readonly (readonly [SettingName, Setting])[]): string {
@@ -48,3 +57,10 @@ test.each(["serve", "proxy"] as const)(
     expect(table).toBe(toTables(command));
   },
 );
+
+test("docs/configuration.md names the flags that proxy has in common with serve", async () => {
+  const [, text = ""] =
+    /It also takes these flags of `kserving serve`:([^.]*)\./.exec(await readFile(DOC, "utf8")) ?? [];
+  const common = settingsOf("proxy").filter(([name]) => !isListed("proxy", name));
+  expect(text.match(/--[a-z-]+/g)).toEqual(common.map(([name]) => flagOf(name)));
+});
