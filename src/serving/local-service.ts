@@ -30,7 +30,7 @@ import type { RequestRecorder } from "./request-recorder.ts";
 import { servableStates } from "./servable-states.ts";
 import type { RoutedRequest } from "./traffic.ts";
 
-/** Limits of requests. */
+/** Limits of requests, and the ways in which clients change what is served. */
 export interface LocalServiceOptions {
   /** Maximum number of requests, waiting or running. */
   readonly maxCount: number;

@@ -10,7 +10,7 @@ import { RequestedLoads } from "./requested-loads.ts";
 import type { Servable } from "./servable.ts";
 import type { VersionStatus } from "./version-status.ts";
 
-/** Maximum number of loads at once. */
+/** Settings of a manager, and what its models need. */
 export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "needed"> {
   /** Loads at once, at most. */
   readonly threads: number;

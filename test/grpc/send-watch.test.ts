@@ -8,6 +8,7 @@ import { defineHooks } from "../../src/hooks/hooks.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
+import { hasRoom } from "../limits/memory/has-room.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 import { startNullServer } from "./start-null-server.ts";
 
@@ -44,21 +45,6 @@ function openUnread(address: string) {
 }
 
 const QUESTION = Buffer.concat(frameBytes(encodeMessage([bytesField(1, Buffer.from("{}"))])));
-
-/** Checks that another request could hold so many bytes now. */
-function hasRoom(memory: MemoryBudget, bytes: number): boolean {
-  const share = memory.open();
-  try {
-    // The one byte makes it one of several requests, since one alone may hold anything.
-    share.grow(1);
-    share.check(bytes);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    share.release();
-  }
-}
 
 async function statusOf(stream: ClientHttp2Stream): Promise<unknown> {
   const [headers] = await once(stream, "response");

@@ -10,6 +10,7 @@ import { OpenExchanges } from "../../src/proxy/open-exchanges.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
+import { hasRoom } from "../limits/memory/has-room.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
 
@@ -31,19 +32,6 @@ async function start(sendTimeoutMs: number) {
     return socket;
   };
   return { memory, server, ask };
-}
-
-function hasRoom(memory: MemoryBudget, bytes: number): boolean {
-  const share = memory.open();
-  try {
-    share.grow(1);
-    share.check(bytes);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    share.release();
-  }
 }
 
 async function readAll(socket: Socket): Promise<number> {

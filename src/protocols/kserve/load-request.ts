@@ -42,7 +42,7 @@ const VALUE_TYPES = ["", "BOOL", "INT", "STRING", "BYTES"] as const;
 /** Reads a RepositoryModelLoadRequest; its files view the message. Throws `invalid_argument`. */
 export function decodeGrpcLoad(message: Uint8Array): { readonly model: string; readonly parameters: LoadParameters } {
   const reader = new WireReader(message, "RepositoryModelLoadRequest");
-  const entries = new Map<string, Parameter>();
+  const entries = new Map<string, StatedValue>();
   let model = "";
   while (reader.hasMore()) {
     const tag = reader.tag();
@@ -59,29 +59,29 @@ export function decodeGrpcLoad(message: Uint8Array): { readonly model: string; r
   return { model, parameters: collected.plain() };
 }
 
-/** One parameter; the reader is at its text. */
-interface Parameter {
+/** The value of a parameter; the reader is at its text. */
+interface StatedValue {
   readonly type: (typeof VALUE_TYPES)[number];
   readonly content: Uint8Array;
   readonly reader: WireReader;
 }
 
 /** Of equal names the last one is used. */
-function readEntry(entry: WireReader, entries: Map<string, Parameter>): void {
+function readEntry(entry: WireReader, entries: Map<string, StatedValue>): void {
   let key = "";
-  let parameter: Parameter | undefined;
+  let stated: StatedValue | undefined;
   while (entry.hasMore()) {
     const tag = entry.tag();
     if (tag === bytesTag(MAP_ENTRY.key)) key = entry.text();
-    else if (tag === bytesTag(MAP_ENTRY.value)) parameter = readParameter(entry.bytes());
+    else if (tag === bytesTag(MAP_ENTRY.value)) stated = readValue(entry.bytes());
     else entry.skip(tag);
   }
-  if (parameter !== undefined) entries.set(key, parameter);
+  if (stated !== undefined) entries.set(key, stated);
 }
 
-function readParameter(bytes: Uint8Array): Parameter {
+function readValue(bytes: Uint8Array): StatedValue {
   const value = new WireReader(bytes, "ModelRepositoryParameter");
-  let parameter: Parameter = { type: "", content: bytes, reader: value };
+  let stated: StatedValue = { type: "", content: bytes, reader: value };
   while (value.hasMore()) {
     const tag = value.tag();
     const type = VALUE_TYPES[tag >>> 3] ?? "";
@@ -91,9 +91,9 @@ function readParameter(bytes: Uint8Array): Parameter {
     if (!isBytes) value.skip(tag);
     if (type === "") continue;
     const reader = new WireReader(bytes.subarray(bytes.length - start), "ModelRepositoryParameter");
-    parameter = { type, content, reader };
+    stated = { type, content, reader };
   }
-  return parameter;
+  return stated;
 }
 
 const NOTHING = new Uint8Array(0);

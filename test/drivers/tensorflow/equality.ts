@@ -52,7 +52,7 @@ function isNear(actual: unknown, expected: unknown, tolerance: number): boolean 
 }
 
 /** A form of an element that can be compared: a number, a bigint, or the text of a bytes element. */
-function toNumber(dtype: Tensor["dtype"], element: unknown): unknown {
+export function toNumber(dtype: Tensor["dtype"], element: unknown): unknown {
   if (dtype === "bytes") return Buffer.from(element as Uint8Array).toString("latin1");
   if (dtype === "float16") return fromFloat16(element as number);
   return dtype === "bfloat16" ? fromBfloat16(element as number) : element;

@@ -1,5 +1,5 @@
-import { fromBfloat16, fromFloat16 } from "../../../../src/tensor/float16.ts";
 import type { Tensor, Tensors } from "../../../../src/tensor/tensor.ts";
+import { toNumber } from "../equality.ts";
 
 /** Relative to the greater of a number's size and 1. */
 const TOLERANCE = 1e-5;
@@ -17,7 +17,7 @@ function difference(actual: Tensor | undefined, expected: Tensor): string | unde
   const kind = (tensor: Tensor | undefined) => `${tensor?.dtype} [${tensor?.shape}]`;
   if (actual === undefined || kind(actual) !== kind(expected)) return `is ${kind(actual)}, expected ${kind(expected)}`;
   for (const [index, element] of expected.data.entries()) {
-    const [a, b] = [plain(actual.dtype, actual.data[index]), plain(expected.dtype, element)];
+    const [a, b] = [toNumber(actual.dtype, actual.data[index]), toNumber(expected.dtype, element)];
     if (!isNear(a, b)) return `[${index}] is ${a}, expected ${b}`;
   }
   return undefined;
@@ -27,10 +27,4 @@ function isNear(a: unknown, b: unknown): boolean {
   if (a === b || (Number.isNaN(a) && Number.isNaN(b))) return true;
   if (typeof a !== "number" || typeof b !== "number") return false;
   return Math.abs(a - b) <= TOLERANCE * Math.max(1, Math.abs(b));
-}
-
-function plain(dtype: Tensor["dtype"], element: unknown): unknown {
-  if (dtype === "bytes") return Buffer.from(element as Uint8Array).toString("latin1");
-  if (dtype === "float16") return fromFloat16(element as number);
-  return dtype === "bfloat16" ? fromBfloat16(element as number) : element;
 }
