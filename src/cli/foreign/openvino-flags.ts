@@ -2,7 +2,7 @@ import { type ForeignFlags, ifGiven, ifPositive } from "./foreign-flag.ts";
 
 const ONE_PROCESS = "one event loop serves all connections";
 const GENERATIVE = "generative models are not served here";
-const NO_DOWNLOAD = "models are not downloaded here; put them into a folder";
+const NO_DOWNLOAD = "models are not pulled into a folder here; model_path takes an address (docs/storage.md)";
 const EDIT_IT =
   "configuration files are not written here; edit the file, and let kserving config check FILE look at it";
 const ONE_ADDRESS = "`--host`, for gRPC and HTTP alike";

@@ -11,7 +11,7 @@ import { OVMS_FLAGS } from "./openvino-flags.ts";
 import { createOvmsReporter, openvinoLog } from "./openvino-log.ts";
 import { toOpenvinoModel } from "./openvino-model.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
-import { settingOf, translateFlags } from "./translate-flags.ts";
+import { assertTaken, settingOf, translateFlags } from "./translate-flags.ts";
 
 /** Exit code of `ovms` for a command line that makes no sense. */
 const USAGE = 64;
@@ -41,6 +41,8 @@ async function read(argv: readonly string[]): Promise<ForeignCommandLine | numbe
   if (values.get("version") === "true") return print(`OpenVINO Model Server: kserving ${readVersion()}\n`);
   if (values.get("help") === "true" || argv.length === 0)
     return print(`OpenVINO Model Server\nUsage:\n  ovms [OPTION...]\n\n${flagList(OVMS_FLAGS)}`);
+  // First: the checks would ask for flags that these do without.
+  assertTaken(values, OVMS_FLAGS);
   const host = checkOvmsFlags(values);
   const { settings, options, fields, warnings } = translateFlags(withConfigFile(values), OVMS_FLAGS);
   if (host !== undefined) settings.set("host", settingOf("host", host, "--grpc_bind_address"));

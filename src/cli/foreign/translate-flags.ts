@@ -16,11 +16,21 @@ export interface Translation {
   readonly warnings: string[];
 }
 
+/** Throws `invalid_argument`, with the flag as it was given, for a flag that is refused. */
+export function assertTaken(values: ReadonlyMap<string, string>, flags: ForeignFlags): void {
+  for (const [name, value] of values) {
+    const flag = flags[name] as ForeignFlag;
+    if ("refused" in flag && value !== flag.default)
+      throw invalidArgument(`${originOf(name)} is not taken: ${flag.refused}.`);
+  }
+}
+
 /**
  * Translates flags by their table. Throws `invalid_argument`, with the flag as it was given, for a value that our
  * setting does not take and for a flag that is refused.
  */
 export function translateFlags(values: ReadonlyMap<string, string>, flags: ForeignFlags): Translation {
+  assertTaken(values, flags);
   const translation: Translation = { settings: new Map(), options: {}, fields: {}, warnings: [] };
   for (const [name, value] of values) translate({ name, value, flag: flags[name] as ForeignFlag }, translation);
   return translation;
@@ -33,18 +43,19 @@ interface GivenFlag {
 }
 
 function translate({ name, value, flag }: GivenFlag, { settings, options, fields, warnings }: Translation): void {
-  // Variables of the environment are in capitals, flags are not.
-  const origin = /^[A-Z_]+$/.test(name) ? name : `--${name}`;
+  const origin = originOf(name);
   if ("field" in flag) fields[flag.field] = value;
-  if (value !== flag.default) {
-    if ("unused" in flag) warnings.push(`${origin} changes nothing here: ${flag.unused}.`);
-    if ("refused" in flag) throw invalidArgument(`${origin} is not taken: ${flag.refused}.`);
-  }
+  if ("unused" in flag && value !== flag.default) warnings.push(`${origin} changes nothing here: ${flag.unused}.`);
   if (!("setting" in flag) && !("option" in flag)) return;
   const text = flag.toText === undefined ? value : flag.toText(value);
   if (text === undefined) return;
   if ("option" in flag) options[flag.option] = text;
   else settings.set(flag.setting, settingOf(flag.setting, text, origin));
+}
+
+/** Variables of the environment are in capitals, flags are not. */
+function originOf(name: string): string {
+  return /^[A-Z_]+$/.test(name) ? name : `--${name}`;
 }
 
 /** A setting's value, read as a flag of the same text is. */

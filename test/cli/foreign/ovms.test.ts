@@ -109,7 +109,10 @@ describe("a command line that ovms does not take ends with 64", () => {
     [[...PORT, ...MODEL, "--log_level", "LOUD"], "log_level should be one of: TRACE, DEBUG, INFO, WARNING, ERROR"],
     [[...PORT, ...MODEL, "--mean", "1"], "error parsing options - --mean parameter requires --layout to be set"],
     [[...PORT, ...MODEL, "--plugin_config", "{x"], "--plugin_config is {x; expected a JSON object."],
-    [[...PORT, ...MODEL, "--pull"], "--pull is not taken: models are not downloaded here; put them into a folder."],
+    [
+      ["--pull", "--source_model", "m", "--model_repository_path", "models"],
+      "--pull is not taken: models are not pulled into a folder here; model_path takes an address (docs/storage.md).",
+    ],
     [
       [...PORT, ...MODEL, "--grpc_bind_address", "127.0.0.1", "--rest_bind_address", "::1"],
       "gRPC and HTTP listen on one address here, not on 127.0.0.1 and ::1; expected the same one for both.",
