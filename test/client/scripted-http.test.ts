@@ -61,6 +61,25 @@ test("a server without the binary extension gets and gives JSON, with exact inte
   await expect(m!.predict({ x: createTensor("float32", [1], new Float32Array([Number.NaN])) })).rejects.toThrow("NaN");
 });
 
+test("texts of a server without the binary extension stay as they are, also those that are JSON", async () => {
+  const texts = ['{"ids": [1, 12345678901234567890, NaN]}', 'a "b", NaN, \\\\', "-Infinity"];
+  const outputs = [
+    { name: "t", datatype: "BYTES", shape: [3], data: texts },
+    { name: "y", datatype: "INT64", shape: [1], data: ["BIG"] },
+  ];
+  const answer = JSON.stringify({ model_name: "m", outputs }).replace('"BIG"', "9007199254740993");
+  const { url } = await start({ ...SERVER, "/infer": (_, response) => response.end(answer), "/models/m": METADATA });
+  const { t, y } = await connect(url).m!.predict({ x: X });
+  expect(t).toEqual(
+    createTensor(
+      "bytes",
+      [3],
+      texts.map((text) => new TextEncoder().encode(text)),
+    ),
+  );
+  expect(y?.data).toEqual(new BigInt64Array([9007199254740993n]));
+});
+
 test("a 503 is tried again where it says Retry-After, and only then", async () => {
   const { url, asked } = await start({ ...SERVER, "/infer": failing(2, 503, { "retry-after": "0" }) });
   expect({ ...(await connect(url).m!.predict({ x: X })) }).toEqual({});

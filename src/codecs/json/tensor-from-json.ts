@@ -6,14 +6,23 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 const encoder = new TextEncoder();
 
 /** Numbers that JSON has no words for, or that JavaScript would round. */
-const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/g;
+const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/;
+/** The same, and what begins and ends a text. */
+const PARTS = new RegExp(String.raw`\\.|"|${EXACT.source}`, "g");
 
 /**
  * Parses JSON as `kserving infer` and Python write it: NaN and infinities are words,
- * and large integers stay exact; both become strings.
+ * and large integers stay exact; both become strings. Texts stay as they are, also one
+ * that is JSON itself.
  */
 export function parseExactJson(text: string): unknown {
-  return JSON.parse(text.replace(EXACT, '"$1"'));
+  if (!EXACT.test(text)) return JSON.parse(text);
+  let isInText = false;
+  const exact = text.replace(PARTS, (found, number?: string) => {
+    if (found === '"') isInText = !isInText;
+    return number === undefined || isInText ? found : `"${number}"`;
+  });
+  return JSON.parse(exact);
 }
 
 /** The tensor of a list of values, nested or flat; throws `invalid_argument` for anything else. */
