@@ -4,11 +4,11 @@ import { guessExamples } from "../signature/guess-examples.ts";
 import type { Target } from "./target.ts";
 
 /**
- * A model of a server that answers KServe V2, as this one and Triton do; throws for
- * another form of address, and for a model that is not there.
+ * A model of a server that answers KServe V2, as this one and Triton do, with an `Authorization` where
+ * it asks for one; throws for another form of address, and for a model that is not there.
  */
-export async function openRemoteTarget(text: string): Promise<Target> {
-  const { inputs, predict, close } = await openRemoteModel(parseModelAddress(text));
+export async function openRemoteTarget(text: string, authorization?: string): Promise<Target> {
+  const { inputs, predict, close } = await openRemoteModel(parseModelAddress(text), authorization);
   return {
     name: text,
     signature: { inputs },

@@ -17,11 +17,13 @@ import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { applyShapes } from "../benchmark/apply-shapes.ts";
+import { authorizationAt } from "./authorization-at.ts";
 import { collect } from "./collect.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { groupRefusals, type Refusal } from "./group-refusals.ts";
 import { readInputs } from "./input-flags.ts";
 import { openModel } from "./open-model.ts";
+import { asReadAgain } from "./outputs/output-json.ts";
 import { withProgress } from "./progress.ts";
 import { readCount } from "./read-number.ts";
 import { refuseBareAddress } from "./refuse-bare-address.ts";
@@ -48,6 +50,7 @@ interface CompareFlags {
   readonly golden?: string;
   readonly tolerance: readonly string[];
   readonly runs: string;
+  readonly remoteAuthFile?: string;
   readonly json?: boolean;
 }
 
@@ -74,6 +77,7 @@ export function createCompareCommand(): Command {
     .option("--golden <file>", "outputs to compare with, as kserving infer --json has written them")
     .option("--tolerance <[dtype=]rtol[,atol]>", "maximum difference of equal numbers; repeatable", collect, [])
     .option("--runs <count>", "runs of each target, for its speed", "10")
+    .option("--remote-auth-file <file>", "credentials at the servers, as for kserving replay")
     .option("--json", "print JSON")
     .action(run);
 }
@@ -82,6 +86,8 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
   const tolerances = parseTolerances(flags.tolerance);
   const golden = flags.golden === undefined ? [] : [readGolden(flags.golden)];
   const [runs, seed] = [readCount("--runs", flags.runs, 0), readCount("--seed", flags.seed, 0)];
+  if (places.every(isModelAddress) && flags.driver.length + flags.option.length > 0)
+    throw invalidArgument("--driver and -o are for models that are loaded here; all targets are models of servers.");
   const targets: Target[] = [];
   try {
     const refusals = groupRefusals(await openTargets(places, flags, targets));
@@ -95,7 +101,7 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
     for (const target of targets) {
       const answered = withProgress(`running ${target.name}`, () => answerOf(target, inputs, runs));
       const answer = await answered.catch((reason) => void failures.push(`${target.name}: ${oneLine(reason)}`));
-      if (answer) answers.push(answer);
+      if (answer) answers.push(golden.length === 0 ? answer : { ...answer, outputs: asReadAgain(answer.outputs) });
     }
     const hint = shapeHint(first.signature, examples);
     if (answers.length === 0 || (failures.length > 0 && answers.length === 1))
@@ -108,16 +114,17 @@ async function run(places: readonly string[], flags: CompareFlags): Promise<void
   }
 }
 
-/** Drivers that were not named may refuse; resolves with their reasons. */
+/** Drivers that were not named may refuse, but for one place not all; resolves with their reasons. */
 async function openTargets(places: readonly string[], flags: CompareFlags, targets: Target[]): Promise<Refusal[]> {
   const refusals: Refusal[] = [];
   for (const place of places) {
     refuseBareAddress(place, "model");
     if (isModelAddress(place)) {
-      targets.push(await openRemoteTarget(place));
+      targets.push(await openRemoteTarget(place, await authorizationAt(place, flags.remoteAuthFile)));
       continue;
     }
     const isOpen = flags.driver.length === 0;
+    const before = { targets: targets.length, refusals: refusals.length };
     for (const driver of isOpen ? await driversFor(place) : flags.driver) {
       const name = places.length === 1 ? driver : `${place} (${driver})`;
       const opened = withProgress(`loading ${name}`, async () => {
@@ -128,6 +135,10 @@ async function openTargets(places: readonly string[], flags: CompareFlags, targe
       const target = await (isOpen ? opened.catch(refuse) : opened);
       if (typeof target === "object") targets.push(target);
     }
+    if (places.length > 1 && targets.length === before.targets)
+      throw failedPrecondition(
+        `No driver runs "${place}"; ${groupRefusals(refusals.slice(before.refusals)).join("; ")}`,
+      );
   }
   return refusals;
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
+import { authFiles, TOKENS } from "../../access/auth-fixture.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
@@ -145,4 +146,39 @@ test.each([
 ] as const)("compare %j ends with %i", async (args, code, message) => {
   const outcome = await compare(...args);
   expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
+
+test("compare fails where no driver runs one of the models, and for flags that servers have no use for", async () => {
+  const { code, stderr } = await compare(half, "none.onnx", "--runs", "1");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/No driver runs "none\.onnx"; .*does not exist/)]);
+  const served = await compare("grpc://127.0.0.1:1/a", "grpc://127.0.0.1:1/b", "--driver", "onnx");
+  expect([served.code, served.stderr]).toEqual([2, expect.stringContaining("all targets are models of servers")]);
+});
+
+test("a golden file keeps texts that are JSON, and bytes that are not text", async () => {
+  const hooks =
+    "export default { process: () => ({ t: ['[1, NaN, 12345678901234567890]'], b: [Buffer.from([255])] }) };";
+  const folder = tempFolder({ "hooks.mjs": hooks });
+  const [golden, file] = [join(folder, "golden.json"), join(folder, "hooks.mjs")];
+  await runCommand(["infer", file, "--driver", "null", "--hooks", file, "--input", "x=1", "--out", golden]);
+  const { httpUrl } = await startServer({ models: { odd: { driver: "null", hooks: file } } });
+  const { code, stderr } = await compare(
+    `${httpUrl}/v2/models/odd`,
+    "--golden",
+    golden,
+    "--input",
+    "x=1",
+    "--runs",
+    "0",
+  );
+  expect([code, stderr]).toEqual([0, ""]);
+});
+
+test("compare sends the credentials of a server", async () => {
+  const { grpcAddress } = await startServer({ models: { half: { path: half } }, auth: await authFiles() });
+  const file = join(tempFolder({ credentials: `${grpcAddress} Bearer ${TOKENS.admin}\n` }), "credentials");
+  const place = `grpc://${grpcAddress}/half`;
+  const flags = [place, half, "--driver", "onnx", "--input", "x=[1]", "--runs", "0"];
+  expect((await compare(...flags)).code).toBe(1);
+  expect((await compare(...flags, "--remote-auth-file", file)).code).toBe(0);
 });
