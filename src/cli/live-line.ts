@@ -1,3 +1,5 @@
+import { printable } from "../text/printable.ts";
+
 /** A stream on which a line may change. */
 type LineStream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
 
@@ -20,12 +22,13 @@ export class LiveLine {
   }
 
   get columns(): number {
-    return this.#stream.columns ?? 80;
+    // 0 where the terminal does not know.
+    return this.#stream.columns || 80;
   }
 
   show(text: () => string): void {
     if (!this.isTTY) return;
-    this.#shown = text().slice(0, this.columns - 1);
+    this.#shown = printable(text()).slice(0, this.columns - 1);
     this.#stream.write(CLEAR + this.#shown);
   }
 

@@ -4,6 +4,7 @@ import { importCommand } from "./commands/import-command.ts";
 import { importServe } from "./commands/import-serve.ts";
 import { toErrorText } from "./error-text.ts";
 import { EXIT, toExitCode } from "./exit-codes.ts";
+import { printing } from "./lifecycle/printing.ts";
 import { containerDefaults } from "./settings/container-defaults.ts";
 import type { Environment } from "./settings/environment.ts";
 import { parseSettings } from "./settings/parse-settings.ts";
@@ -33,7 +34,7 @@ export async function main(argv: readonly string[], env: Environment): Promise<n
 async function run(argv: readonly string[], env: Environment): Promise<unknown> {
   const [first, ...rest] = argv;
   if (first === "help") return run([...topicOf(argv), "--help"], env);
-  if (isCommand(first)) return (await importCommand(first))(rest, env);
+  if (isCommand(first)) return printing(async () => (await importCommand(first))(rest, env));
   if (first === "proxy") {
     const parsed = parseSettings(first, rest, { env, files: containerDefaults() });
     const { proxy } = await import("./commands/proxy-command.ts");

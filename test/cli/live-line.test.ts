@@ -36,3 +36,9 @@ test("without a terminal there is no line", () => {
   line.clear();
   expect(stream.texts).toEqual(["text\n"]);
 });
+
+test("a line has no characters that a terminal takes as commands, and 80 where its width is not known", () => {
+  const stream = recorder(true, 0);
+  new LiveLine(stream).show(() => `\u001b[2J${"a".repeat(100)}`);
+  expect(stream.texts).toEqual([`\r\u001b[K\\u001b[2J${"a".repeat(70)}`]);
+});

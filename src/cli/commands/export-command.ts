@@ -7,7 +7,7 @@ import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/exp
 import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { outputProblem } from "../../text/output-problem.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
@@ -83,7 +83,7 @@ function writeAll(files: Readonly<Record<string, string>>, { folder, to }: { fol
       writeFileSync(join(folder, name), text, { mode: name.endsWith(".sh") ? 0o755 : 0o644 });
     }
   } catch (cause) {
-    throw invalidArgument(`The folder "${to}" ${readProblem(cause)}; expected one that can be written.`, cause);
+    throw invalidArgument(`The folder "${to}" ${outputProblem(cause)}; expected one that can be written.`, cause);
   }
 }
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { outputProblem } from "../../text/output-problem.ts";
 import { shellWord } from "../../text/shell-word.ts";
 import type { ClientSource } from "../scaffold/client-files.ts";
 import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
@@ -67,7 +67,7 @@ async function run(kind: ScaffoldKind, given: string | undefined, { json = false
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
     symlinkSync(packageRoot, join(folder, "node_modules", "kserving"), "junction");
   } catch (cause) {
-    throw invalidArgument(`The folder "${name}" ${readProblem(cause)}; expected one that can be written.`, cause);
+    throw invalidArgument(`The folder "${name}" ${outputProblem(cause)}; expected one that can be written.`, cause);
   }
   if (json) return console.log(JSON.stringify({ folder, files: Object.keys(files) }, null, 2));
   const commands = [`cd ${shellWord(name)}`, ...(kind === "client" ? [] : ["npm test"]), "npm start"];
