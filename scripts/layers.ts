@@ -111,7 +111,7 @@ export const LAYERS: readonly Layer[] = [
     ],
   },
   { folder: "export", mayImport: ["text", "codecs", "runtimes"] },
-  { folder: "replay", mayImport: [...BASICS, "codecs", "protocols", "remote", "repository"] },
+  { folder: "replay", mayImport: [...BASICS, "limits", "codecs", "protocols", "remote", "repository"] },
   {
     folder: "server",
     mayImport: [

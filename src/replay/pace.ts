@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 
 /** Times at which requests are sent: as recorded, as fast as possible, or a number per second. */
 export type ReplayRate = "recorded" | "max" | number;
@@ -25,9 +26,15 @@ export class Pace {
    */
   async next(timeMs: number | undefined): Promise<void> {
     if (this.#sent++ === 0) this.#started = performance.now();
-    const dueMs = this.#dueAfter(timeMs) - (performance.now() - this.#started);
-    if (dueMs > 0) await wait(dueMs, undefined, { signal: this.#signal }).catch(() => {});
+    await this.#until(this.#started + this.#dueAfter(timeMs));
     while (this.#underWay.size >= this.#concurrency) await Promise.race(this.#underWay);
+  }
+
+  async #until(due: number): Promise<void> {
+    for (let leftMs = due - performance.now(); leftMs > 0; leftMs = due - performance.now()) {
+      if (this.#signal?.aborted) return;
+      await wait(Math.min(leftMs, MAX_TIMER_MS), undefined, { signal: this.#signal }).catch(() => {});
+    }
   }
 
   /** Begins a request, which never rejects. */

@@ -16,7 +16,7 @@ export async function checkSettings(flags: readonly string[], env: Environment):
       origin === flagOf(name) ? origin : `${flagOf(name)} by ${origin}`,
     );
     const text = given.length === 0 ? "all settings have their defaults" : given.join(", ");
-    const ports = await Promise.all([checkPort(settings, "port"), checkPort(settings, "httpPort")]);
+    const ports = await Promise.all(portsOf(settings).map((port) => checkPort(settings, port)));
     return [{ check: "Settings", state: "ok", text }, ...variables, ...ports, ...(await checkCertificate(settings))];
   } catch (reason) {
     const fix = "kserving config check FILE and kserving --help say what is expected";
@@ -24,10 +24,15 @@ export async function checkSettings(flags: readonly string[], env: Environment):
   }
 }
 
-async function checkPort(
-  settings: Settings<"serve">,
-  name: Extract<SettingName, "port" | "httpPort">,
-): Promise<Finding> {
+type PortName = Extract<SettingName, "port" | "httpPort">;
+
+/** The ports that the server would listen on: one where gRPC and HTTP share it. */
+function portsOf({ grpcSocketOnly, httpEnable, port, httpPort }: Settings<"serve">): readonly PortName[] {
+  const isShared = !grpcSocketOnly && port === httpPort && port !== 0;
+  return [...(grpcSocketOnly ? [] : ["port" as const]), ...(httpEnable && !isShared ? ["httpPort" as const] : [])];
+}
+
+async function checkPort(settings: Settings<"serve">, name: PortName): Promise<Finding> {
   const check = name === "port" ? "gRPC port" : "HTTP port";
   try {
     const port = await probePort(settings.host, settings[name], name);

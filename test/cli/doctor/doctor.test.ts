@@ -85,3 +85,17 @@ test("a certificate is told with its end", async () => {
     text: expect.stringContaining("is not that of the certificate"),
   });
 });
+
+test("ports are looked at that the server would listen on: HTTP's where it is on, and a shared one once", async () => {
+  const ports = async (...flags: string[]) =>
+    (await checkSettings(flags, {})).map(({ check, state }) => [check, state]).slice(1);
+  expect(await ports("--port", "0")).toEqual([["gRPC port", "ok"]]);
+  const free = createServer().listen(0);
+  await once(free, "listening");
+  const { port } = free.address() as AddressInfo;
+  free.close();
+  await once(free, "close");
+  expect(await ports("--port", String(port), "--http-port", String(port))).toEqual([["gRPC port", "ok"]]);
+  const socket = ["--grpc-socket-only", "--grpc-socket-path", "/tmp/socket", "--http-port", "0"];
+  expect(await ports(...socket)).toEqual([["HTTP port", "ok"]]);
+});
