@@ -32,10 +32,20 @@ export function isModelAddress(text: string): boolean {
 export function parseModelAddress(given: string): ModelAddress {
   const text = given.replace(/\/$/, "");
   const protocol = text.startsWith("grpc") ? "grpc" : "http";
-  const [, server, model = "", version] = (protocol === "grpc" ? GRPC : HTTP).exec(text) ?? [];
-  if (server === undefined)
+  const [, server, name = "", version] = (protocol === "grpc" ? GRPC : HTTP).exec(text) ?? [];
+  const model = decoded(name);
+  if (server === undefined || model === undefined)
     throw invalidArgument(
       `The address is "${given}"; expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME.`,
     );
-  return { text, protocol, server, model: decodeURIComponent(model), ...(version !== undefined && { version }) };
+  return { text, protocol, server, model, ...(version !== undefined && { version }) };
+}
+
+/** Undefined for a percent sign that escapes nothing. */
+function decoded(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return undefined;
+  }
 }

@@ -36,7 +36,8 @@ export function toCommand(model: TunedModel, { driver, instances, threads, optio
   ].join(" ");
 }
 
-/** A scalar of YAML; JSON's strings are. */
+/** A scalar of YAML; JSON's strings are. What YAML would read as something else than this text is one too. */
 function plain(text: string): string {
-  return /^[A-Za-z\d./_][\w./-]*$/.test(text) ? text : JSON.stringify(text);
+  const isWord = /^[A-Za-z./_][\w./-]*$/.test(text) && !/^(?:null|true|false|\.inf|\.nan|\.\d.*)$/i.test(text);
+  return isWord || String(Number(text)) === text ? text : JSON.stringify(text);
 }

@@ -1,5 +1,6 @@
 import { msText, rateText } from "../benchmark/figure-text.ts";
 import { type Goal, meets } from "../benchmark/goal.ts";
+import { failureCount, type LevelResult } from "../benchmark/measure/level.ts";
 import { toColumns } from "../text/columns.ts";
 import { candidateText } from "./candidate.ts";
 import { type Point, paretoPoints } from "./pareto.ts";
@@ -14,8 +15,23 @@ export function toTuningLines(outcome: TuningOutcome, model: TunedModel, goal: G
   const problems = trials.flatMap(({ candidate, problem }) =>
     problem === undefined ? [] : [`not tried: ${candidateText(candidate)}: ${problem}`],
   );
+  const failing = trials.flatMap(({ candidate, levels }) =>
+    levels.flatMap((level) => failureLine(candidateText(candidate), level)),
+  );
   const late = untried.map((candidate) => `no time for: ${candidateText(candidate)} (--time gives more)`);
-  return [...toTable(outcome, points, goal), "", ...verdict(outcome, model, goal), ...blank([...problems, ...late])];
+  return [
+    ...toTable(outcome, points, goal),
+    "",
+    ...verdict(outcome, model, goal),
+    ...blank([...problems, ...failing, ...late]),
+  ];
+}
+
+/** A load under which requests failed is not in the table. */
+function failureLine(candidate: string, level: LevelResult): string[] {
+  const [reason] = Object.keys(level.failures);
+  if (reason === undefined) return [];
+  return [`failed: ${candidate}: ${failureCount(level)} requests at concurrency ${level.concurrency}: ${reason}`];
 }
 
 function blank(lines: readonly string[]): string[] {

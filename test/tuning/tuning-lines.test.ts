@@ -21,3 +21,13 @@ test.each([
 ])("tune says that the defaults are %s", (_, trials, untried, verdict) => {
   expect(toTuningLines({ trials, best, untried }, MODEL, undefined)).toContain(verdict);
 });
+
+test("tune names a setting whose requests fail", () => {
+  const failing: Trial = {
+    candidate: { driver: "onnx", options: { max_batch_size: "4" } },
+    levels: [LEVEL, { ...LEVEL, concurrency: 2, failures: { "gRPC status 3: no": 7 } }],
+  };
+  expect(toTuningLines({ trials: [best, failing], best, untried: [] }, MODEL, undefined)).toContain(
+    "failed: onnx, max_batch_size=4: 7 requests at concurrency 2: gRPC status 3: no",
+  );
+});

@@ -14,7 +14,7 @@ export class GrpcSender implements Sender {
   readonly #target: LoadTarget;
   readonly #message: Buffer;
   readonly #headers: Record<string, string>;
-  readonly #sessions: (ClientHttp2Session | undefined)[];
+  readonly #sessions: (ClientHttp2Session | undefined)[] = [];
   #next = 0;
 
   constructor(target: LoadTarget) {
@@ -27,7 +27,6 @@ export class GrpcSender implements Sender {
       te: "trailers",
       ...target.headers,
     };
-    this.#sessions = new Array(target.connections).fill(undefined);
   }
 
   send(done: Done): void {
@@ -42,7 +41,7 @@ export class GrpcSender implements Sender {
 
   /** The connections in turn; one that was lost is opened again. */
   #session(): ClientHttp2Session {
-    const at = this.#next++ % this.#sessions.length;
+    const at = this.#next++ % this.#target.connections;
     const known = this.#sessions[at];
     if (known !== undefined && !known.closed && !known.destroyed) return known;
     const settings = { enablePush: false, initialWindowSize: WINDOW_BYTES };
@@ -92,5 +91,14 @@ class Call {
 }
 
 function messageOf(text: unknown): string {
-  return typeof text === "string" ? text.slice(0, 100) : "no message";
+  return typeof text === "string" ? decoded(text).slice(0, 100) : "no message";
+}
+
+/** gRPC escapes what is not ASCII as URLs do; another server's text may have a plain percent sign. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

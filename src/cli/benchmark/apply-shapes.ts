@@ -1,6 +1,8 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import type { ExampleInput } from "../../signature/example-inputs.ts";
 
+const MAX_ELEMENTS = 2 ** 31;
+
 /**
  * Gives example inputs the shapes of `--shape NAME=1,3,224,224` flags; throws
  * `invalid_argument` for other texts and unknown names.
@@ -24,5 +26,10 @@ function parseShape(flag: string): [name: string, shape: readonly number[]] {
   const [, name, sizes] = /^(.+)=\[?(\d+(?:,\d+)*)?\]?$/.exec(flag) ?? [];
   if (name === undefined)
     throw invalidArgument(`--shape is "${flag}"; expected NAME=SIZES, such as image=1,3,224,224.`);
-  return [name, sizes === undefined ? [] : sizes.split(",").map(Number)];
+  const shape = sizes === undefined ? [] : sizes.split(",").map(Number);
+  if (shape.reduce((product, size) => product * size, 1) >= MAX_ELEMENTS)
+    throw invalidArgument(
+      `--shape is "${flag}"; expected fewer than ${MAX_ELEMENTS} elements, which no message holds.`,
+    );
+  return [name, shape];
 }

@@ -1,5 +1,6 @@
-import { writeFileSync } from "node:fs";
+import { accessSync, constants, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
+import { dirname, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { toBenchTable } from "../../benchmark/bench-table.ts";
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
@@ -8,9 +9,10 @@ import { failureCount, isSilent, type Level, type LevelResult } from "../../benc
 import { parseCounts, parseLevels } from "../../benchmark/parse-levels.ts";
 import { toReport } from "../../benchmark/report/to-report.ts";
 import { runBench } from "../../benchmark/run-bench.ts";
+import { isModelAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { outputProblem } from "../../text/output-problem.ts";
 import { printable } from "../../text/printable.ts";
-import { readProblem } from "../../text/read-problem.ts";
 import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
@@ -43,8 +45,8 @@ const OPEN_CONCURRENCY = 1000;
 interface BenchFlags extends ModelFlags {
   readonly concurrency?: string;
   readonly rate?: string;
-  readonly protocol: "grpc" | "http";
-  readonly encoding: "binary" | "json";
+  readonly protocol?: "grpc" | "http";
+  readonly encoding?: "binary" | "json";
   readonly connections: string;
   readonly clientThreads: string;
   readonly input: readonly string[];
@@ -100,18 +102,20 @@ export function createBenchCommand(): Command {
 }
 
 function protocolOption(): Option {
-  return new Option("--protocol <name>", "how to call a model that is served")
-    .choices(["grpc", "http"])
-    .default("grpc");
+  return new Option("--protocol <name>", "how to call a model that is served (default: grpc)").choices([
+    "grpc",
+    "http",
+  ]);
 }
 
 function encodingOption(): Option {
-  return new Option("--encoding <form>", "form of values over HTTP").choices(["binary", "json"]).default("binary");
+  return new Option("--encoding <form>", "form of values over HTTP (default: binary)").choices(["binary", "json"]);
 }
 
 async function run(place: string, flags: BenchFlags): Promise<void> {
   const goals = flags.goal.map(parseGoal);
   const levels = toLevels(flags);
+  checkFlags(place, flags);
   const measuring = {
     threads: readCount("--client-threads", flags.clientThreads, 1),
     warmUpSeconds: readSeconds("--warm-up", flags.warmUp),
@@ -136,15 +140,40 @@ async function run(place: string, flags: BenchFlags): Promise<void> {
   }, "the figures are those measured until then");
 }
 
-async function open(place: string, flags: BenchFlags, signal: AbortSignal): Promise<BenchTarget> {
+/** A flag that the place has no use for would leave figures of something else. */
+function checkFlags(place: string, flags: BenchFlags): void {
   refuseBareAddress(place, "model");
+  const { protocol, driver, hooks, instances, threads, option, encoding, report } = flags;
+  const isServed = isModelAddress(place);
+  const own = { protocol, driver, hooks, instances, threads, option: option.length > 0 ? option : undefined };
+  const [given] = Object.entries(own).find(([, value]) => value !== undefined) ?? [];
+  if (isServed && given !== undefined)
+    throw invalidArgument(`--${given} is for a model that is served here; "${place}" is a server's.`);
+  const isGrpc = isServed ? place.startsWith("grpc") : protocol !== "http";
+  if (encoding !== undefined && isGrpc)
+    throw invalidArgument(
+      `--encoding ${encoding} is for HTTP, ${isServed ? "and this is gRPC" : "which --protocol http calls"}.`,
+    );
+  if (report !== undefined) assertFolder(report);
+}
+
+/** What is measured in minutes should have its place. */
+function assertFolder(report: string): void {
+  try {
+    accessSync(dirname(resolve(report)), constants.W_OK);
+  } catch (cause) {
+    throw cannotWrite(report, cause);
+  }
+}
+
+async function open(place: string, flags: BenchFlags, signal: AbortSignal): Promise<BenchTarget> {
   const { driver, hooks, option, instances, threads, remoteAuthFile, ...others } = flags;
   return openBenchTarget({
     ...{
       place,
       signal,
-      protocol: others.protocol,
-      encoding: others.encoding,
+      protocol: others.protocol ?? "grpc",
+      encoding: others.encoding ?? "binary",
       input: others.input,
       shape: others.shape,
     },
@@ -180,8 +209,12 @@ function writeReport(path: string, { address, runtime }: BenchTarget, results: r
   try {
     writeFileSync(path, toReport(results, { address, lines }));
   } catch (cause) {
-    throw invalidArgument(`The report "${path}" ${readProblem(cause)}; expected a file that can be written.`, cause);
+    throw cannotWrite(path, cause);
   }
+}
+
+function cannotWrite(path: string, cause: unknown): Error {
+  return invalidArgument(`The report "${path}" ${outputProblem(cause)}; expected a file that can be written.`, cause);
 }
 
 function assertGood(results: readonly LevelResult[], goals: readonly Goal[]): void {

@@ -65,7 +65,7 @@ export function createTuneCommand(): Command {
 async function run(path: string, flags: TuneFlags): Promise<void> {
   refuseServer(path, (server) => `kserving bench ${modelAddressAt(server)} measures a model that is served`);
   const goal = flags.goal === undefined ? undefined : parseGoal(flags.goal);
-  const seconds = readSeconds("--time", flags.time);
+  const [seconds, seed] = [readSeconds("--time", flags.time), readCount("--seed", flags.seed, 0)];
   const model: TunedModel = {
     ...{ name: modelName(path), path, options: parseOptionFlags(flags.option, 1).shared },
     ...(flags.hooks !== undefined && { hooks: flags.hooks }),
@@ -75,7 +75,7 @@ async function run(path: string, flags: TuneFlags): Promise<void> {
     const line = new LiveLine();
     const outcome = await runTuning({
       ...{ goal, seconds, drivers, signal, cores: availableParallelism() },
-      open: (candidate, until) => open({ model, candidate, flags, signal: until }),
+      open: (candidate, until) => open({ model, candidate, flags, seed, signal: until }),
       onProgress: (candidate, ...state) => line.show(() => `${candidateText(candidate)}: ${progressText(...state)}`),
     });
     line.clear();
@@ -90,14 +90,15 @@ interface Opening {
   readonly model: TunedModel;
   readonly candidate: Candidate;
   readonly flags: TuneFlags;
+  readonly seed: number;
   readonly signal: AbortSignal;
 }
 
-function open({ model, candidate, flags, signal }: Opening) {
+function open({ model, candidate, flags, seed, signal }: Opening) {
   const { path, hooks } = model;
   return openBenchTarget({
     ...{ place: path, protocol: "grpc", encoding: "binary", connections: 1, signal },
-    ...{ input: flags.input, shape: flags.shape, seed: readCount("--seed", flags.seed, 0) },
+    ...{ input: flags.input, shape: flags.shape, seed },
     model: {
       ...{ path, ...candidate, options: { ...model.options, ...candidate.options } },
       ...(hooks !== undefined && { hooks }),

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
+import { ServingError } from "../../../src/errors.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
@@ -62,7 +63,27 @@ test.each([
   [["grpc://HOST/half", "--goal", "p99"], 2, "--goal"],
   [["grpc://HOST/half", "--protocol", "tcp"], 2, "grpc, http"],
   [["none.onnx"], 1, 'none.onnx" does not exist'],
+  [["grpc://HOST/100%"], 2, "expected http://HOST:PORT/v2/models/NAME or grpc://HOST:PORT/NAME"],
+  [["grpc://HOST/half", "--instances", "2"], 2, "--instances is for a model that is served here"],
+  [["grpc://HOST/half", "-o", "device=CPU"], 2, "--option is for a model that is served here"],
+  [["grpc://HOST/half", "--protocol", "http"], 2, "--protocol is for a model that is served here"],
+  [["grpc://HOST/half", "--encoding", "json"], 2, "--encoding json is for HTTP, and this is gRPC"],
+  [[half, "--encoding", "json"], 2, "--encoding json is for HTTP, which --protocol http calls"],
+  [["grpc://HOST/half", "--report", "/nowhere/r.html"], 2, 'The report "/nowhere/r.html" is in a folder that does not'],
+  [["grpc://HOST/half", "--shape", "x=100000,100000"], 2, "expected fewer than 2147483648 elements"],
 ])("bench %j ends with %i", async ([place, ...flags], code, message) => {
   const outcome = await bench(String(place).replace("HOST", server.grpcAddress), ...flags);
   expect([outcome.code, outcome.stderr]).toEqual([code, expect.stringContaining(message)]);
+});
+
+test("bench shows a server's error as it is written", async () => {
+  let calls = 0;
+  const process = () => {
+    if (calls++ > 0) throw new ServingError("invalid_argument", "größer als 100 %");
+    return { y: 1 };
+  };
+  const later = await createServer({ models: { later: { driver: "null", hooks: { process } } } });
+  const { code, stdout } = await bench(`grpc://${later.grpcAddress}/later`, "--input", "x=1");
+  await later.close();
+  expect([code, stdout]).toEqual([1, expect.stringContaining("gRPC status 3: größer als 100 %")]);
 });
