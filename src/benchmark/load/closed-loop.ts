@@ -6,6 +6,7 @@ const PAUSE_MS = 10;
 
 /** Keeps a number of requests open: each is followed by the next as soon as it is over. */
 export class ClosedLoop implements Loop {
+  readonly begun = Promise.resolve();
   readonly backlog = 0;
   readonly #parts: LoopParts;
   #isOver = false;

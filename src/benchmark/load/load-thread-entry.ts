@@ -10,6 +10,9 @@ const EVERY_MS = 100;
 const job = workerData as LoadJob;
 const meter = new LoadMeter();
 const loop = createLoop({ job, sender: createSender(job.target), meter });
+await loop.begun;
+// Time before the first request was due is not measured.
+meter.take(0);
 setInterval(() => {
   const batch = meter.take(loop.backlog);
   parentPort?.postMessage(batch, [batch.latenciesMs.buffer as ArrayBuffer]);

@@ -9,8 +9,10 @@ export interface LoopParts {
   readonly meter: LoadMeter;
 }
 
-/** Decides when requests are sent; begins at once. */
+/** Decides when requests are sent. */
 export interface Loop {
+  /** Resolves once it has begun, which may take a thread's start. */
+  readonly begun: Promise<void>;
   /** Requests that are due and not sent. */
   readonly backlog: number;
   /** Sends no further requests, and measures none. */

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { createDeferred } from "../../async/deferred.ts";
 import type { Loop, LoopParts } from "./loop.ts";
 import { Ticker } from "./ticker.ts";
 
@@ -11,7 +12,8 @@ export class OpenLoop implements Loop {
   readonly #parts: LoopParts;
   readonly #rate: number;
   readonly #ticker: Ticker;
-  readonly #started = performance.now();
+  readonly #begun = createDeferred<void>();
+  #started = 0;
   #due = 0;
   #sent = 0;
   #open = 0;
@@ -21,6 +23,10 @@ export class OpenLoop implements Loop {
     this.#parts = parts;
     this.#rate = rate;
     this.#ticker = new Ticker(rate, () => this.#tick());
+  }
+
+  get begun(): Promise<void> {
+    return this.#begun.promise;
   }
 
   get backlog(): number {
@@ -33,6 +39,8 @@ export class OpenLoop implements Loop {
   }
 
   #tick(): void {
+    if (this.#started === 0) this.#started = performance.now();
+    this.#begun.resolve();
     this.#due = Math.floor(((performance.now() - this.#started) / 1000) * this.#rate) + 1;
     this.#sendDue();
   }

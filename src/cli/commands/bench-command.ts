@@ -157,7 +157,7 @@ function checkFlags(place: string, flags: BenchFlags): void {
   if (report !== undefined) assertFolder(report);
 }
 
-/** What is measured in minutes should have its place. */
+/** Checks the report's folder before anything is measured, which may take minutes. */
 function assertFolder(report: string): void {
   try {
     accessSync(dirname(resolve(report)), constants.W_OK);

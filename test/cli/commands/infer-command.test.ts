@@ -113,7 +113,11 @@ test.each([
   [[half, "--input", "x=[1"], 2, "--input x is not JSON"],
   [[half, "--input", "x=@/nowhere.npy"], 2, 'The input "/nowhere.npy" does not exist'],
   [[half, "--input", "x=[1]", "--input", "x=[2]"], 2, '--input gives "x" twice.'],
-  [[half, "--input", "x=[1]", "--out", "/nowhere/y.json"], 2, '--out "/nowhere/y.json" does not exist'],
+  [
+    [half, "--input", "x=[1]", "--out", "/nowhere/y.json"],
+    2,
+    '--out "/nowhere/y.json" is in a folder that does not exist',
+  ],
   [[half, "--input", "x=[1]", "--format", "npy"], 2, "--format npy needs a file"],
   [[half, "--input", "x=[1]", "--format", "npy", "--json"], 2, "two forms"],
   [[half, "--input", "x=[1]", "--top", "0"], 2, "--top"],
