@@ -168,7 +168,7 @@ class CompiledDriver {
   }
 }
 
-function isDriverFile(name: string): boolean {
+export function isDriverFile(name: string): boolean {
   return /[/\\]/.test(name) || /^\.[cm]?[jt]s$/.test(extname(name));
 }
 

@@ -16,6 +16,12 @@ export function sagemakerFiles(deployment: Deployment, isRemote: (path: string) 
     throw failedPrecondition(
       `SageMaker gets its models as an archive; expected files of this machine, not ${remote.path}.`,
     );
+  const names = deployment.models.map(nameOf);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined)
+    throw failedPrecondition(
+      `SageMaker has a folder for each model, and "${twice}" has several models; expected names of their own, or kserving export docker for a pipeline.`,
+    );
   const own = { ...deployment, ...PORTS };
   return {
     Dockerfile: [...programLines(own), ...variableLines(own), ...endLines(own), `CMD ["serve"]`, ""].join("\n"),
@@ -32,7 +38,7 @@ function packScript(deployment: Deployment): string {
     "# Writes model.tar.gz; run it where the command line was given.",
     "set -eu",
     "folder=$(mktemp -d)",
-    ...deployment.models.flatMap(packLines),
+    ...deployment.models.flatMap((model) => packLines(model, deployment.files)),
     ...hooks.flatMap(({ file, target }) => [
       `mkdir -p "$folder/code/"${shellQuoted(posix.dirname(target))}`,
       `cp ${shellQuoted(file)} "$folder/code/"${shellQuoted(target)}`,
@@ -43,18 +49,24 @@ function packScript(deployment: Deployment): string {
   ].join("\n");
 }
 
-function packLines({ name = "model", path }: DeployedModel): readonly string[] {
-  const target = `"$folder/"${shellQuoted(name)}`;
-  if (!path.endsWith("/")) return [`mkdir -p ${target}/1`, `cp ${stemPattern(path)} ${target}/1/`];
+function nameOf({ name = "model" }: DeployedModel): string {
+  return name;
+}
+
+function packLines(model: DeployedModel, files: readonly string[]): readonly string[] {
+  const { path } = model;
+  const target = `"$folder/"${shellQuoted(nameOf(model))}`;
+  if (!path.endsWith("/"))
+    return [`mkdir -p ${target}/1`, `cp -R ${filesBeside(path, files).map(shellQuoted).join(" ")} ${target}/1/`];
   return [
     `if ls -d ${shellQuoted(path)}[0-9]*/ >/dev/null 2>&1; then mkdir -p ${target} && cp -R ${shellQuoted(path)}. ${target}/; else mkdir -p ${target}/1 && cp -R ${shellQuoted(path)}. ${target}/1/; fi`,
   ];
 }
 
-/** A model's file with those next to it whose names begin alike, such as weights. */
-function stemPattern(path: string): string {
+/** A model's file with those of the deployment next to it whose names begin alike, such as weights. */
+function filesBeside(path: string, files: readonly string[]): readonly string[] {
   const stem = path.replace(/\.[^./]+$/, "");
-  return `${shellQuoted(stem)}*`;
+  return [path, ...files.filter((file) => file !== path && file.startsWith(`${stem}.`))];
 }
 
 function variableLines({ variables }: Deployment): readonly string[] {

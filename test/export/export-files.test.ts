@@ -166,12 +166,15 @@ describe("files for KServe", () => {
 
 describe("files for SageMaker", () => {
   it("pack models and hooks as SageMaker unpacks them", () => {
-    const folder = tempFolder({ "it's/m.onnx": "", "it's/m.data": "", "v/1/m.onnx": "", "h.ts": "", "lib/x.ts": "" });
+    const others = { "it's/m-int8.onnx": "", "it's/mine/x": "" };
+    const own = { "it's/m.onnx": "", "it's/m.data": "", "v/1/m.onnx": "", "h.ts": "", "lib/x.ts": "" };
+    const folder = tempFolder({ ...own, ...others });
     const models = [
       { name: "one", path: "it's/m.onnx" },
       { name: "two", path: "v/" },
     ];
-    const text = files("sagemaker", { models, hooks: ["h.ts", "lib/x.ts"] })["pack-model.sh"] ?? "";
+    const deployment = { models, hooks: ["h.ts", "lib/x.ts"], files: ["it's/m.onnx", "it's/m.data", "v/"] } as const;
+    const text = files("sagemaker", deployment)["pack-model.sh"] ?? "";
     execFileSync("sh", ["-c", text], { cwd: folder });
     const listed = execFileSync("tar", ["-tzf", join(folder, "model.tar.gz")], { encoding: "utf8" });
     const packed = listed.split("\n").filter((line) => !line.endsWith("/") && line !== "");
@@ -188,5 +191,10 @@ describe("files for SageMaker", () => {
     expect(handlers).toMatch(/code\/"'inference\.py'\n.*\n.*code\/"'labels\.py'\n/);
     expect(files("sagemaker", { hooks: ["my.py"] })["pack-model.sh"]).toContain("'hooks.py'\n");
     expect(() => files("sagemaker", { models: [{ path: "s3://b/m" }] })).toThrow("expected files of this machine");
+    const stages = [
+      { name: "a", path: "one.onnx" },
+      { name: "a", path: "two.onnx" },
+    ];
+    expect(() => files("sagemaker", { models: stages })).toThrow('"a" has several models');
   });
 });

@@ -8,6 +8,7 @@ import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
 import { outputProblem } from "../../text/output-problem.ts";
+import { shellWord } from "../../text/shell-word.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
@@ -96,16 +97,17 @@ interface Written {
 
 /** The commands that use the files. */
 function nextSteps(target: ExportTarget, { to, name, image, hasModelImage }: Written): readonly string[] {
-  const buildAs = (file: string, tag: string) => `  docker build -f ${to}/${file} -t ${tag} .`;
+  const at = (file: string) => shellWord(`${to}/${file}`);
+  const buildAs = (file: string, tag: string) => `  docker build -f ${at(file)} -t ${shellWord(tag)} .`;
   const build = buildAs("Dockerfile", image);
   const model = hasModelImage ? [buildAs(MODEL_FILE, modelImage(image))] : [];
   const steps: Readonly<Record<ExportTarget, readonly string[]>> = {
     docker: [build],
-    compose: [`  docker compose -f ${to}/compose.yaml up --build`],
-    kubernetes: [build, `  kubectl apply -f ${to}/kubernetes.yaml`],
-    helm: [build, `  helm install ${name} ${to}`],
-    kserve: [build, ...model, `  kubectl apply -f ${to}/kserve.yaml`],
-    sagemaker: [build, `  sh ${to}/pack-model.sh`],
+    compose: [`  docker compose -f ${at("compose.yaml")} up --build`],
+    kubernetes: [build, `  kubectl apply -f ${at("kubernetes.yaml")}`],
+    helm: [build, `  helm install ${name} ${shellWord(to)}`],
+    kserve: [build, ...model, `  kubectl apply -f ${at("kserve.yaml")}`],
+    sagemaker: [build, `  sh ${at("pack-model.sh")}`],
   };
   return steps[target];
 }

@@ -1,5 +1,5 @@
-import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, extname, join, parse } from "node:path";
+import { readdir, realpath, stat } from "node:fs/promises";
+import { basename, dirname, extname, join, parse, resolve } from "node:path";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { compileUserModule } from "../../user-module/user-module.ts";
 import { filesOfPythonFile } from "./python-files.ts";
@@ -25,5 +25,6 @@ export async function filesOfModule(path: string | undefined): Promise<readonly 
   const compiled = await compileUserModule(path);
   await compiled.dispose();
   const own = compiled.sources.filter((source) => !source.includes("node_modules"));
-  return [path, ...own.filter((source) => !source.endsWith(join("/", path)) && source !== path)];
+  const itself = [resolve(path), await realpath(path)];
+  return [path, ...own.filter((source) => !itself.includes(resolve(source)))];
 }

@@ -1,9 +1,13 @@
+import { stat } from "node:fs/promises";
+import { extname } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
+import { failedPrecondition } from "../../errors.ts";
 import type { ImageNeeds } from "../../export/deployment.ts";
 import { type LocatedModel, locateModel } from "../../repository/folders/find-model.ts";
 import { listVersions } from "../../repository/folders/list-versions.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { readProblem } from "../../text/read-problem.ts";
 import { tensorflowNeeds } from "./tensorflow-needs.ts";
 
 interface GivenModel {
@@ -39,11 +43,22 @@ export async function needsOf(models: readonly GivenModel[], hooks: readonly str
 }
 
 async function locate({ path = "", driver }: GivenModel): Promise<LocatedModel | undefined> {
-  if (driver !== undefined && driver !== "tensorflow") return { path, driver };
+  if (driver !== undefined && driver !== "tensorflow") {
+    await assertThere(path);
+    return { path, driver };
+  }
   if (path === "") return driver === undefined ? undefined : { path, driver };
   if (isRemoteAddress(path)) return locateByName(path, driver);
   const { versions } = await listVersions(path, driver);
   return locateModel(versions.at(-1)?.path ?? path, driver === undefined ? {} : { driver });
+}
+
+/** A model of another form than a file's path, such as the name of a package, is not looked for. */
+async function assertThere(path: string): Promise<void> {
+  if (extname(path) === "" || isRemoteAddress(path)) return;
+  await stat(path).catch((cause) => {
+    throw failedPrecondition(`The model "${path}" ${readProblem(cause)}; expected a file or a folder.`, cause);
+  });
 }
 
 /** Only the name of an address is known. */

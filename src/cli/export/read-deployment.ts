@@ -1,5 +1,6 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
+import { isDriverFile } from "../../drivers/registry.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { DeployedModel, Deployment } from "../../export/deployment.ts";
 import { pairModels } from "../../repository/command-line.ts";
@@ -50,7 +51,7 @@ export async function readDeployment(
     name: title,
     image: image ?? `${title}:latest`,
     version: readVersion(),
-    args: args.map((word) => word.replaceAll(`${folder}${sep}`, "")),
+    args: args.map((word) => ownWord(word, folder)),
     files: [...new Set(files.filter((path) => !isRemoteAddress(path)).map(toOwn))],
     models: models.flatMap(({ path, options: _, ...rest }) =>
       path === undefined ? [] : [{ ...rest, path: ownPath(path, toOwn) }],
@@ -104,7 +105,7 @@ function withStages({ name, path = "", driver, stages, options }: ModelConfig): 
   }));
 }
 
-/** Files of models and folders of models, and of the hooks that configurations name. */
+/** Files of models and folders of models, of drivers that are files, and of the hooks that configurations name. */
 async function filesOf(
   models: readonly GivenModel[],
   { configs, settings }: ServeCommandLine,
@@ -114,7 +115,9 @@ async function filesOf(
   const hooks = configs
     .flatMap((config) => config.models)
     .map(({ hooks: file }) => (typeof file === "string" ? file : undefined));
-  return [...ofModels, ...(await Promise.all(hooks.map(filesOfModule)))].flat();
+  const drivers = models.map(({ driver }) => driver).filter((driver) => driver !== undefined && isDriverFile(driver));
+  const modules = [...new Set([...hooks, ...drivers])];
+  return [...ofModels, ...(await Promise.all(modules.map(filesOfModule)))].flat();
 }
 
 /** Settings that the files of the targets say in their own way. */
@@ -153,12 +156,18 @@ function toRelative(path: string, folder: string): string {
   return (isFolder ? `${own}/` : own).split(sep).join("/").replace(/^\/$/, "./");
 }
 
-/** A name as Kubernetes takes it. */
+/** A word of the command line with paths from the folder on, as they are in the image. */
+function ownWord(word: string, folder: string): string {
+  const [, flag = "", path = ""] = /^(--[\w-]+=)?(.*)$/s.exec(word) ?? [];
+  const own = relative(folder, resolve(folder, path));
+  const isAround = path === folder || (path.startsWith("..") && !own.startsWith(".."));
+  return isAround ? `${flag}${own || "."}` : word.replaceAll(`${folder}${sep}`, "");
+}
+
+/** A name as Kubernetes takes it, with room for an ending. */
 function toLabel(name: string): string {
-  const label = name
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 50)
-    .replace(/^-+|-+$/g, "");
-  return /^[a-z]/.test(label) ? label : `kserving${label === "" ? "" : `-${label}`}`;
+  const label = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const trimmed = label.replace(/^-/, "");
+  const isName = /^[a-z]/.test(trimmed);
+  return (isName ? trimmed : `kserving-${trimmed}`).slice(0, 50).replace(/-$/, "");
 }

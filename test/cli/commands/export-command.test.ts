@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -82,4 +82,45 @@ test("export refuses files around the folder, a folder in use, and other targets
   const used = await runCommand(["export", "docker", "--to", folder, "--", MODEL]);
   expect(used.stderr).toContain("has m.onnx in it");
   expect((await runCommand(["export", "nomad", "--", MODEL])).stderr).toContain("Expected one of docker, compose");
+});
+
+test("files are also those of a driver of the user's, and imports that are called as the hook file", async () => {
+  const folder = tempFolder({
+    "models/net.onnx": "",
+    "hooks.ts": 'import { one } from "./lib/hooks.ts";\nexport const preprocess = () => one;\n',
+    "lib/hooks.ts": "export const one = {};\n",
+    "my-driver.ts": "export default {};\n",
+  });
+  const at = (path: string) => join(folder, path);
+  const hooks = await readDeployment([at("models/net.onnx"), at("hooks.ts")], {}, folder);
+  expect(hooks.hooks).toEqual(["hooks.ts", "lib/hooks.ts"]);
+  const own = await readDeployment(["--driver", at("my-driver.ts"), "--model-path", at("models/net.onnx")], {}, folder);
+  expect(own.files).toContain("my-driver.ts");
+  const missing = ["--driver", "onnx", "--model-path", at("models/none.onnx")];
+  await expect(readDeployment(missing, {}, folder)).rejects.toThrow("does not exist; expected a file or a folder");
+});
+
+test("paths of the command line are those in the image, also the folder itself and those around it", async () => {
+  const folder = tempFolder({ "net/model.onnx": "" });
+  const { args } = await readDeployment(["--model-repository", folder], {}, folder);
+  expect(args).toEqual(["--model-repository", "."]);
+  const read = await readDeployment([`--model=net=${join(folder, "net")}`], {}, folder);
+  expect(read.args).toEqual(["--model=net=net"]);
+  const around = await readDeployment([`../${basename(process.cwd())}/${MODEL}`], {});
+  expect(around.args).toEqual([MODEL]);
+});
+
+test.each(["2024 a very long name that goes on and on for ever and ever", "-", "A_b"])(
+  "the name %j becomes one of Kubernetes, with room for an ending",
+  async (name) => {
+    const { name: label } = await readDeployment([MODEL], { name });
+    expect(label).toMatch(/^[a-z]([a-z0-9-]{0,56}[a-z0-9])?$/);
+  },
+);
+
+test("the commands that export prints are those of a shell", async () => {
+  const folder = join(tempFolder(), "my out");
+  const { stdout } = await runCommand(["export", "kubernetes", "--to", folder, "--", MODEL]);
+  expect(stdout).toContain(`docker build -f '${folder}/Dockerfile' -t half-plus-two:latest .`);
+  expect(stdout).toContain(`kubectl apply -f '${folder}/kubernetes.yaml'`);
 });
