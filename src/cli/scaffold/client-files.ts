@@ -31,7 +31,8 @@ export function clientFiles({ address, models }: ClientSource): Scaffold {
 
 function programOf({ address, models }: ClientSource): string {
   const [[name, model]] = [...models] as [[string, DescribedModel]];
-  const place = /^[A-Za-z_]\w*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+  const isProperty = /^[A-Za-z_]\w*$/.test(name) && name !== "then";
+  const place = isProperty ? `.${name}` : `.$model(${JSON.stringify(name)})`;
   const close = address.startsWith("grpc") ? "\nmodels.$close();" : "";
   return `import { connect } from "kserving/client";
 import type { Models } from "./models.d.ts";

@@ -33,9 +33,10 @@ export default defineDriver<{ digits: number }>({
 
 const TEST = `import assert from "node:assert/strict";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createServer } from "kserving";
 
-const at = (name) => new URL(name, import.meta.url).pathname;
+const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 const open = (path) =>
   createServer({ models: { linear: { driver: at("driver.ts"), path } }, listen: false, failFast: true, loadRetries: 0 });
 

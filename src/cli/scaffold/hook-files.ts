@@ -72,9 +72,11 @@ models:
 `;
 
 const CONFIG_TEST = `
+const at = (name) => fileURLToPath(new URL(name, import.meta.url));
+
 test("the configuration can be served", () => {
-  const program = new URL("node_modules/kserving/bin/kserving.cjs", import.meta.url).pathname;
-  const config = new URL("serving.yaml", import.meta.url).pathname;
+  const program = at("node_modules/kserving/bin/kserving.cjs");
+  const config = at("serving.yaml");
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, "config", "check", config]);
   assert.equal(status, 0, \`\${stdout}\${stderr}\`);
 });
@@ -86,10 +88,9 @@ export const PROJECT_FILES: Scaffold = {
   files: {
     "serving.yaml": CONFIG,
     "hooks.ts": HOOKS,
-    "serving.test.mjs": `import { spawnSync } from "node:child_process";\n${TEST}${CONFIG_TEST}`.replace(
-      'import { spawnSync } from "node:child_process";\nimport assert from "node:assert/strict";',
-      'import assert from "node:assert/strict";\nimport { spawnSync } from "node:child_process";',
-    ),
+    "serving.test.mjs": `${TEST}${CONFIG_TEST}`
+      .replace("import { test }", 'import { spawnSync } from "node:child_process";\nimport { test }')
+      .replace('"node:test";', '"node:test";\nimport { fileURLToPath } from "node:url";'),
     "README.md": readme(PROJECT_START)
       .replace("# Hooks for kserving", "# Models served by kserving")
       .replace("`hooks.ts` runs", "`serving.yaml` lists the models and settings. `hooks.ts` runs")

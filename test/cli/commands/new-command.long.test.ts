@@ -9,7 +9,7 @@ test.each(["hooks", "driver", "project"])(
   "the folder of new %s is green at once, in its tests and its types",
   { timeout: 120_000 },
   async (kind) => {
-    const folder = join(tempFolder({}), kind);
+    const folder = join(tempFolder({}), `my ${kind} é`);
     await runCommand(["new", kind, folder]);
     const run = (...args: string[]) =>
       spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8", env: { PATH: process.env.PATH ?? "" } });
