@@ -4,10 +4,18 @@ import type { Completion, FlagCompletion } from "./completions.ts";
 export function bashCompletion(program: string, completions: readonly Completion[]): string {
   const commands = completions.filter(({ words }) => words.length === 1);
   const names = commands.map(({ words }) => words[0]).join(" ");
-  const values = completions.flatMap((completion) => completion.flags.flatMap((flag) => valueCases(completion, flag)));
+  const values = completions.flatMap((completion) =>
+    completion.flags.flatMap((flag) => valueCases(program, completion, flag)),
+  );
   const nested = completions.filter(({ words }) => words.length === 2).map(({ words }) => words.join("/"));
   return `# bash completion of ${program}; load it with: source <(${program} completion bash)
+_${program}_words() {
+  local IFS=' '
+  compgen -W "$1" -- "$2"
+}
 _${program}() {
+  # Paths may have spaces.
+  local IFS=$'\\n'
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command=serve flags= next=
   if ((COMP_CWORD > 1)); then
     case \${COMP_WORDS[1]} in
@@ -25,11 +33,11 @@ ${values.join("\n")}
 ${completions.map(commandCase).join("\n")}
   esac
   if [[ $cur == -* ]]; then
-    COMPREPLY=($(compgen -W "$flags" -- "$cur"))
+    COMPREPLY=($(_${program}_words "$flags" "$cur"))
     return
   fi
   ((COMP_CWORD == 1)) && next="$next ${names}"
-  COMPREPLY=($(compgen -W "$next" -- "$cur") $(compgen -f -- "$cur"))
+  COMPREPLY=($(_${program}_words "$next" "$cur") $(compgen -f -- "$cur"))
 }
 complete -o filenames -F _${program} ${program}
 `;
@@ -41,9 +49,9 @@ function commandCase({ words, flags, next }: Completion): string {
 }
 
 /** The values of a flag, or paths. */
-function valueCases({ words }: Completion, { names, takesValue, choices }: FlagCompletion): string[] {
+function valueCases(program: string, { words }: Completion, { names, takesValue, choices }: FlagCompletion): string[] {
   if (!takesValue && choices.length === 0) return [];
   const pattern = names.map((name) => `${words.join("/")}:${name}`).join("|");
-  const words_ = choices.length === 0 ? "-f" : `-W "${choices.join(" ")}"`;
-  return [`    ${pattern}) COMPREPLY=($(compgen ${words_} -- "$cur")); return ;;`];
+  const offered = choices.length === 0 ? `compgen -f -- "$cur"` : `_${program}_words "${choices.join(" ")}" "$cur"`;
+  return [`    ${pattern}) COMPREPLY=($(${offered})); return ;;`];
 }

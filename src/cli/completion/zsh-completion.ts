@@ -36,6 +36,8 @@ ${completions.map(commandCase).join("\n")}
   _files
 }
 compdef _${program} ${program}
+# A file of fpath is the function's body when it is called first.
+[[ \${funcstack[1]} != _${program} ]] || _${program} "$@"
 `;
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -92,4 +92,19 @@ test.each([[[]], [["bash", "--json"]]])("completion %j is refused: it is a shell
 test("a shell that is not known is refused", async () => {
   const { code, stderr } = await runCommand(["completion", "csh"]);
   expect([code, stderr]).toEqual([2, expect.stringContaining("Expected one of bash, zsh, fish")]);
+});
+
+test.skipIf(!hasProgram("bash"))("bash completes a path with a space as one word", () => {
+  writeFileSync(join(folder, "my model.onnx"), "");
+  expect(offered("bash", "kserving inspect my")).toEqual(["my model.onnx"]);
+  expect(offered("bash", "kserving infer m.onnx --labels my")).toEqual(["my model.onnx"]);
+});
+
+test.skipIf(!hasProgram("zsh"))("zsh completes by a file of fpath from the first time on", () => {
+  writeFileSync(join(folder, "_kserving"), readFileSync(join(folder, "kserving.zsh")));
+  const stubs = "compdef() { :; }; _describe() { print offered $1; }; _files() { print paths; }";
+  const call = "words=(kserving insp); CURRENT=2; PREFIX=insp; _kserving";
+  const script = `fpath=(. $fpath); autoload -Uz _kserving; ${stubs}; ${call}`;
+  const { stdout, stderr } = spawnSync("zsh", ["-fc", script], { cwd: folder, encoding: "utf8" });
+  expect([stderr, stdout]).toEqual(["", "offered command\npaths\n"]);
 });
