@@ -12,6 +12,7 @@ export const GO_CONNECTION = `import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (client *Client) Infer(ctx context.Context, model string, inputs map[string
 	request.Header.Set("Content-Type", "application/octet-stream")
 	request.Header.Set("Inference-Header-Content-Length", strconv.Itoa(headSize))
 	if deadline, ok := ctx.Deadline(); ok {
-		request.Header.Set("X-Request-Timeout-Ms", strconv.FormatInt(max(1, time.Until(deadline).Milliseconds()), 10))
+		request.Header.Set("X-Request-Timeout-Ms", strconv.FormatInt(min(max(1, time.Until(deadline).Milliseconds()), 1<<31-1), 10))
 	}
 	return client.send(request)
 }
@@ -126,6 +127,9 @@ func readAnswer(body []byte, headSize string) (map[string]Value, error) {
 	found := map[string]Value{}
 	for _, output := range answer.Outputs {
 		decode, size := decoders[output.Datatype], output.Parameters.Size
+		if size == nil && slices.Contains(output.Shape, 0) {
+			size = new(int)
+		}
 		if decode == nil || size == nil || *size > len(body)-end {
 			return nil, fmt.Errorf("output %q is not sent as bytes of a known datatype; expected a server with KServe V2's binary extension", output.Name)
 		}

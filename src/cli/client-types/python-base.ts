@@ -63,7 +63,7 @@ class _Connection:
         headers = {
             "Content-Type": "application/octet-stream",
             "Inference-Header-Content-Length": str(len(text)),
-            "X-Request-Timeout-Ms": str(max(1, int(self._timeout * 1000))),
+            "X-Request-Timeout-Ms": str(min(max(1, int(self._timeout * 1000)), 2**31 - 1)),
         }
         place = f"/versions/{urllib.parse.quote(version, safe='')}" if version else ""
         url = f"{self._address}/v2/models/{urllib.parse.quote(model, safe='')}{place}/infer"
@@ -99,6 +99,8 @@ def _to_array(name: str, datatype: str | None, value: Any) -> tuple[str, np.ndar
     if datatype == "BYTES" or is_files:
         return "BYTES", np.asarray(value, dtype=object)
     array = np.asarray(value)
+    if datatype == "UINT64" and array.dtype.kind == "f":
+        array = _exact(value, array)
     if datatype is None and array.dtype.kind in "OSU":
         return "BYTES", np.asarray(value, dtype=object)
     if array.dtype.kind not in "biuf":
@@ -110,6 +112,14 @@ def _to_array(name: str, datatype: str | None, value: Any) -> tuple[str, np.ndar
     if dtype.kind != "f" and not np.array_equal(converted, array):
         raise ValueError(f'input "{name}" has values that are no {datatype}')
     return datatype, converted
+
+
+def _exact(value: Any, rounded: np.ndarray) -> np.ndarray:
+    """numpy makes floats of integers of which only some have 64 bits without a sign."""
+    exact = np.asarray(value, dtype=object)
+    if not all(isinstance(one, (int, np.integer)) and 0 <= one < 2**64 for one in exact.flat):
+        return rounded
+    return exact.astype("<u8")
 
 
 def _datatype_of(name: str, dtype: np.dtype) -> str:

@@ -74,6 +74,10 @@ func main() {
 
 	small, err := client.Small(ctx, models.SmallInputs{N: list[int8](1)})
 	seen = append(seen, string(small["who"].(models.Tensor[[]byte]).Data[0]), err)
+	far, stop := context.WithTimeout(context.Background(), 1000*time.Hour)
+	empty, err := client.Half(far, models.HalfInputs{X: models.Tensor[float32]{Data: []float32{}}})
+	stop()
+	seen = append(seen, empty.Y.Shape, len(empty.Y.Data), err)
 	any, err := client.Any(ctx, map[string]models.Value{"x": list[float32](1)})
 	seen = append(seen, any["x"].(models.Tensor[float32]).Data, err)
 
@@ -102,6 +106,7 @@ describe.skipIf(!hasProgram("gofmt", "golang-go"))("the client in Go", () => {
       null,
       ...[4, "a", null],
       ...["tests", null],
+      ...[[0], 0, null],
       ...[[1], null],
       ...[true, 404],
       ...[true, 400],

@@ -70,6 +70,11 @@ test("infer shows values, and the largest of each row with their labels", async 
   expect(stdout).toBe("scores float32[2,3]\n  0:  1  dog   0.7\n  2  bird  0.2\n  1:  2  bird  10\n  0  cat   9\n");
 });
 
+test("infer shows texts as they are", async () => {
+  const flags = ["--driver", "null", "--input", 'x=["a,b","5",""]'];
+  expect((await runCommand(["infer", at("labels.txt"), ...flags])).stdout).toBe('x bytes[3]\n  ["a,b", "5", ""]\n');
+});
+
 test("infer writes an output as a picture", async () => {
   const out = at("out.png");
   const flags = ["--driver", "null", "--hooks", at("pixels.mjs"), "--input", "x=1", "--out", out];

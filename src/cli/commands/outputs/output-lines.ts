@@ -60,17 +60,18 @@ function topLines(tensor: Tensor, top: number, labels: readonly string[]): strin
 }
 
 function nestedText(tensor: Tensor): string {
-  return JSON.stringify(toNested(tensor, leafOf))
-    .replaceAll(",", ", ")
-    .replace(/"(-?[\d.]+(?:e[-+]?\d+)?|NaN|-?Infinity)"/g, "$1");
+  return listText(toNested(tensor, leafText));
 }
 
-function leafOf(element: Element): unknown {
+function listText(nested: unknown): string {
+  return Array.isArray(nested) ? `[${nested.map(listText).join(", ")}]` : String(nested);
+}
+
+function leafText(element: Element): string {
   if (typeof element === "number") return numberText(element);
-  if (typeof element === "bigint") return String(element);
-  if (!(element instanceof Uint8Array)) return element;
+  if (!(element instanceof Uint8Array)) return listText(element);
   const text = Buffer.from(element).toString();
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${element.length} bytes)` : text;
+  return JSON.stringify(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}… (${element.length} bytes)` : text);
 }
 
 function summary(tensor: Tensor): string {
