@@ -21,6 +21,8 @@ export interface ReplayOptions {
   readonly timeoutMs: number;
   /** Sends no further requests once it aborts. */
   readonly signal?: AbortSignal;
+  /** Notified of the results so far before each request. */
+  readonly onProgress?: (outcome: ReplayOutcome) => void;
 }
 
 /** Sends recorded requests in their order and compares the answers; rejects for a file that holds something else. */
@@ -33,6 +35,7 @@ export async function runReplay(client: MessageClient, options: ReplayOptions): 
       if (options.rate === "recorded" && call.timeMs === undefined) outcome.untimed++;
       await pace.next(call.timeMs);
       if (options.signal?.aborted) break;
+      options.onProgress?.(outcome);
       pace.run(() => send(client, call, { ...options, outcome }));
     }
   }

@@ -71,7 +71,7 @@ class Call {
       this.#bytes += chunk.length;
     });
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      this.#problem ??= error.code ?? error.message;
+      this.#problem ??= problemOf(error);
     });
     stream.on("close", () => done(this.#outcome()));
   }
@@ -88,6 +88,11 @@ class Call {
     if (this.#status === undefined) return "the connection ended before the answer";
     return this.#bytes < PREFIX_BYTES ? "an answer without a message" : undefined;
   }
+}
+
+/** A stream's own error says only that its connection is over; the reason is its cause. */
+function problemOf({ cause, code, message }: NodeJS.ErrnoException): string {
+  return (cause as NodeJS.ErrnoException | undefined)?.code ?? code ?? message;
 }
 
 function messageOf(text: unknown): string {

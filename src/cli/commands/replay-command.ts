@@ -8,6 +8,7 @@ import { toReplayTable } from "../../replay/replay-table.ts";
 import { runReplay } from "../../replay/run-replay.ts";
 import { parseTolerances } from "../../replay/tolerances.ts";
 import { printable } from "../../text/printable.ts";
+import { LiveLine } from "../live-line.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { authorizationAt } from "./authorization-at.ts";
 import { collect } from "./collect.ts";
@@ -85,18 +86,31 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
   // After Ctrl-C the results so far are printed too; a second Ctrl-C ends the program.
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort();
+  const line = new LiveLine();
   process.once("SIGINT", interrupt);
   try {
     await client.connect();
-    const outcome = await runReplay(client, { ...options, signal: interrupted.signal });
+    const outcome = await runReplay(client, { ...options, signal: interrupted.signal, onProgress: progressOn(line) });
+    line.clear();
     console.log(printable(toReplayTable(outcome).join("\n")));
     const isStopped = interrupted.signal.aborted;
     if (!isStopped || outcome.sent > 0) assertEqual(outcome);
     if (isStopped) throw new ServingError("cancelled", "The replay was stopped before its end.");
   } finally {
+    line.clear();
     process.off("SIGINT", interrupt);
     client.close();
   }
+}
+
+/** Shows the results so far, ten times a second. */
+function progressOn(line: LiveLine): (outcome: ReplayOutcome) => void {
+  let shownAt = 0;
+  return ({ sent, different, failed }) => {
+    if (performance.now() - shownAt < 100) return;
+    shownAt = performance.now();
+    line.show(() => `${sent} requests answered, ${different} different, ${failed} failed`);
+  };
 }
 
 /** The parts of a setting that reading its value does not need. */

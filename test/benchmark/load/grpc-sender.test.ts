@@ -33,3 +33,16 @@ test("keeps any number of large requests open on one connection", async () => {
   sender.close();
   server.close();
 });
+
+test("says why there is no connection", async () => {
+  const target = {
+    protocol: "grpc",
+    origin: "http://127.0.0.1:1",
+    path: "/a.B/C",
+    headers: {},
+    connections: 1,
+  } as const;
+  const sender = new GrpcSender({ ...target, body: Buffer.alloc(1) });
+  expect(await new Promise((resolve) => sender.send(resolve))).toBe("ECONNREFUSED");
+  sender.close();
+});
