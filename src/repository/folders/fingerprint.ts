@@ -11,7 +11,7 @@ export interface Fingerprint {
   /** Time of the last change of a file, in milliseconds since 1970, by the clock of its disk. */
   readonly changedMs: number;
   readonly files: number;
-  /** Size of all files together. */
+  /** Size of a folder's files together; of a file with its weights, without other models next to it. */
   readonly bytes: number;
 }
 
@@ -21,6 +21,8 @@ export interface Fingerprint {
  */
 const MAX_FILES = 10_000;
 const MAX_DEPTH = 32;
+/** Endings of models, which are no other one's weights. */
+const MODEL = /\.(?:onnx|ort|xml|pb|tflite|h5|hdf5|keras|pt2?|pth|jit|torchscript|safetensors)$/i;
 
 /**
  * Fingerprints all files of a folder, links followed, or a file and the files next to it whose names begin alike
@@ -63,7 +65,8 @@ class Walk {
   }
 
   async siblings(path: string): Promise<void> {
-    const stem = parse(path).name;
+    const { name: stem, base } = parse(path);
+    const isPart = (name: string) => name === base || (name.startsWith(`${stem}.`) && !MODEL.test(name));
     const names = await readdir(dirname(path)).catch(() => [basename(path)]);
     for (const name of names
       .filter((each) => each.startsWith(stem))
@@ -71,7 +74,7 @@ class Walk {
       .slice(0, MAX_FILES)) {
       const sibling = join(dirname(path), name);
       const stats = await statOf(sibling);
-      if (typeof stats === "string" || !stats.isDirectory()) this.#add(sibling, stats);
+      if (typeof stats === "string" || !stats.isDirectory()) this.#add(sibling, stats, isPart(name));
     }
   }
 
@@ -79,14 +82,14 @@ class Walk {
     return { text: this.#hash.digest("base64url"), changedMs: this.#changedMs, files: this.#files, bytes: this.#bytes };
   }
 
-  #add(path: string, stats: Stats | string): void {
+  #add(path: string, stats: Stats | string, isPart = true): void {
     this.#files++;
     // A change of owner, mode or hard links counts too; the price is a load for nothing.
     const facts = typeof stats === "string" ? stats : fileStamp(stats);
     this.#hash.update(`${path}\0${facts}\0`);
     if (typeof stats === "string") return;
     this.#changedMs = Math.max(this.#changedMs, stats.ctimeMs);
-    this.#bytes += stats.size;
+    if (isPart) this.#bytes += stats.size;
   }
 }
 

@@ -66,3 +66,10 @@ test("a folder without files, or that is gone, has none that count", async () =>
   const gone = await fingerprintOf(join(folder, "gone"));
   expect(gone.changedMs).toBe(0);
 });
+
+test("the size of a file is that of its weights too, and not of other models whose names begin alike", async () => {
+  const own = { "m.onnx": "1", "m.onnx_data": "22", "m.bin": "333" };
+  const folder = tempFolder({ ...own, "m.jit": "4444", "m_int8.onnx": "4444", "m_int8.onnx_data": "4444" });
+  expect(await fingerprintOf(join(folder, "m.onnx"))).toMatchObject({ files: 6, bytes: 6 });
+  expect(await fingerprintOf(join(folder, "m_int8.onnx"))).toMatchObject({ bytes: 8 });
+});
