@@ -14,4 +14,9 @@ describe("a promise that a signal may cut short", () => {
     controller.abort(new Error("gone"));
     await expect(answer).rejects.toThrow("gone");
   });
+
+  it("rejects where that has come before", async () => {
+    const signal = AbortSignal.abort(new Error("gone"));
+    await expect(unlessAborted(new Promise(() => {}), signal)).rejects.toThrow("gone");
+  });
 });
