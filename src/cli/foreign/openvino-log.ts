@@ -1,4 +1,5 @@
 import type { ServedVersion } from "../../server/served-version.ts";
+import { portOf } from "../addresses/port-of.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { type RequestFields, withRequestLines } from "./request-lines.ts";
 import { logTime } from "./tensorflow-log.ts";
@@ -54,8 +55,4 @@ function tellRequest(request: RequestFields): void {
   ] as const;
   for (const [part, ms] of parts)
     if (ms !== undefined) openvinoLog("debug", `PREDICT; ${part} completed; ${model}; ${version}; ${ms}ms`);
-}
-
-function portOf(address: string): string {
-  return address.slice(address.lastIndexOf(":") + 1);
 }

@@ -1,4 +1,5 @@
 import type { ServedVersion } from "../../server/served-version.ts";
+import { portOf } from "../addresses/port-of.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { tensorflowLog } from "./tensorflow-log.ts";
@@ -29,8 +30,4 @@ export function createTensorflowReporter({ port, grpcSocketPath }: ListenSetting
       process.stderr.write("[kserving : 0] NET_LOG: Entering the event loop ...\n");
     },
   };
-}
-
-function portOf(address: string): string {
-  return address.slice(address.lastIndexOf(":") + 1);
 }

@@ -6,6 +6,7 @@ import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
+import { readToken } from "../http/read-token.ts";
 import { statusError } from "../http/status-error.ts";
 import { type AzLocation, connectionOf } from "./az-location.ts";
 
@@ -65,7 +66,7 @@ async function ofApplication(env: Environment, { tenant, client }: Application):
           client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
         };
   const url = new URL(`${authority.replace(/\/$/, "")}/${tenant}/oauth2/v2.0/token`);
-  return toAccess(
+  return readToken(
     await postForm(url, { grant_type: "client_credentials", client_id: client, scope: SCOPE, ...proof }, ACCESS),
   );
 }
@@ -81,12 +82,7 @@ async function fromMachine(env: Environment, client: string | undefined): Promis
   const signal = AbortSignal.timeout(5 * LOCAL_MS);
   const response = await httpRequest(url, { headers: { metadata: "true" }, signal, headMs: LOCAL_MS });
   if (response.statusCode !== 200) throw await statusError(response, ACCESS);
-  return toAccess((await readJson(response)) as Record<string, unknown>);
-}
-
-function toAccess({ access_token: token, expires_in: seconds }: Readonly<Record<string, unknown>>): AzAccess {
-  if (typeof token !== "string") throw failedPrecondition("the answer to the request for a token has none");
-  return { token, expiresMs: Date.now() + 1000 * Number(seconds ?? 300) };
+  return readToken((await readJson(response)) as Record<string, unknown>);
 }
 
 /** A request to be sent with access. */

@@ -7,6 +7,7 @@ import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { postForm } from "../http/post-form.ts";
 import { readJson } from "../http/read-body.ts";
+import { readToken } from "../http/read-token.ts";
 import { statusError } from "../http/status-error.ts";
 
 /** A token for Google's storage; without one, requests are anonymous. */
@@ -78,7 +79,7 @@ async function fromKey(key: Key): Promise<GsToken> {
 }
 
 async function ask(uri: URL, form: Readonly<Record<string, string>>): Promise<GsToken> {
-  return toToken(await postForm(uri, form, ACCESS));
+  return readToken(await postForm(uri, form, ACCESS));
 }
 
 /** https://cloud.google.com/compute/docs/metadata/overview */
@@ -88,10 +89,5 @@ async function fromMachine(env: Environment): Promise<GsToken> {
   const signal = AbortSignal.timeout(5 * LOCAL_MS);
   const response = await httpRequest(url, { headers: { "metadata-flavor": "Google" }, signal, headMs: LOCAL_MS });
   if (response.statusCode !== 200) throw await statusError(response, ACCESS);
-  return toToken((await readJson(response)) as Record<string, unknown>);
-}
-
-function toToken({ access_token: token, expires_in: seconds }: Readonly<Record<string, unknown>>): GsToken {
-  if (typeof token !== "string") throw failedPrecondition("the answer to the request for a token has none");
-  return { token, expiresMs: Date.now() + 1000 * Number(seconds ?? 300) };
+  return readToken((await readJson(response)) as Record<string, unknown>);
 }

@@ -4,6 +4,7 @@ import type { LookupFunction } from "node:net";
 import { ServingError } from "../../errors.ts";
 import { type HttpRequest, httpRequest } from "./http-request.ts";
 import { isPrivateAddress } from "./private-address.ts";
+import { isPrivateHost } from "./private-host.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
@@ -15,7 +16,7 @@ const MAX_REDIRECTS = 5;
  */
 export async function followRedirects(first: URL, request: HttpRequest): Promise<IncomingMessage> {
   let url = first;
-  let isFirstPrivate = isLocalName(first.hostname);
+  let isFirstPrivate = isPrivateHost(first.hostname);
   for (let hops = 0; ; hops++) {
     const headers = url.origin === first.origin ? request.headers : bare(request);
     const send = hops > 0 && !isFirstPrivate ? sendToPublic : httpRequest;
@@ -33,7 +34,7 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
 
 /** Sends a request over a connection of its own: a kept one would be used without a look at its address. */
 async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
-  if (isLocalName(url.hostname)) throw refused(url, "in a private network");
+  if (isPrivateHost(url.hostname)) throw refused(url, "in a private network");
   return httpRequest(url, { ...request, isAlone: true, lookup: publicLookup(url) });
 }
 
@@ -50,10 +51,6 @@ function publicLookup(url: URL): LookupFunction {
       return options.all ? done(null, addresses) : done(null, one?.address ?? "", one?.family);
     });
   };
-}
-
-function isLocalName(hostname: string): boolean {
-  return hostname === "localhost" || isPrivateAddress(hostname.replace(/^\[|\]$/g, ""));
 }
 
 function bare({ headers = {} }: HttpRequest): Readonly<Record<string, string>> {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { decodeName } from "../decode-name.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
-import { isPrivateAddress } from "../http/private-address.ts";
+import { isPrivateHost } from "../http/private-host.ts";
 import { statusError } from "../http/status-error.ts";
 import { toContent } from "../http/to-content.ts";
 import { parseSha256 } from "../parse-sha256.ts";
@@ -23,7 +23,7 @@ export const httpsClient: StorageClient = {
       throw invalidArgument(
         `${shownAddress(address)} is a folder of a web server, which has no list; expected the address of a file, for example of a .tar.gz.`,
       );
-    if (url.protocol === "http:" && sha256 === undefined && !isLocal(url.hostname))
+    if (url.protocol === "http:" && sha256 === undefined && !isPrivateHost(url.hostname))
       throw invalidArgument(
         `${shownAddress(address)} is not encrypted; expected https://, or #sha256=HEX after the address.`,
       );
@@ -31,10 +31,6 @@ export const httpsClient: StorageClient = {
     return { title: shownAddress(address), key, open, ...(sha256 !== undefined && { sha256 }) };
   },
 };
-
-function isLocal(hostname: string): boolean {
-  return hostname === "localhost" || isPrivateAddress(hostname.replace(/^\[|\]$/g, ""));
-}
 
 const PASSWORD = ", and / ? # of a password as %2F %3F %23";
 const ACCESS = "Give user and password in the address, or one that is signed";

@@ -3,7 +3,7 @@ import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import { type Expiring, ofMachine } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
-import { isPrivateAddress } from "../http/private-address.ts";
+import { isPrivateHost } from "../http/private-host.ts";
 import { readBody, readJson } from "../http/read-body.ts";
 import { statusError } from "../http/status-error.ts";
 import type { SharedProfile } from "./shared-profile.ts";
@@ -96,11 +96,7 @@ async function fromContainer(env: Environment): Promise<S3Credentials> {
     firstOf(env, "AWS_CONTAINER_CREDENTIALS_FULL_URI") ??
       `http://169.254.170.2${env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI}`,
   );
-  if (
-    url.protocol !== "https:" &&
-    url.hostname !== "localhost" &&
-    !isPrivateAddress(url.hostname.replace(/^\[|\]$/g, ""))
-  )
+  if (url.protocol !== "https:" && !isPrivateHost(url.hostname))
     throw failedPrecondition("AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor an address of this machine");
   const file = firstOf(env, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   const token = file === undefined ? env.AWS_CONTAINER_AUTHORIZATION_TOKEN : (await readFile(file, "utf8")).trim();
