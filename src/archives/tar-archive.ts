@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { failedPrecondition } from "../errors.ts";
 import { BlockReader, damaged } from "./block-reader.ts";
 
 /** One file of an archive; its bytes have to be read, or are skipped, before the next one comes. */
@@ -22,6 +23,8 @@ const MAGIC = [257, 263] as const;
 const PREFIX = [345, 500] as const;
 /** More than any extended header of a package needs. */
 const MAX_EXTENDED_BYTES = 1 << 20;
+/** Headers, more than the largest layers of images have: one that compresses well takes no room. */
+const MAX_HEADERS = 500_000;
 
 /** Options of {@link readTarball}. */
 export interface TarOptions {
@@ -29,6 +32,8 @@ export interface TarOptions {
   readonly isGzipped?: boolean;
   /** Called for a link, device, pipe or the like, which is passed over, with its name; may throw. */
   readonly onOther?: (name: string, kind: string) => void;
+  /** Ends the reading with its reason, amid what is passed over too. */
+  readonly signal?: AbortSignal;
 }
 
 /** Types of regular files; contiguous ones count as such. */
@@ -57,29 +62,33 @@ interface Extended {
 
 /**
  * The regular files of a tar archive, in its order; folders are passed over, as is the
- * rest. Throws `data_loss` for one that is damaged or cut.
+ * rest. Throws `data_loss` for one that is damaged or cut, `failed_precondition` for too many of them.
  */
 export async function* readTarball(
   path: string,
-  { isGzipped = true, onOther = () => {} }: TarOptions = {},
+  { isGzipped = true, onOther = () => {}, signal }: TarOptions = {},
 ): AsyncGenerator<TarEntry> {
   const file = createReadStream(path);
   // The reader of the stream receives errors too.
   const stream = isGzipped ? pipeline(file, createGunzip(), () => {}) : file;
   try {
-    yield* readEntries(new BlockReader(stream), onOther);
+    yield* readEntries(new BlockReader(stream), { onOther, signal });
   } finally {
     stream.destroy();
     file.destroy();
   }
 }
 
-async function* readEntries(
-  reader: BlockReader,
-  onOther: (name: string, kind: string) => void,
-): AsyncGenerator<TarEntry> {
+interface ReadOptions {
+  readonly onOther: (name: string, kind: string) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function* readEntries(reader: BlockReader, { onOther, signal }: ReadOptions): AsyncGenerator<TarEntry> {
   let extended: Extended = {};
-  for (;;) {
+  for (let count = 0; ; count++) {
+    signal?.throwIfAborted();
+    if (count === MAX_HEADERS) throw failedPrecondition(`it has more than ${MAX_HEADERS} headers`);
     const header = await reader.take(BLOCK);
     if (header.every((byte) => byte === 0)) return;
     checkHeader(header);

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readTable } from "../drivers/tensorflow/portable/checkpoint-table.ts";
+import { readIndex } from "../drivers/tensorflow/portable/checkpoint.ts";
 import { dataTypeName, toDType } from "../drivers/tensorflow/saved-model/data-type.ts";
 import type { GraphDef, NodeDef, TensorProto, TensorShape } from "../drivers/tensorflow/saved-model/graph-def.ts";
 import { loadFrozenGraph, parseSavedModel } from "../drivers/tensorflow/saved-model/load-saved-model.ts";
@@ -58,7 +58,7 @@ function countNode({ op, attr }: NodeDef, { operators, weights }: Counts): void 
 function countVariables(folder: string, weights: Map<string, WeightCount>): void {
   const index = join(folder, "variables", "variables.index");
   if (!existsSync(index)) return;
-  for (const [key, bytes] of readTable(readFileSync(index))) {
+  for (const [key, bytes] of readIndex(index)) {
     // What follows the text in a key names one part of a variable, which has an entry of its own too.
     if (key === "" || key === "_CHECKPOINTABLE_OBJECT_GRAPH" || key.startsWith("\0")) continue;
     const { dtype, shape, size } = parseMessage("BundleEntryProto", bytes);

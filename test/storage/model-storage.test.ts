@@ -7,6 +7,7 @@ import { makeTarball } from "../runtimes/make-tarball.ts";
 import { openStorage } from "./open-storage.ts";
 import { setEnv, useS3 } from "./set-env.ts";
 import { startS3, type ToyS3 } from "./start-s3.ts";
+import { startWeb } from "./start-web.ts";
 
 let buckets = 0;
 
@@ -228,6 +229,20 @@ describe("an address that cannot be read is an error that says what to do", () =
     );
   });
 });
+
+test.each(["null", "{}", "[null]", '[{"type":"file","path":7}]'])(
+  "a list of the hub of the form %s is an error that says so",
+  async (list) => {
+    const hub = await startWeb(({ url = "" }, response) =>
+      response.end(url.includes("/revision/") ? JSON.stringify({ sha: "1".repeat(40) }) : list),
+    );
+    setEnv({ HF_ENDPOINT: hub, HF_TOKEN: "", HF_TOKEN_PATH: "none" });
+    await expect(openStorage().fetch("hf://owner/name")).rejects.toMatchObject({
+      code: "unavailable",
+      message: "hf://owner/name cannot be read: the server's answer is not a list of files. Check the address.",
+    });
+  },
+);
 
 test("of a hundred thousand objects in a bucket those of a model are read, and too many refused after few requests", async () => {
   const names = Array.from({ length: 100_000 }, (_, index) => `many/${String(index).padStart(6, "0")}.jpg`);

@@ -26,10 +26,16 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
     if (!REDIRECTS.includes(response.statusCode ?? 0) || location === undefined) return response;
     response.resume();
     if (hops === MAX_REDIRECTS) throw new ServingError("unavailable", `${first.host} redirects without end`);
-    const next = new URL(location, url);
+    const next = redirectOf(location, url);
     if (url.protocol === "https:" && next.protocol !== "https:") throw refused(next, "without encryption");
     url = next;
   }
+}
+
+function redirectOf(location: string, from: URL): URL {
+  const next = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  if (next !== undefined && /^https?:$/.test(next.protocol)) return next;
+  throw new ServingError("unavailable", `${from.host} redirects to something that is no URL. Check the address`);
 }
 
 /** Sends a request over a connection of its own: a kept one would be used without a look at its address. */

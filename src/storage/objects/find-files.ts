@@ -15,10 +15,22 @@ export interface FoundFiles {
 }
 
 /**
- * Lists what is at an address. Throws `not_found` where there is nothing,
- * `failed_precondition` for too many files, and the errors of the place.
+ * Lists what is at an address. Throws `not_found` where there is nothing, `failed_precondition` for too many files,
+ * `unavailable` for an answer in another form, and the errors of the place.
  */
-export async function findFiles(place: RemotePlace, { key }: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {
+export async function findFiles(place: RemotePlace, address: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {
+  try {
+    return await find(place, address, signal);
+  } catch (reason) {
+    // Lists are JSON of any form, and their members are read as those of the right one.
+    if (!(reason instanceof TypeError)) throw reason;
+    throw new ServingError("unavailable", "the server's answer is not a list of files. Check the address", {
+      cause: reason,
+    });
+  }
+}
+
+async function find(place: RemotePlace, { key }: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {
   const options = { maxFiles: MAX_FILES, signal };
   const listed = await place.list(key === "" ? "" : `${key}/`, options).catch((reason: unknown) => {
     const { code, message } = ServingError.from(reason);

@@ -50,14 +50,14 @@ function unpackTarball(path: string, files: UnpackedFiles, unpacking: Unpacking)
 async function unpackTar(
   path: string,
   files: UnpackedFiles,
-  { within = "", upper }: Unpacking,
+  { within = "", upper, signal }: Unpacking,
   isGzipped = false,
 ): Promise<void> {
   const isTaken = (name: string) => upper?.takes(name, within) ?? isWithin(name, within);
   const onOther = (name: string, kind: string) => {
     if (isTaken(name)) throw notAFile(name, kind);
   };
-  for await (const { name, chunks } of readTarball(path, { isGzipped, onOther }))
+  for await (const { name, chunks } of readTarball(path, { isGzipped, onOther, signal }))
     if (isTaken(name)) await files.write(name, chunks());
   upper?.endLayer();
 }

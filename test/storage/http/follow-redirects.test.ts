@@ -62,3 +62,14 @@ test.skipIf(process.platform !== "linux")("a public server may redirect to anoth
   const url = await startWeb((_, response) => response.writeHead(302, { location: target }).end(), PUBLIC);
   for (const _ of [1, 2]) expect(await read(url)).toBe("public");
 });
+
+test.each(["http://[", "file:///etc/passwd", "ftp://files.example/a"])(
+  "a redirect to %s names the server",
+  async (to) => {
+    const url = await startWeb((_, response) => response.writeHead(302, { location: to }).end());
+    await expect(read(url)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^127\.0\.0\.1:\d+ redirects to something that is no URL\. Check the address$/),
+    });
+  },
+);

@@ -78,7 +78,8 @@ export class Checkpoint {
   }
 }
 
-function readIndex(path: string): Map<string, Uint8Array> {
+/** The entries of a checkpoint's index by key; throws `failed_precondition` for a file that is none. */
+export function readIndex(path: string): Map<string, Uint8Array> {
   const bytes = readFile(path);
   try {
     return readTable(bytes);
