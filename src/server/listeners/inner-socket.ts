@@ -7,6 +7,9 @@ interface PassedConnection {
   readonly isHttp2: boolean;
   readonly address: string;
   readonly port: number;
+  /** The server's own address, to which the client is connected. */
+  readonly localAddress: string | undefined;
+  readonly localPort: number | undefined;
   readonly isEncrypted: boolean;
   /** The client's certificate, where an authority of ours has signed it. */
   readonly certificate?: { readonly subject?: { readonly CN?: unknown }; readonly subjectaltname?: string };
@@ -22,6 +25,11 @@ type ClientSocket = Socket & {
 /** Size of the line about a connection, at most: a certificate has as many names as its authority likes. */
 const MAX_LINE_BYTES = 64 * 1024;
 const NEWLINE = 10;
+/**
+ * Connections that may wait to be accepted, as far as the system lets so many: a Unix socket refuses further ones at
+ * once, where one of TCP has them try again.
+ */
+const BACKLOG = 65_535;
 /** Milliseconds that the line may take. */
 const LINE_MS = 5000;
 
@@ -45,19 +53,23 @@ export async function listenInner(users: {
       else use(describe(socket, passed));
     });
   });
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(path, resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once("error", reject).listen({ path, backlog: BACKLOG }, resolve),
+  );
   return { path, token, close: () => void server.close() };
 }
 
 /** Connects to the main thread for what a client's connection sends. */
 export function connectInner({ path, token }: InnerAddress, client: ClientSocket, isHttp2: boolean): Socket {
-  const { remoteAddress: address = "", remotePort: port = 0 } = client;
+  const { remoteAddress: address = "", remotePort: port = 0, localAddress, localPort } = client;
   const { subject, subjectaltname } = (client.authorized === true && client.getPeerCertificate?.()) || {};
   const certificate = { ...(subject && { subject: { CN: subject.CN } }), ...(subjectaltname && { subjectaltname }) };
   const passed: PassedConnection = {
     isHttp2,
     address,
     port,
+    localAddress,
+    localPort,
     isEncrypted: client.encrypted === true,
     ...(client.authorized === true && { certificate }),
   };
@@ -96,10 +108,13 @@ function readLine(socket: Socket, use: (line: string) => void): void {
 }
 
 /** Gives the connection what is known of the client's. */
-function describe(socket: Socket, { address, port, isEncrypted, certificate }: PassedConnection): Socket {
+function describe(socket: Socket, passed: PassedConnection): Socket {
+  const { address, port, localAddress, localPort, isEncrypted, certificate } = passed;
   const values = {
     remoteAddress: address,
     remotePort: port,
+    localAddress,
+    localPort,
     ...(isEncrypted && { encrypted: true }),
     ...(certificate !== undefined && { authorized: true, getPeerCertificate: () => certificate }),
   };

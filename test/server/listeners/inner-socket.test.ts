@@ -34,6 +34,7 @@ test.runIf(process.platform === "linux")(
     await expect.poll(() => taken.length).toBe(1);
     const { socket, isHttp2 } = taken[0] as (typeof taken)[number];
     expect([isHttp2, socket.remoteAddress, socket.remotePort]).toEqual([true, "127.0.0.1", client.remotePort]);
+    expect([socket.localAddress, socket.localPort]).toEqual(["127.0.0.1", client.localPort]);
     expect("encrypted" in socket).toBe(false);
     const bytes = new Promise((resolve) => socket.once("data", (data) => resolve(String(data))));
     expect(await bytes).toBe("PRI first bytes");
@@ -41,6 +42,18 @@ test.runIf(process.platform === "linux")(
     socket.destroy();
   },
 );
+
+test.runIf(process.platform === "linux")("connections wait while the main thread is busy", async () => {
+  const { inner, taken } = await start();
+  const client = await clientSocket();
+  // None is accepted before this turn ends.
+  const passed = Array.from({ length: 1000 }, () => connectInner(inner, client, false));
+  const failed: unknown[] = [];
+  for (const socket of passed) socket.on("error", (reason) => failed.push(reason));
+  await expect.poll(() => taken.length + failed.length).toBe(1000);
+  for (const socket of [...passed, ...taken.map((one) => one.socket)]) socket.destroy();
+  expect(failed).toEqual([]);
+});
 
 test.runIf(process.platform === "linux").each([
   ["nothing that is one", "GET / HTTP/1.1\n"],
