@@ -2,7 +2,7 @@ import { Session } from "node:inspector";
 import { connect as connectNet, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { decodeInferResponse, encodeInferRequest } from "../../src/client/grpc/infer-message.ts";
 import { containerRoom } from "../../src/limits/memory/container-room.ts";
 import { whyOneListener } from "../../src/server/listeners/why-one-listener.ts";
@@ -58,6 +58,18 @@ async function start(models = ONE_PIPELINE, options: Partial<ServerOptions> = {}
 async function valuesOf(response: Response): Promise<readonly number[] | undefined> {
   const answer = (await response.json()) as { readonly outputs: readonly { readonly data: readonly number[] }[] };
   return answer.outputs[0]?.data;
+}
+
+/** Keeps this thread busy, once, after it has asked a thread for its counts until that has waited long enough. */
+function beBusyAfterCount(worker: Worker): void {
+  const post = worker.postMessage.bind(worker);
+  worker.postMessage = (message: object) => {
+    post(message);
+    if (!("count" in message)) return;
+    worker.postMessage = post;
+    const until = performance.now() + 1200;
+    while (performance.now() < until);
+  };
 }
 
 /** Lets the first thread of that name loop without end. */
@@ -126,6 +138,18 @@ describe.skipIf(why !== undefined)("several listeners", () => {
     const lines = events.filter(({ msg }) => msg === "request");
     await expect.poll(() => events.filter(({ msg }) => msg === "request").length).toBe(20 + CONNECTIONS + 1);
     expect(new Set(lines.map(({ client }) => client))).toEqual(new Set(["127.0.0.1"]));
+  });
+
+  test("lose no count that comes too late", async () => {
+    const { server, post, workers } = await start();
+    await Promise.all(Array.from({ length: 20 }, () => post([1])));
+    beBusyAfterCount(workers[1] as Worker);
+    const counted = async () => {
+      const metrics = await (await fetch(`${server.httpUrl}/metrics`)).text();
+      return /^kserving_requests_total\{.*method="POST \/v2\/models\/:name\/infer".*\} (\d+)$/m.exec(metrics)?.[1];
+    };
+    await counted();
+    expect(await counted()).toBe("20");
   });
 
   test("have one limit of connections", async () => {
@@ -198,6 +222,34 @@ describe.skipIf(why !== undefined)("several listeners", () => {
     await server.load("other");
     await other();
     await expect(infer(client, 1)).rejects.toMatchObject({ code: 3 });
+  });
+
+  test("know a model that has just been loaded, in protocols that look for its name", async () => {
+    const { server } = await start(ONE_MODEL, { simpleTensorflowServing: true });
+    const ask = async (model: string) => {
+      const body = JSON.stringify({ model_name: model, data: { x: [1] } });
+      const headers = { connection: "close", "content-type": "application/json" };
+      const answer = await fetch(server.httpUrl, { method: "POST", body, headers });
+      return [answer.status, await answer.text()];
+    };
+    // Whatever waits for a time comes too late.
+    vi.useFakeTimers({ toFake: ["setTimeout", "setImmediate"] });
+    for (const model of ["one", "two"]) await server.load(model, NULL);
+    vi.useRealTimers();
+    for (const model of ["one", "two"]) expect(await ask(model)).toEqual([200, expect.any(String)]);
+  });
+
+  test("take no name with a version in it for that version", async () => {
+    const { server } = await start(TWO_MODELS);
+    const [{ version } = { version: 0n }] = server.models();
+    const ask = async (path: string) => {
+      const body = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [1], data: [1] }] });
+      const url = `${server.httpUrl}/v2/models/${path}/infer`;
+      return (await fetch(url, { method: "POST", body, headers: { connection: "close" } })).status;
+    };
+    const statuses = async (path: string) => Promise.all(Array.from({ length: CONNECTIONS }, () => ask(path)));
+    expect(new Set(await statuses(`other/versions/${version}`))).toEqual(new Set([200]));
+    expect(new Set(await statuses(`other%00${version}`))).toEqual(new Set([404]));
   });
 
   test("finish the requests under way when the server closes, and take no more", async () => {

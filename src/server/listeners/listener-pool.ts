@@ -7,8 +7,8 @@ import { type ListenerHost, ListenerThread, type Opened, type OwnData } from "./
 
 /** Milliseconds until a thread that has ended is replaced: one that cannot live must not keep the machine busy. */
 const REPLACE_MS = 500;
-/** Milliseconds between two accounts of all versions. */
-const UPDATE_MS = 50;
+/** Milliseconds between two accounts of all versions, where these are not few. */
+const [UPDATE_MS, FEW_VERSIONS] = [50, 100];
 
 /** Data with which every listener begins, and the main thread's part. */
 export interface ListenerPoolOptions extends Omit<ListenerHost, "changes"> {
@@ -26,6 +26,8 @@ export class ListenerPool {
   #changes = 0;
   #isStateOld = false;
   #updatedAt = 0;
+  /** Number of the versions in the last account. */
+  #versions = 0;
   #isClosing = false;
   #isRetired = false;
 
@@ -112,7 +114,10 @@ export class ListenerPool {
     this.#updateSoon();
   }
 
-  /** At once, and then for all changes of a while: thousands of models may be loading. */
+  /**
+   * Before the client that loads a model gets its answer, whose next request may be for that model; of many versions
+   * for all changes of a while, since thousands of models may be loading.
+   */
   #updateSoon(): void {
     if (this.#isStateOld) return;
     this.#isStateOld = true;
@@ -121,17 +126,20 @@ export class ListenerPool {
       this.#updatedAt = performance.now();
       this.tell({ state: this.#state() });
     };
-    if (performance.now() - this.#updatedAt > UPDATE_MS) setImmediate(update);
+    const areFew = this.#versions <= FEW_VERSIONS;
+    if (areFew || performance.now() - this.#updatedAt > UPDATE_MS) queueMicrotask(update);
     else setTimeout(update, UPDATE_MS).unref();
   }
 
   #state(): ServiceState {
     const { service, alias } = this.#options;
     const model = alias === undefined ? undefined : service.nameOf(alias);
+    const index = service.index().map(toPlain);
+    this.#versions = index.length;
     return {
       changes: this.#changes,
       isReady: service.isReady(),
-      index: service.index().map(toPlain),
+      index,
       hookRoutes: service.hookRoutes(),
       ...(alias !== undefined && model !== undefined && { alias: { name: alias, model } }),
     };

@@ -160,11 +160,16 @@ export class ListenerService implements InferenceService {
 
 const NOTHING = { tensors: undefined, signal: undefined, transfer: false } as const;
 
-/** A version that only some requests with the reference get is not kept. */
+/**
+ * A version that only some requests with the reference get is not kept; nor is that of a name with what separates the
+ * name from the version here, by which a client would get what others may name.
+ */
 function keyOf({ model, version, label }: ModelRef): string | undefined {
-  if (label !== undefined) return undefined;
-  return version === undefined ? model : `${model}\0${version}`;
+  if (label !== undefined || model.includes(SEPARATOR)) return undefined;
+  return version === undefined ? model : model + SEPARATOR + version;
 }
+
+const SEPARATOR = "\0";
 
 /** The parts of a call that decide where it goes. */
 function toRouted({ metadata, inputKey, ignoresTraffic = false }: RoutedRequest): RoutedRequest {

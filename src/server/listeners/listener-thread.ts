@@ -24,6 +24,8 @@ export type OwnData = Omit<ListenerData, "requests" | "heartbeat">;
 
 export type Opened = Extract<ListenerEvent, { readonly opened: unknown }>["opened"];
 
+type Counted = Extract<ListenerEvent, { readonly counted: unknown }>["counted"];
+
 /** Milliseconds beyond the time of draining that a thread has to end, and that it has to send its counts. */
 const [END_MS, COUNT_MS] = [2000, 1000];
 
@@ -39,7 +41,9 @@ export class ListenerThread {
   readonly #host: ListenerHost;
   readonly #opened = createDeferred<Opened>();
   readonly #closed = createDeferred<void>();
-  readonly #counts = new Map<number, (series: readonly PlainSeries[]) => void>();
+  /** Calls of {@link count} that wait, and what was counted that none has returned. */
+  readonly #waiting = new Map<number, () => void>();
+  #counted: readonly PlainSeries[] = [];
   #lastCount = 0;
 
   constructor(data: OwnData, host: ListenerHost) {
@@ -70,14 +74,16 @@ export class ListenerThread {
     this.#worker.postMessage(command);
   }
 
-  /** Its counts since the last call; none where it does not answer. */
+  /** Its counts since the last call; where it does not answer in time, they are among those of a later one. */
   async count(): Promise<readonly PlainSeries[]> {
     const id = ++this.#lastCount;
-    const counted = new Promise<readonly PlainSeries[]>((resolve) => this.#counts.set(id, resolve));
+    const answered = new Promise<void>((resolve) => this.#waiting.set(id, resolve));
     this.tell({ count: id });
-    const hasCome = await settlesWithin(counted, COUNT_MS);
-    this.#counts.delete(id);
-    return hasCome ? counted : [];
+    await settlesWithin(answered, COUNT_MS);
+    this.#waiting.delete(id);
+    const counted = this.#counted;
+    this.#counted = [];
+    return counted;
   }
 
   /** Finishes its requests within `drainTimeoutMs`, and ends the thread. */
@@ -102,8 +108,14 @@ export class ListenerThread {
     else if ("failed" in event) this.#fail(fromWireError(event.failed));
     else if ("log" in event) logEvent(this.#host.log, event.log);
     else if ("recent" in event) this.#host.onRecent(event.recent);
-    else if ("counted" in event) this.#counts.get(event.counted.id)?.(event.counted.series);
+    else if ("counted" in event) this.#takeCounts(event.counted);
     else this.#closed.resolve();
+  }
+
+  /** The thread has them no more. */
+  #takeCounts({ id, series }: Counted): void {
+    this.#counted = [...this.#counted, ...series];
+    this.#waiting.get(id)?.();
   }
 
   /** Has nothing to finish. */
@@ -116,6 +128,6 @@ export class ListenerThread {
   #end(): void {
     this.#desk.close();
     this.#fail(new ServingError("internal", "A thread that listens has ended before its ports were open."));
-    for (const resolve of this.#counts.values()) resolve([]);
+    for (const resolve of this.#waiting.values()) resolve();
   }
 }
