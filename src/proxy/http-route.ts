@@ -31,6 +31,8 @@ export interface HttpDependencies {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** True where another thread knows these models. */
+  readonly hasPlatformElsewhere?: boolean | undefined;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */

@@ -74,6 +74,8 @@ export interface HttpServerOptions {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** True where a platform loads models, which another thread knows. Default false. */
+  readonly hasPlatformElsewhere?: boolean | undefined;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Sources of the server's own page. Default: there is no page. */
@@ -159,7 +161,8 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames, openvinoMetadata } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const sources = { grpcPort, platform, sharedMemory, page, openvinoMetadata };
+  const { hasPlatformElsewhere } = options;
+  const sources = { grpcPort, platform, hasPlatformElsewhere, sharedMemory, page, openvinoMetadata };
   const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, checkMethodNames, ...sources };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }

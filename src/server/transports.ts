@@ -25,6 +25,8 @@ export interface SideAddress {
 export interface TransportOptions {
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
+  /** True where another thread knows these models. */
+  readonly hasPlatformElsewhere?: boolean | undefined;
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
   readonly port: number;

@@ -24,8 +24,9 @@ export const sagemaker: Protocol = {
 };
 
 function invocations(dependencies: HttpDependencies): InferenceRoute {
+  const { platform, hasPlatformElsewhere = platform !== undefined } = dependencies;
   const answer: RouteHandler = async (exchange) => {
-    if (dependencies.platform !== undefined) return invokeChosen(exchange, dependencies);
+    if (hasPlatformElsewhere) return invokeChosen(exchange, dependencies);
     const { invoke } = await import("./invoke.ts");
     return invoke(exchange, dependencies);
   };

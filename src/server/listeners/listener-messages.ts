@@ -95,6 +95,7 @@ export interface ListenerSettings
     | "simpleTensorflowServing"
     | "kserveRoutes"
     | "openvinoMetadata"
+    | "hasPlatformElsewhere"
     | "accessLog"
     | "serverTiming"
   > {

@@ -105,7 +105,7 @@ async function startInner(service: InferenceService, options: Opening) {
 function toSettings(options: Opening, choices: ServerChoices): ListenerSettings {
   const { host, port, httpPort, grpcChannelArguments, maxMessageBytes, sendTimeoutMs, tensorContent } = options;
   const { requireModelSpec, checkMethodNames, tensorflowMetricsPath, simpleTensorflowServing } = options;
-  const { kserveRoutes, openvinoMetadata, accessLog, serverTiming, clients, metrics, page } = options;
+  const { kserveRoutes, openvinoMetadata, accessLog, serverTiming, clients, metrics, page, platform } = options;
   const { tls, auth, allowControl, corsOrigins = [], trustedProxies = [], listeners } = choices;
   const { clientKey, maxConnections, maxQueueBytes } = choices;
   return {
@@ -121,6 +121,7 @@ function toSettings(options: Opening, choices: ServerChoices): ListenerSettings 
     simpleTensorflowServing,
     kserveRoutes,
     openvinoMetadata,
+    hasPlatformElsewhere: platform !== undefined,
     accessLog,
     serverTiming,
     ...(httpPort !== undefined && { httpPort }),

@@ -5,6 +5,7 @@ import { NamedModels } from "../../../src/server/named-models.ts";
 import { openServer } from "../../../src/server/server.ts";
 import { type ServerOptions, withDefaults } from "../../../src/server/server-options.ts";
 import { authFiles, bearer, TOKENS } from "../../access/auth-fixture.ts";
+import { missingListeners } from "../../helpers/missing-listeners.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const HALF = "test/fixtures/models/half-plus-two.onnx";
@@ -136,17 +137,21 @@ test("a model that does not load leaves its name free, and one without room is a
   expect(await small.load("a")).toMatchObject({ status: 507, text: expect.stringContaining("Memory exhausted: ") });
 });
 
-test("an invocation has to say its model", async () => {
-  const { ask, load } = await serve(modelFolder("a"));
-  await load("a");
-  expect(await ask("POST", "/invocations", "1")).toMatchObject({
-    status: 400,
-    text: expect.stringContaining("Invocation request does not contain model name."),
-  });
-  const attributes = { "x-amzn-sagemaker-custom-attributes": "tfs-model-name=a" };
-  expect((await ask("POST", "/invocations", "1", attributes)).text).toContain("2.5");
-  expect((await ask("POST", "/models/%zz/invoke", "1")).status).toBe(400);
-});
+test.each(missingListeners() === undefined ? [1, 2] : [1])(
+  "an invocation has to say its model, with %d listeners",
+  async (listeners) => {
+    const { server, ask, load } = await serve(modelFolder("a"), { listeners });
+    const { port } = new URL(server.httpUrl as string);
+    expect((await load("a")).text).toContain(`rest port ${port} and`);
+    expect(await ask("POST", "/invocations", "1")).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("Invocation request does not contain model name."),
+    });
+    const attributes = { "x-amzn-sagemaker-custom-attributes": "tfs-model-name=a" };
+    expect((await ask("POST", "/invocations", "1", attributes)).text).toContain("2.5");
+    expect((await ask("POST", "/models/%zz/invoke", "1")).status).toBe(400);
+  },
+);
 
 test("handlers beside a model, or around all, answer its invocations with its name", async () => {
   const path = modelFolder("a/1", "b/1");
