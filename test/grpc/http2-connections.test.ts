@@ -48,7 +48,7 @@ it("ends a connection whose client does nothing but ping, saying so", async () =
   expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings"]);
 });
 
-it("ends a connection whose client resets calls as fast as it begins them, saying so", async () => {
+it("ends a connection whose client resets calls as fast as it begins them", async () => {
   const { address } = await serve(new ScriptedService());
   const session = connect(`http://${address}`);
   onTestFinished(() => session.destroy());
@@ -58,8 +58,12 @@ it("ends a connection whose client resets calls as fast as it begins them, sayin
     for (let calls = 0; calls < 800 && !session.destroyed; calls++) beginCall(session).close(constants.NGHTTP2_CANCEL);
   });
   onTestFinished(() => clearInterval(flood));
+  const closed = new Promise((resolve) => session.once("close", resolve));
   const [code, , data] = await once(session, "goaway");
-  expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets"]);
+  // Node refuses calls that come with the resets of as many others, from 22.23 and 24 on, and ends who goes on.
+  const isOurs = code === constants.NGHTTP2_ENHANCE_YOUR_CALM && String(data) === "too_many_resets";
+  expect(isOurs || code === constants.NGHTTP2_INTERNAL_ERROR).toBe(true);
+  await closed;
 });
 
 it("ends it while the bytes with the resets are still being read, and starts no more of the calls", async () => {
@@ -103,6 +107,8 @@ it("lets a client give up all of its calls at once, and begin others", async () 
   onTestFinished(() => session.destroy());
   await once(session, "remoteSettings");
   for (const call of Array.from({ length: 256 }, () => beginCall(session))) call.close(constants.NGHTTP2_CANCEL);
+  // Until this is answered Node counts the calls, from 22.23 and 24 on.
+  await new Promise((resolve) => session.ping(resolve));
   const others = Array.from({ length: 60 }, () => beginCall(session).end());
   const statuses = await Promise.all(others.map(async (call) => (await once(call, "response"))[0][":status"]));
   expect(statuses).toEqual(Array(60).fill(200));
