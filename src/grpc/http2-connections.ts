@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
+import { isPassedOn } from "../net/passed-on.ts";
 import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
@@ -60,7 +61,8 @@ export class Http2Connections {
       watch.add(session);
       // A client that has not received the settings yet may begin more calls than they allow.
       limitResets(session, Math.max(rules.maxConcurrentStreams ?? 0, MAX_CONCURRENT_CALLS));
-      limitAge(session, rules);
+      // The other thread limits that of the client's.
+      if (!isPassedOn(session.socket)) limitAge(session, rules);
     });
     // An error of a connection also ends its calls, which are logged.
     server.on("sessionError", ignore);

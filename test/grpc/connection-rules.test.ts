@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { connect, type Settings } from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readChannelArguments } from "../../src/grpc/connection-rules.ts";
+import { markPassedOn } from "../../src/net/passed-on.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
@@ -19,6 +22,19 @@ describe("gRPC's channel arguments", () => {
   it("limit the calls of a connection", async () => {
     const [settings] = (await once(await openSession("grpc.max_concurrent_streams=7"), "remoteSettings")) as [Settings];
     expect(settings.maxConcurrentStreams).toBe(7);
+  });
+
+  it("leave one alone that another thread passes on, whose client's connection is in that thread", async () => {
+    const texts = ["grpc.max_connection_age_ms=20", "grpc.max_connection_idle_ms=20"];
+    const server = await serve(new ScriptedService(), { channelArguments: texts });
+    const inner = createServer((socket) => server.accept(markPassedOn(socket)));
+    onTestFinished(() => void inner.close());
+    await new Promise<void>((resolve) => inner.listen(0, "127.0.0.1", resolve));
+    const session = connect(`http://127.0.0.1:${(inner.address() as AddressInfo).port}`);
+    onTestFinished(() => session.destroy());
+    await once(session, "remoteSettings");
+    await setTimeout(200);
+    expect(session.closed).toBe(false);
   });
 
   it.each(["grpc.max_connection_age_ms=50", "grpc.max_connection_idle_ms=50"])("%s ends a connection", async (text) => {

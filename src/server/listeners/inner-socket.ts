@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, createServer, type Socket } from "node:net";
+import { markPassedOn } from "../../net/passed-on.ts";
 import type { InnerAddress } from "./listener-messages.ts";
 
 /** Facts about a connection that a listener passes on. */
@@ -119,7 +120,7 @@ function describe(socket: Socket, passed: PassedConnection): Socket {
     ...(certificate !== undefined && { authorized: true, getPeerCertificate: () => certificate }),
   };
   for (const [name, value] of Object.entries(values)) Object.defineProperty(socket, name, { value });
-  return socket;
+  return markPassedOn(socket);
 }
 
 function isEqual(given: string, own: string): boolean {
