@@ -18,7 +18,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 const POLL = { timeout: 20_000, interval: 10 };
 /**
  * Answers its thread's number; ends it for -1; for -2 writes the file `mark`, and blocks it until that is gone again.
- * It waits a while for -3, and does not load with the option `broken`.
+ * For -3 it writes `mark-begun` and waits a while. It does not load with the option `broken`.
  */
 const DRIVER = `
 import { existsSync, writeFileSync } from "node:fs";
@@ -37,7 +37,10 @@ export default defineDriver({
         const [value] = x.data;
         if (value === -1) process.exit(1);
         if (value === -2) writeFileSync(mark, "");
-        if (value === -3) await new Promise((resolve) => setTimeout(resolve, 50));
+        if (value === -3) {
+          writeFileSync(mark + "-begun", "");
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
         const never = new Int32Array(new SharedArrayBuffer(4));
         while (value === -2 && existsSync(mark)) Atomics.wait(never, 0, 0, 10);
         return { thread: { dtype: "int32", shape: [2], data: Int32Array.of(threadId, host.threads) } };
@@ -75,7 +78,8 @@ async function start({ count, threads, stallMs = 0, spareMs = 60_000 }: StartOpt
   /** Resolves once a model blocks its thread. */
   const blocked = () => expect.poll(() => existsSync(mark), POLL).toBe(true);
   const unblock = () => rmSync(mark);
-  return { models, sharedThreads: options.sharedThreads, startOne, find, blocked, unblock };
+  const begun = () => expect.poll(() => existsSync(`${mark}-begun`), POLL).toBe(true);
+  return { models, sharedThreads: options.sharedThreads, startOne, find, begun, blocked, unblock };
 }
 
 const signal = new CancelSource();
@@ -181,9 +185,11 @@ describe("small models", () => {
 
 describe("a model that blocks the thread it shares", () => {
   test("does not hold back the answer that the model before it gave", async () => {
-    const { models, unblock, blocked } = await start({ count: 2, threads: 1 });
+    const { models, begun, unblock, blocked } = await start({ count: 2, threads: 1 });
     const [before, blocking] = models as [ModelHost, ModelHost];
     const answer = ask(before, -3);
+    // Each model has a port of its own: messages at two of them come in any order.
+    await begun();
     const last = ask(blocking, -2);
     await blocked();
     await answer;
