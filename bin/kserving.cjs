@@ -17,14 +17,18 @@ const { pathToFileURL } = require("node:url");
 // the four that are Node's default stay free for files, DNS and images.
 if (process.env.UV_THREADPOOL_SIZE === undefined) process.env.UV_THREADPOOL_SIZE = String(availableParallelism() + 4);
 
-const program = join(__dirname, "../dist/cli/main.js");
+const program = join(__dirname, "../dist/cli/start.js");
 if (!existsSync(program)) {
   process.stderr.write(`kserving: ${program} is missing; run "npm run build" first.\n`);
   process.exit(1);
 }
 
+const argv = process.argv.slice(2);
+// The other names of this program have put a command in front.
+const again = [process.argv[1], ...(require.main === module ? argv : argv.slice(1))];
+
 import(pathToFileURL(program).href)
-  .then(({ main }) => main(process.argv.slice(2), process.env))
+  .then(({ start }) => start({ argv, program: again, env: process.env }))
   .then(
     (exitCode) => process.exit(exitCode),
     (reason) => {

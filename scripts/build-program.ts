@@ -18,6 +18,7 @@ const entries = findEntries();
 const STARTS: Readonly<Record<string, readonly string[]>> = {
   client: ["client/client"],
   node: ["client/client", "client/node", "benchmark/load/load-thread-entry"],
+  start: ["cli/start", "cli/supervisor/supervisor"],
   help: ["cli/main"],
   embedded: ["index"],
   model: ["model-host/threads/run-model-thread", "drivers/onnx/onnx"],
@@ -137,11 +138,11 @@ function byParts(needs: Needs): Map<string, Set<string>> {
 
 /**
  * Gives what would be a small file to all parts, but for web pages, which have no
- * modules of Node; and not with packages.
+ * modules of Node, and for the supervisor, which is to stay small; and not with packages.
  */
 function shareSmall(modules: ReadonlySet<string>, needs: Needs, context: ChunkingContext): void {
   const all = reach([...modules], context);
-  const others = [...needs].filter(([name]) => name !== "client").map(([, needed]) => needed);
+  const others = [...needs].filter(([name]) => name !== "client" && name !== "start").map(([, needed]) => needed);
   const added = [...all].filter((id) => others.some((needed) => !needed.has(id)));
   const bytes = added.reduce((sum, id) => sum + (context.getModuleInfo(id)?.code?.length ?? 0), 0);
   if (bytes >= SMALL_BYTES || [...all].some((id) => !/^(?:[./]|node:)/.test(id))) return;
@@ -179,5 +180,5 @@ function findEntries(): { readonly all: readonly string[]; readonly jobs: readon
       threads.push((thread ?? file) as string);
     if (/= defineJob\(/.test(text)) jobs.push(name.slice(0, -".ts".length));
   }
-  return { all: [...new Set(["cli/main", ...exported, ...threads, ...jobs])], jobs };
+  return { all: [...new Set(["cli/start", "cli/main", ...exported, ...threads, ...jobs])], jobs };
 }

@@ -158,6 +158,7 @@ export const LAYERS: readonly Layer[] = [
       "machine",
       "user-module",
       "native",
+      "processes",
       "storage",
       "runtimes",
       "drivers",

@@ -17,6 +17,7 @@ import { BatchPolicy } from "./queue/batch-policy.ts";
 import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
 import { oneAtATime } from "./queue/one-at-a-time.ts";
 import { RunQueue } from "./queue/run-queue.ts";
+import { type RunMark, whileMarked } from "./run-mark.ts";
 import { createRun, type RunnableModel, runGraph } from "./run-model.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
 import { bytesOfPreprocessed, whileCounted } from "./while-counted.ts";
@@ -31,14 +32,16 @@ export interface HostFacts {
   readonly preprocess: PreprocessInputs;
   /** Turns of a model that shares its thread; absent = it has its own. */
   readonly turns?: ModelTurns | undefined;
+  /** Absent = the model's runs are not marked. */
+  readonly mark?: RunMark | undefined;
 }
 
 /** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
 export function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { preprocess, choices, turns } = facts;
+  const { driver, log, preprocess, choices, turns, mark } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
-  const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, facts.log);
-  const runnable: RunnableModel = { model, driver: facts.driver, isBatched: batching !== undefined, log: facts.log };
+  const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, log);
+  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, mark, log };
   const run = createRun(runnable);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run, turns?.pause);
   const queue = new RunQueue(policy, model.concurrency ?? 1, turns);
@@ -53,7 +56,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const preprocessing = new Set<Promise<Tensors>>();
   let closed: Promise<void> | undefined;
   return {
-    driver: facts.driver,
+    driver,
     path: facts.path,
     loadMs: facts.loadMs,
     signatures: convertInputs ? markConversion(signatures) : signatures,
@@ -85,7 +88,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
     close: () => {
       closed ??= Promise.allSettled(preprocessing)
         .then(() => queue.idle())
-        .then(() => model.close());
+        .then(() => whileMarked(mark, () => model.close()));
       return closed;
     },
   };

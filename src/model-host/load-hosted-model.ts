@@ -10,6 +10,7 @@ import { decodeImageInputs, type PreprocessInputs } from "./images/image-input.t
 import type { ModelHandle } from "./model-handle.ts";
 import { assertBatchable, withinBounds } from "./queue/batch-policy.ts";
 import { flexibleBatch } from "./queue/flexible-batch.ts";
+import type { RunMark } from "./run-mark.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
 
 /** A model and its driver, in the thread where it is to run. */
@@ -34,6 +35,8 @@ export interface LoadSource {
   readonly preprocess?: PreprocessInputs;
   /** Turns of the model, where others share its thread. */
   readonly turns?: ModelTurns | undefined;
+  /** Absent = the model's runs are not marked. */
+  readonly mark?: RunMark | undefined;
 }
 
 /** Pointers that a message names. */
@@ -41,7 +44,7 @@ const MOST_NAMED = 3;
 
 /** Loads a model, and adds what all drivers need: see {@link hostModel}. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
-  const { driver, path, preprocess = decodeImageInputs, turns } = source;
+  const { driver, path, preprocess = decodeImageInputs, turns, mark } = source;
   const started = performance.now();
   const asked = parseHostOptions(expandAliases(driver.options, source.options), driver);
   const model = await openModel(source, asked, log);
@@ -49,7 +52,7 @@ export async function loadHostedModel(source: LoadSource, log: Logger): Promise<
   const choices = { ...asked, ...(batching && { batching: withinBounds(batching, Object.values(model.signatures)) }) };
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns });
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns, mark });
 }
 
 async function openModel(

@@ -5,6 +5,7 @@ import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ModelCall } from "./model-handle.ts";
+import { type RunMark, whileMarked } from "./run-mark.ts";
 import { copiedBytes, whileCounted } from "./while-counted.ts";
 
 /** A loaded model, and what its runs need besides their inputs. */
@@ -14,6 +15,8 @@ export interface RunnableModel {
   readonly driver: string;
   /** True where requests are copied into batches. */
   readonly isBatched: boolean;
+  /** Absent = its runs are not marked. */
+  readonly mark?: RunMark | undefined;
   readonly log: Logger;
 }
 
@@ -28,22 +31,23 @@ export function createRun(runnable: RunnableModel) {
 
 /** Runs a part of the model's graph, past the signature's checks and the queue: the runtime itself limits such runs. */
 export async function runGraph(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
-  const { model, driver } = runnable;
+  const { model, driver, mark } = runnable;
   const { outputs: fetches = [], targets = [] } = call;
   if (model.runGraph === undefined) throw failedPrecondition(`The ${driver} model does not run parts of a graph.`);
   const { signal, deadlineMs } = new DriverCall(call);
   const run = { fetches, targets, signal, ...(deadlineMs !== undefined && { deadlineMs }) };
   const copies = model.copiesInputs === true ? 1 : 0;
-  const ran = () => whileCounted(copiedBytes(inputs, copies), async () => model.runGraph!(inputs, run));
+  const ran = () =>
+    whileCounted(copiedBytes(inputs, copies), () => whileMarked(mark, async () => model.runGraph!(inputs, run)));
   return timed(ran, call, runnable);
 }
 
 async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
-  const { model, log } = runnable;
-  if (call.timeline !== undefined || log.level === "trace")
-    return timed(() => model.predict(inputs, new DriverCall(call)), call, runnable);
+  const { model, mark, log } = runnable;
+  const run = () => model.predict(inputs, new DriverCall(call));
+  if (call.timeline !== undefined || log.level === "trace") return timed(() => whileMarked(mark, run), call, runnable);
   try {
-    return await model.predict(inputs, new DriverCall(call));
+    return await whileMarked(mark, run);
   } catch (reason) {
     throw runError(reason, call, runnable);
   }

@@ -2,6 +2,7 @@ import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-states.ts";
 import { CopyUsers } from "./copy-users.ts";
+import { takeMark } from "./crash-marks.ts";
 import { LaneMark } from "./fast-lane/lane-mark.ts";
 import { openFastLane } from "./fast-lane/open-fast-lane.ts";
 import { withFastLane } from "./fast-lane/with-fast-lane.ts";
@@ -27,17 +28,29 @@ export async function startCopies(source: ModelToLoad, options: StartModelOption
     users.reconnect(instance, thread, resend);
   };
   const sharesThread = canShareThread(source, options);
+  const marks = options.isolate ? undefined : takeMark(source);
   let warmUp: (copy: ModelHandle) => Promise<void> = async () => {};
   const runFirst = (thread: ModelThread) => withHandle(thread, warmUp);
   const starts = options.isolate
     ? await ownProcesses(source, options)
     : sharesThread && { start: sharedStart(options) };
-  const parts = { data: toThreadData(source, options, mark), log, onReplaced, runFirst, ...starts };
-  const copies = await startAll(options.instances, (instance) => SupervisedModel.start(instance, parts));
+  const parts = {
+    data: { ...toThreadData(source, options, mark), mark: marks?.place },
+    log,
+    onReplaced,
+    runFirst,
+    ...starts,
+  };
+  const copies = await startAll(options.instances, (instance) => SupervisedModel.start(instance, parts)).catch(
+    (reason) => {
+      marks?.free();
+      throw reason;
+    },
+  );
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
   const client = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
-  const lane = openFastLane(source, facts, { mark, log });
+  const lane = openFastLane(source, facts, { mark, place: marks?.place, log });
   const made = lane === undefined ? client : withFastLane(client, lane);
   handle = made;
   return {
@@ -54,6 +67,7 @@ export async function startCopies(source: ModelToLoad, options: StartModelOption
     close: async () => {
       await made.close();
       await Promise.all(copies.map((copy) => copy.close()));
+      marks?.free();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { unlessAborted } from "../async/unless-aborted.ts";
+import { deathsOf } from "./crash-marks.ts";
 import { hostInline } from "./host-inline.ts";
 import type { PreprocessInputs } from "./images/image-input.ts";
 import { ImagePreprocessor } from "./images/image-preprocessor.ts";
@@ -15,13 +16,23 @@ import { startCopies } from "./start-copies.ts";
 export async function startModel(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { driver, isHere = false } = source.found;
   const { environment = {}, placement, name, isIsolated = false } = driver;
-  if (options.isolate && !isHere) {
-    if (!isIsolated) return startCopies(source, options);
+  const deaths = isIsolated ? 0 : deathsOf(source);
+  if (deaths > 0) warnIsolated(source, deaths, options);
+  if ((options.isolate || deaths > 0) && !isHere) {
+    if (!isIsolated) return startCopies(source, { ...options, isolate: true });
     options.log.info(`models of the ${name} driver run in processes of their own with and without --isolate`);
   }
   // Here, since a model thread has a copy of the environment, which native code does not see.
   for (const [name, value] of Object.entries(environment)) process.env[name] ??= value;
   return isHere || placement === "inline" ? startInline(source, options) : startCopies(source, options);
+}
+
+function warnIsolated({ name, path }: ModelToLoad, deaths: number, { log }: StartModelOptions): void {
+  const times = deaths === 1 ? "ended" : `ended ${deaths} times`;
+  log.warn(`the server's process has ${times} while this model ran; the model gets a process of its own`, {
+    model: name ?? path,
+    path,
+  });
 }
 
 async function startInline(

@@ -3,6 +3,7 @@ import { failedPrecondition } from "../errors.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { toAuthority } from "./authority.ts";
 import { cannotListen } from "./cannot-listen.ts";
+import { keepSocket, takeKept } from "./kept-sockets.ts";
 
 /** Address to listen on, or a listening socket with which the program was started. */
 export interface ListenPlace {
@@ -11,6 +12,8 @@ export interface ListenPlace {
   readonly port: number;
   /** Descriptor of the socket, which replaces the address. */
   readonly fd?: number | undefined;
+  /** True where it listens for a moment only. */
+  readonly isBrief?: boolean;
 }
 
 let arePortsShared = false;
@@ -26,23 +29,24 @@ export function sharePorts(): void {
  * Resolves with the bound address once a server listens, with its connections counted where they are limited. Throws
  * `unavailable` with the reason where it cannot listen, `failed_precondition` for a socket that is not of TCP.
  */
-export function listen(
+export async function listen(
   server: Server,
-  { host, port, fd }: ListenPlace,
+  { host, port, fd: given, isBrief = arePortsShared }: ListenPlace,
   connections?: ConnectionLimit,
-): Promise<Omit<ListenPlace, "fd">> {
+): Promise<Pick<ListenPlace, "host" | "port">> {
   connections?.guard(server);
-  const title = fd === undefined ? toAuthority(host, port) : `the socket with descriptor ${fd}`;
-  return new Promise((resolve, reject) => {
+  const place = toAuthority(host, port);
+  const kept = given === undefined && !isBrief ? takeKept(place) : undefined;
+  const fd = given ?? kept;
+  const title = fd === undefined ? place : `the socket with descriptor ${fd}`;
+  const bound = await new Promise<AddressInfo | string>((resolve, reject) => {
     // This listener stays: an error of a later connection must not end the process.
     server.on("error", (cause) => reject(cannotListen(title, cause)));
     const address = arePortsShared ? { host, port, reusePort: true } : { host, port };
-    server.listen(fd === undefined ? address : { fd }, () => {
-      const bound = server.address() as AddressInfo | string;
-      if (fd === undefined) return resolve({ host, port: (bound as AddressInfo).port });
-      if (typeof bound === "object") return resolve({ host: bound.address, port: bound.port });
-      server.close();
-      reject(failedPrecondition(`${title} is the Unix socket ${bound}; expected one of TCP.`));
-    });
+    server.listen(fd === undefined ? address : { fd }, () => resolve(server.address() as AddressInfo | string));
   });
+  if (fd === undefined && !isBrief) await keepSocket(place, server);
+  if (typeof bound === "object") return { host: given === undefined ? host : bound.address, port: bound.port };
+  server.close();
+  throw failedPrecondition(`${title} is the Unix socket ${bound}; expected one of TCP.`);
 }

@@ -81,6 +81,21 @@ interface ListeningHandle {
   onconnection: (this: unknown, error: number, accepted: { close(): void } | undefined) => void;
 }
 
+/** A listening socket of the system below a server's, which other processes may have too. */
+export interface ListeningSocket {
+  readonly fd: number;
+  close(): void;
+}
+
+/**
+ * The socket on which a server listens, to be sent to another process: as a server it would take connections there.
+ * Undefined where that is not known.
+ */
+export function listeningSocketOf(server: Server): ListeningSocket | undefined {
+  const handle = handleOf<ListeningSocket>(server);
+  return typeof handle?.fd === "number" ? (handle as ListeningSocket) : undefined;
+}
+
 /**
  * True where node:http has paused a socket, because its client does not read answers; false where that is not known.
  */

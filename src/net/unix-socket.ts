@@ -1,6 +1,7 @@
-import { chmodSync, lstatSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { reasonText, ServingError } from "../errors.ts";
+import { keepSocket, takeKept } from "./kept-sockets.ts";
 
 /** Maximum length of a path, in bytes: `sun_path` of Linux and of macOS, without the final zero. */
 const MAX_PATH_BYTES = process.platform === "linux" ? 107 : 103;
@@ -25,13 +26,17 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
       `the path has ${bytes} bytes, and a socket's may have ${MAX_PATH_BYTES}; choose a shorter one`,
     );
   }
-  await removeStale(path);
+  const title = `unix:${path}`;
+  const fd = takeKept(title);
+  if (fd === undefined) await removeStale(path);
   const server = createServer(onConnection);
   await new Promise<void>((resolve, reject) => {
     server.on("error", (cause) => reject(cannotListen(path, reasonText(cause), cause)));
-    server.listen(path, () => resolve());
+    server.listen(fd === undefined ? { path } : { fd }, resolve);
   });
+  if (fd !== undefined) return { close: () => void server.close(() => rmSync(path, { force: true })) };
   chmodSync(path, MODE);
+  await keepSocket(title, server);
   return { close: () => void server.close() };
 }
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { toAuthority } from "../../net/authority.ts";
 import { cannotListen } from "../../net/cannot-listen.ts";
+import { isKept } from "../../net/kept-sockets.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**
@@ -9,6 +10,7 @@ import { flagOf, type SettingName } from "../settings/settings.ts";
  * with the port, for 0 a free one. Throws `unavailable`, naming the flag that is to be changed.
  */
 export async function probePort(host: string, port: number, setting: SettingName): Promise<number> {
+  if (isKept(toAuthority(host, port))) return port;
   const probe = createServer().listen(port, host);
   try {
     await once(probe, "listening");

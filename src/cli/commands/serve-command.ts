@@ -1,3 +1,4 @@
+import { useCrashMarks } from "../../model-host/crash-marks.ts";
 import { endWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
@@ -27,6 +28,7 @@ import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
 import { readyFacts } from "../status-reporter/ready-facts.ts";
 import { reportExample } from "../status-reporter/report-example.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
+import { type Supervised, supervised } from "../supervisor/supervised.ts";
 import { toModelSources } from "./model-sources.ts";
 import { openFront } from "./open-front.ts";
 import { openLog } from "./open-log.ts";
@@ -49,6 +51,8 @@ export async function serve(
   const { terminal } = programLog;
   const log = further.watchLog?.(programLog.log) ?? programLog.log;
   if (foreign !== undefined) log.info(foreign.notice);
+  const starter = supervised();
+  if (starter !== undefined) beginSupervised(starter, log);
   const systemd = await openSystemdReporter(process.env, log);
   const sockets = takeInheritedSockets(process.env, log);
   const options = { ...withSockets(wanted, sockets), ...(terminal && { onDownload: drawDownloads(terminal) }) };
@@ -70,6 +74,7 @@ export async function serve(
   releaseSignals();
   endOnError(log, settings.workers === 0);
   logAccess(server, settings, { hasAuth: options.auth !== undefined, log });
+  starter?.tell({ ready: true });
   // Last, so that a program that waits for this line may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();
@@ -78,6 +83,15 @@ export async function serve(
   compileSooner();
   await stopped;
   return memory.isExceeded ? EXIT.memory : EXIT.ok;
+}
+
+/** Marks the runs of models for a supervisor, and says why the process before this one died. */
+function beginSupervised({ marks, info: { death } }: Supervised, log: Logger): void {
+  if (marks !== undefined) useCrashMarks(marks);
+  if (death === undefined) return;
+  const { how, models } = death;
+  const which = models.length === 0 ? "no model was running" : `while these models ran: ${models.join(", ")}`;
+  log.error(`the server's process died (${how}), ${which}; it is started again`, { how, models });
 }
 
 async function wantedOptions(commandLine: ServeCommandLine, sources: ModelSources | undefined): Promise<ServerOptions> {

@@ -1,4 +1,5 @@
 import type { Logger } from "../../observability/logger.ts";
+import { supervised } from "../supervisor/supervised.ts";
 import { killSelf } from "./kill-self.ts";
 
 /**
@@ -12,6 +13,7 @@ export function endOnError(log: Logger, runsHooks: boolean): void {
     : "please report it with this line";
   const end = (err: unknown) => {
     log.error(`an unexpected error ends the program; ${advice}`, { err });
+    supervised()?.end("failed");
     killSelf("SIGABRT");
   };
   process.on("uncaughtException", end);

@@ -3,6 +3,7 @@ import { basename, dirname } from "node:path";
 import { reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
+import { offAsked, onAsked } from "../supervisor/supervised.ts";
 import { isTerminalGone } from "./is-terminal-gone.ts";
 
 /** Editors write a file in several steps; a reload waits until nothing has changed for so long, in milliseconds. */
@@ -44,9 +45,9 @@ export function reloadOnDemand(
   const hangUp = () => void (isTerminalGone() ? process.kill(process.pid, "SIGINT") : reload());
   // The signal may come before the terminal counts as closed.
   const onHangup = () => void setTimeout(hangUp, process.stdout.isTTY ? QUIET_MS : 0);
-  process.on("SIGHUP", onHangup);
+  onAsked("SIGHUP", onHangup);
   return () => {
-    process.off("SIGHUP", onHangup);
+    offAsked("SIGHUP", onHangup);
     stopFollowing();
     watches.stop();
   };

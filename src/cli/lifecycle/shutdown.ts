@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { reasonText } from "../../errors.ts";
 import type { InFlight } from "../../serving/admission.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
+import { offAsked, onAsked, supervised } from "../supervisor/supervised.ts";
 import { killSelf } from "./kill-self.ts";
 
 /** A running server, as stopping it needs to see it. */
@@ -23,12 +24,12 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
  */
 export function endOnSignal(): () => void {
   const signals = [...SIGNALS, "SIGHUP"] as const;
-  const stop = () => signals.forEach((signal) => void process.off(signal, end));
+  const stop = () => signals.forEach((signal) => void offAsked(signal, end));
   const end = (signal: NodeJS.Signals) => {
     stop();
     killSelf(signal);
   };
-  for (const signal of signals) process.on(signal, end);
+  for (const signal of signals) onAsked(signal, end);
   return stop;
 }
 
@@ -50,7 +51,7 @@ export function runUntilSignal(running: Running, reporter: StatusReporter, { del
       if (isStopping) return cutOff(running, reporter, "Stopped by a second signal.");
       begin(signal);
     };
-    for (const signal of SIGNALS) process.on(signal, onSignal);
+    for (const signal of SIGNALS) onAsked(signal, onSignal);
     void ends?.then(() => isStopping || begin("SIGTERM"));
   });
 }
@@ -70,6 +71,7 @@ async function stop(running: Running, reporter: StatusReporter, delayMs: number)
     await setTimeout(delayMs);
   }
   reporter.draining(running.inFlight().length);
+  supervised()?.tell({ released: true });
   await running.close();
   reporter.stopped();
 }

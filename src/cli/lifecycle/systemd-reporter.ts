@@ -2,6 +2,7 @@ import { reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
+import { supervised } from "../supervisor/supervised.ts";
 
 /**
  * Reports the program's state to systemd (sd_notify(3)), and that its main thread is
@@ -20,9 +21,11 @@ export async function openSystemdReporter(
   const { NOTIFY_SOCKET: path, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env;
   if (path === undefined || path === "") return undefined;
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete env[name];
-  const send = await open(path, log);
+  const starter = supervised();
+  // systemd listens to the process alone that it has started.
+  const send = starter === undefined ? await open(path, log) : (notify: string) => starter.tell({ notify, path });
   if (send === undefined) return undefined;
-  const isWatched = watched === undefined || watched === String(process.pid);
+  const isWatched = watched === undefined || watched === String(starter === undefined ? process.pid : process.ppid);
   if (isWatched && Number(watchdog) > 0) setInterval(() => send("WATCHDOG=1"), Number(watchdog) / 2000).unref();
   return {
     loading: (models) => send(`STATUS=Loading ${models.length === 1 ? "a model" : `${models.length} models`}`),

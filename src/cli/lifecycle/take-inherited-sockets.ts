@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
+import { supervised } from "../supervisor/supervised.ts";
 
 /** The first descriptor that systemd passes (SD_LISTEN_FDS_START). */
 const FIRST_FD = 3;
@@ -20,7 +21,7 @@ export function takeInheritedSockets(env: NodeJS.ProcessEnv, log: Pick<Logger, "
     log.warn("LISTEN_FDS is set: sockets are taken from systemd on Linux alone; the server opens its own");
     return {};
   }
-  if (pid !== String(process.pid)) {
+  if (pid !== String(supervised() === undefined ? process.pid : process.ppid)) {
     const hint = "start the program itself, not through npx or a shell";
     log.warn(`sockets from systemd are for the process ${pid}, and this one is ${process.pid}; ${hint}`);
     return {};

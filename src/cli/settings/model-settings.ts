@@ -93,6 +93,13 @@ export const MODEL_SETTINGS = {
       "A model that crashes then costs its own requests alone, and is started again. docs/isolation.md says what else it does, and what it costs.",
     commands: SERVE,
   },
+  supervisor: {
+    type: "boolean",
+    default: true,
+    help: "start the server again where a library's crash ends its process; --no-supervisor lets it end",
+    details: "The model that ran then gets a process of its own. A file of settings cannot say it: docs/isolation.md.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

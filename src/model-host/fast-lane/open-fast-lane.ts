@@ -1,12 +1,20 @@
 import { statSync } from "node:fs";
+import type { QuickModel } from "../../drivers/driver.ts";
 import { expandAliases, parseOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { fileStamp } from "../../text/file-stamp.ts";
 import { parseHostOptions } from "../host-options.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import { isSmall, type ModelToLoad, type StartModelOptions } from "../model-to-load.ts";
+import { type MarkPlace, openMark, type RunMark, whileMarked } from "../run-mark.ts";
 import { FastLane } from "./fast-lane.ts";
 import type { LaneMark } from "./lane-mark.ts";
+
+/** Marks of the runs in the main thread: one that hangs, and one that ends the process. */
+interface LaneParts extends Pick<StartModelOptions, "log"> {
+  readonly mark: LaneMark;
+  readonly place: MarkPlace | undefined;
+}
 
 /**
  * Creates the fast lane of a model that may have one: small, with steady runs, in a
@@ -15,7 +23,7 @@ import type { LaneMark } from "./lane-mark.ts";
 export function openFastLane(
   source: ModelToLoad,
   facts: ModelFacts,
-  { mark, log }: Pick<StartModelOptions, "log"> & { readonly mark: LaneMark },
+  { mark, place, log }: LaneParts,
 ): FastLane | undefined {
   const { found, path, options: raw } = source;
   const { driver } = found;
@@ -25,12 +33,28 @@ export function openFastLane(
   if (driver.loadQuick === undefined || fastLaneUs === 0 || !mayRun) return undefined;
   const stamp = stampOf(path);
   const open = async () => {
-    const model = await driver.loadQuick!(path, parseOptions(driver.options, options), { log, threads: 1 });
-    if (stampOf(path) === stamp) return model;
+    const crash = place && (await openMark(place, log));
+    const load = () => driver.loadQuick!(path, parseOptions(driver.options, options), { log, threads: 1 });
+    const model = await whileMarked(crash, load);
+    if (stampOf(path) === stamp) return withMark(model, crash);
     await model.close();
     throw failedPrecondition("The model's file has changed since it was loaded.");
   };
   return new FastLane({ facts, maxMs: fastLaneUs / 1000, open, mark, log });
+}
+
+/** A model whose runs are marked. */
+function withMark(model: QuickModel, mark: RunMark | undefined): QuickModel {
+  if (mark === undefined) return model;
+  const run: QuickModel["run"] = (inputs) => {
+    mark.begin();
+    try {
+      return model.run(inputs);
+    } finally {
+      mark.end();
+    }
+  };
+  return { run, close: () => model.close() };
 }
 
 /** Empty where the file is missing. */

@@ -11,6 +11,7 @@ import { type Reply, Responder } from "../../threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../../threads/timed-answer.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { ModelCall, ModelHandle } from "../model-handle.ts";
+import { type RunMark, whileMarked } from "../run-mark.ts";
 import { checkModelRequest } from "./check-model-request.ts";
 import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
@@ -23,6 +24,7 @@ const HOLD_MS = 0.15;
 /** Answers for one model on any number of connections, which share the model's queue. */
 export class ModelServer {
   readonly #model: ModelHandle;
+  readonly #mark: RunMark | undefined;
   readonly #tree: MethodTree;
   readonly #due = new Set<Channel>();
   readonly #calls = new Set<Promise<unknown>>();
@@ -32,8 +34,9 @@ export class ModelServer {
   #timer: NodeJS.Timeout | undefined;
   #isFlushing = false;
 
-  constructor(model: ModelHandle) {
+  constructor(model: ModelHandle, mark?: RunMark) {
     this.#model = model;
+    this.#mark = mark;
     this.#tree = toMethodTree(model.hookArgs);
   }
 
@@ -81,7 +84,7 @@ export class ModelServer {
   async #callMethod(tensors: Tensors, { method, args }: CallMeta): Promise<Reply> {
     const call = this.#tree.methods.get(method);
     if (call === undefined) throw new ServingError("internal", `The model has no method "${method}".`);
-    const running = Promise.resolve(call(...(unpackValues({ json: args, tensors }) as unknown[])));
+    const running = whileMarked(this.#mark, () => call(...(unpackValues({ json: args, tensors }) as unknown[])));
     this.#calls.add(running);
     try {
       const packed = packValues(await running);

@@ -6,6 +6,7 @@ import type { Logged } from "../../observability/log-filter.ts";
 import type { LogEvent } from "../../threads/thread-logger.ts";
 import type { WireError } from "../../threads/wire-error.ts";
 import type { ModelFacts } from "../model-facts.ts";
+import type { MarkPlace } from "../run-mark.ts";
 
 /** Data that a model thread begins with. */
 export interface ModelWorkerData {
@@ -40,6 +41,8 @@ export interface LoadCommand {
   readonly hookFolder?: string | undefined;
   /** Shared memory of a {@link LaneMark}, which the thread watches; absent = the main thread does not run the model. */
   readonly laneMark?: SharedArrayBuffer | undefined;
+  /** Absent = the model's runs are not marked. */
+  readonly mark?: MarkPlace | undefined;
 }
 
 /** A port to be answered. */

@@ -9,6 +9,7 @@ import { toWireError } from "../../threads/wire-error.ts";
 import { LaneMark, reportHang } from "../fast-lane/lane-mark.ts";
 import { loadHostedModel } from "../load-hosted-model.ts";
 import { factsOf, type ModelHandle } from "../model-handle.ts";
+import { openMark, type RunMark } from "../run-mark.ts";
 import { ModelServer } from "./model-server.ts";
 import type { AttachedPort, LoadCommand, ModelThreadEvent, ModelWorkerData } from "./model-thread-messages.ts";
 import { type ModelTurns, ThreadTurns } from "./thread-turns.ts";
@@ -39,17 +40,18 @@ export class ThreadModels {
     this.#turns = data.running && new ThreadTurns(data.running);
   }
 
-  async load({ id, path, options, threads, copies, hookFolder, laneMark }: LoadCommand): Promise<void> {
+  async load({ id, path, options, threads, copies, hookFolder, laneMark, mark: place }: LoadCommand): Promise<void> {
     const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const turns = this.#turns?.of(id);
-      const driver = loadingInTurn(await importDriver(this.#data.driver), turns);
+      const mark = place && (await openMark(place, log));
+      const driver = loadingInTurn(await importDriver(this.#data.driver), turns, mark);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
       const { poolCalls } = this.#data;
-      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls, turns };
+      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls, turns, mark };
       const model = await loadHostedModel(source, log);
-      const server = new ModelServer(model);
+      const server = new ModelServer(model, mark);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));
       this.#models.set(id, { model, server, unwatch: watch || (() => {}), log });
       this.#say({ loaded: { facts: factsOf(model), hookArgs: server.hookArgs }, id });
@@ -91,15 +93,17 @@ export class ThreadModels {
   }
 }
 
-/** A driver that loads its model in the model's turn, where others share its thread. */
-function loadingInTurn(driver: Driver, turns: ModelTurns | undefined): Driver {
-  if (turns === undefined) return driver;
+/** A driver that loads its model in the model's turn, where others share its thread, and with its mark. */
+function loadingInTurn(driver: Driver, turns: ModelTurns | undefined, mark: RunMark | undefined): Driver {
+  if (turns === undefined && mark === undefined) return driver;
   const load: Driver["load"] = async (...args) => {
-    await turns.begin();
+    await turns?.begin();
     try {
+      mark?.begin();
       return await driver.load(...args);
     } finally {
-      turns.end();
+      mark?.end();
+      turns?.end();
     }
   };
   return { ...driver, load };

@@ -71,7 +71,7 @@ async function findPorts({ host, port, httpPort }: Opening): Promise<Pick<Openin
 
 async function tryPort(host: string, wanted: number): Promise<number> {
   const server = createServer();
-  const { port } = await listen(server, { host, port: wanted });
+  const { port } = await listen(server, { host, port: wanted, isBrief: true });
   await new Promise((resolve) => server.close(resolve));
   return port;
 }

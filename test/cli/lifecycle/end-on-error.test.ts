@@ -10,7 +10,7 @@ test.each([
 ])("an error that nothing has caught, %s, ends the program with a diagnostic", async (_, code) => {
   const script = `process.on("SIGWINCH", () => { ${code}; });`;
   const preload = `data:text/javascript,${encodeURIComponent(script)}`;
-  const program = startKserving(IDLE, { NODE_OPTIONS: `--import=${preload}` });
+  const program = startKserving(IDLE, { NODE_OPTIONS: `--import=${preload}`, KSERVING_SUPERVISOR: "false" });
   await program.event("ready");
   program.kill("SIGWINCH");
   const stack = expect.stringContaining("Error: boom");

@@ -52,6 +52,7 @@ describe("without flags", () => {
       savedModelWarmup: 1,
       versionBatching: false,
       shareThreads: true,
+      supervisor: true,
       model: [],
       modelRepository: [],
       config: [],

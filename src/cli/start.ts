@@ -1,0 +1,39 @@
+import { COMMAND_NAMES, foreignCommand } from "./command-names.ts";
+import { takeSupervised } from "./supervisor/supervised.ts";
+
+/** The setting `supervisor`, which is needed before settings are read. */
+const SUPERVISOR_VARIABLE = "KSERVING_SUPERVISOR";
+/** Flags without a supervisor, or with which nothing is served. */
+const ALONE = ["--no-supervisor", "--supervisor=false", "--help", "-h", "--version", "-V"];
+const OFF = /^(?:false|no|off|0)$/i;
+
+/** A command line, and what starts the same program again. */
+export interface StartOptions {
+  /** Without the program's name. */
+  readonly argv: readonly string[];
+  /** Arguments of Node that start the same. */
+  readonly program: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Runs a command line to its end, one that serves models under a supervisor; resolves with its exit code. */
+export async function start({ argv, program, env }: StartOptions): Promise<number> {
+  const isSupervised = takeSupervised(env) !== undefined;
+  if (!isSupervised && wantsSupervisor(argv, env)) {
+    const { supervise } = await import("./supervisor/supervisor.ts");
+    return supervise(program, env);
+  }
+  const { main } = await import("./main.ts");
+  return main(argv, env);
+}
+
+function wantsSupervisor(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {
+  const isDebugged = /--inspect/.test(`${process.execArgv.join(" ")} ${env.NODE_OPTIONS ?? ""}`);
+  if (process.platform === "win32" || isDebugged || OFF.test(env[SUPERVISOR_VARIABLE] ?? "")) return false;
+  return serves(argv[0]) && !argv.some((word) => ALONE.includes(word));
+}
+
+/** Commands that do something else than serving models load them too, but have no clients. */
+function serves(word: string | undefined): boolean {
+  return word === "serve" || foreignCommand(word) !== undefined || ![...COMMAND_NAMES, "help"].includes(word ?? "");
+}

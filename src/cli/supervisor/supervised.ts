@@ -1,0 +1,129 @@
+import type { SendHandle } from "node:child_process";
+import { EventEmitter } from "node:events";
+import type { Server } from "node:net";
+import { keepSockets } from "../../net/kept-sockets.ts";
+import { listeningSocketOf } from "../../net/node-members.ts";
+import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import {
+  type AskingSignal,
+  SUPERVISED_VARIABLE,
+  type SupervisedInfo,
+  type SupervisedMessage,
+  type SupervisorMessage,
+} from "./supervised-info.ts";
+
+/** Milliseconds between two looks at the supervisor. */
+const PARENT_MS = 1000;
+
+type SignalListener = (signal: AskingSignal) => void;
+
+/** A process that serves, as its supervisor has started it. */
+export class Supervised {
+  readonly info: SupervisedInfo;
+  /** Absent where no file could be made. */
+  readonly marks: RunMarks | undefined;
+  readonly #listeners = new EventEmitter();
+  readonly #counts = new Map<AskingSignal, SignalCount>();
+
+  constructor(info: SupervisedInfo) {
+    this.info = info;
+    this.marks = info.marks === undefined ? undefined : new RunMarks(info.marks);
+    process.on("message", (message: SupervisorMessage) => this.#count(message.signal, "told"));
+    process.channel?.unref();
+    endWithParent();
+    process.once("exit", () => this.end("ending"));
+    keepSockets({
+      taken: info.sockets.map(([title, fd]) => ({ title, fd })),
+      keep: (title, server) => this.#keep(title, server),
+    });
+  }
+
+  on(signal: AskingSignal, listener: SignalListener): void {
+    if (this.#listeners.listenerCount(signal) === 0) process.on(signal, this.#onOwn);
+    this.#listeners.on(signal, listener);
+  }
+
+  off(signal: AskingSignal, listener: SignalListener): void {
+    this.#listeners.off(signal, listener);
+    if (this.#listeners.listenerCount(signal) === 0) process.off(signal, this.#onOwn);
+  }
+
+  /** Says that this process is about to end by its own decision, or by a fault that no model has. */
+  end(how: "ending" | "failed"): void {
+    if (this.marks !== undefined && this.marks.state === STATE.running) this.marks.state = STATE[how];
+  }
+
+  tell(message: SupervisedMessage): void {
+    process.send?.(message, undefined, undefined, () => {});
+  }
+
+  readonly #onOwn = (signal: NodeJS.Signals) => this.#count(signal as AskingSignal, "own");
+
+  /** A terminal and a service manager send a signal to both processes: it counts once. */
+  #count(signal: AskingSignal, way: keyof SignalCount): void {
+    const count = this.#counts.get(signal) ?? { own: 0, told: 0 };
+    const before = Math.max(count.own, count.told);
+    count[way]++;
+    this.#counts.set(signal, count);
+    if (count[way] <= before) return;
+    if (this.#listeners.emit(signal, signal)) return;
+    this.end("ending");
+    process.kill(process.pid, signal);
+  }
+
+  #keep(title: string, server: Server): Promise<void> {
+    const socket = listeningSocketOf(server);
+    const message: SupervisedMessage = { listening: title };
+    return new Promise((resolve) => {
+      if (socket === undefined) resolve();
+      else process.send?.(message, socket as unknown as SendHandle, undefined, () => resolve());
+    });
+  }
+}
+
+/**
+ * Ends this process when the supervisor was killed: what started that takes the program for ended. The channel's end
+ * alone does not tell: Node.js is silent about it while a handle is under way.
+ */
+function endWithParent(): void {
+  const parent = process.ppid;
+  const end = () => process.kill(process.pid, "SIGKILL");
+  process.once("disconnect", end);
+  setInterval(() => process.ppid === parent || end(), PARENT_MS).unref();
+}
+
+interface SignalCount {
+  /** Signals that this process got itself. */
+  own: number;
+  /** Signals that the supervisor has passed on. */
+  told: number;
+}
+
+let current: Supervised | undefined;
+
+/** Takes what a supervisor has passed, of which child processes are to know nothing; undefined without one. */
+export function takeSupervised(env: NodeJS.ProcessEnv): Supervised | undefined {
+  const { [SUPERVISED_VARIABLE]: text } = env;
+  delete env[SUPERVISED_VARIABLE];
+  // A variable of that name from elsewhere has no channel.
+  if (text === undefined || process.send === undefined) return undefined;
+  current = new Supervised(JSON.parse(text));
+  return current;
+}
+
+/** This process as its supervisor knows it; undefined where it has none. */
+export function supervised(): Supervised | undefined {
+  return current;
+}
+
+/** Calls back at a signal by which a person or a service manager asks for something, once however it comes. */
+export function onAsked(signal: AskingSignal, listener: SignalListener): void {
+  if (current === undefined) process.on(signal, listener as NodeJS.SignalsListener);
+  else current.on(signal, listener);
+}
+
+/** Ends what {@link onAsked} began. */
+export function offAsked(signal: AskingSignal, listener: SignalListener): void {
+  if (current === undefined) process.off(signal, listener as NodeJS.SignalsListener);
+  else current.off(signal, listener);
+}

@@ -1,0 +1,187 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { unlinkSync } from "node:fs";
+import { setTimeout } from "node:timers/promises";
+import type { ListeningSocket } from "../../net/node-members.ts";
+import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import {
+  ASKING_SIGNALS,
+  type ProcessDeath,
+  SUPERVISED_VARIABLE,
+  type SupervisedInfo,
+  type SupervisedMessage,
+} from "./supervised-info.ts";
+
+/** Deaths within {@link DEATHS_MS} after which the supervisor gives up, as one that cannot help. */
+const MOST_DEATHS = 20;
+/** The same of deaths for which no model can be blamed. */
+const MOST_UNEXPLAINED = 5;
+const DEATHS_MS = 60_000;
+/** Milliseconds in which the messages of a process that has ended are read, at most. */
+const LAST_MESSAGES_MS = 50;
+/** Names of models that a new process is told. */
+const TOLD_MODELS = 10;
+/** The first descriptor that systemd passes (SD_LISTEN_FDS_START); the child has it there too. */
+const FIRST_PASSED_FD = 3;
+/** Signals by which a process is ended from outside; one that dies by them did not crash. */
+const ENDING_SIGNALS: readonly (NodeJS.Signals | null)[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2", "SIGPIPE"];
+
+interface HeldSocket {
+  readonly title: string;
+  readonly socket: ListeningSocket;
+}
+
+/** The end of the process that serves. */
+interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/**
+ * Runs the program in a child process, and again when it dies of something that it did not decide: a native library's
+ * crash, or the system's want of memory. It keeps the listening sockets meanwhile, so that clients wait and are not
+ * refused. Resolves with the program's exit code; ends by its signal where it did.
+ */
+export function supervise(program: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  return new Supervisor(program, env).run();
+}
+
+class Supervisor {
+  readonly #program: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #marks: RunMarks | undefined;
+  readonly #passed: readonly number[];
+  #sockets: HeldSocket[] = [];
+  #child: ChildProcess | undefined;
+  #isReady = false;
+  readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
+  #count = 0;
+
+  constructor(program: readonly string[], env: NodeJS.ProcessEnv) {
+    this.#program = program;
+    this.#env = env;
+    this.#marks = openMarks();
+    const passed = Number(env.LISTEN_PID === String(process.pid) ? env.LISTEN_FDS : 0) || 0;
+    this.#passed = Array.from({ length: passed }, (_, index) => FIRST_PASSED_FD + index);
+  }
+
+  async run(): Promise<number> {
+    for (const signal of ASKING_SIGNALS) process.on(signal, () => this.#child?.send({ signal }, () => {}));
+    // Node's own, by which a debugger is started.
+    process.on("SIGUSR1", () => void this.#child?.kill("SIGUSR1"));
+    let death: ProcessDeath | undefined;
+    for (;;) {
+      const end = await this.#serve(death);
+      if (!this.#isDeath(end)) return this.#finish(end);
+      death = this.#toDeath(end);
+      if (this.#isHopeless(death)) return this.#finish(end);
+    }
+  }
+
+  /** Resolves when the child has ended. */
+  async #serve(death: ProcessDeath | undefined): Promise<End> {
+    if (this.#marks !== undefined) this.#marks.state = STATE.running;
+    const sockets = this.#sockets.map(({ socket }) => socket.fd);
+    const child = spawn(process.execPath, [...process.execArgv, ...this.#program], {
+      stdio: ["inherit", "inherit", "inherit", ...this.#passed, "ipc", this.#marks?.fd ?? "ignore", ...sockets],
+      env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(this.#infoFor(death)) },
+    });
+    this.#child = child;
+    child.on("message", (message: SupervisedMessage, handle) => this.#receive(message, handle as unknown));
+    const end = await new Promise<End>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+    // Its last messages may still be there to be read.
+    if (child.connected) await Promise.race([once(child, "disconnect"), setTimeout(LAST_MESSAGES_MS)]);
+    return end;
+  }
+
+  #infoFor(death: ProcessDeath | undefined): SupervisedInfo {
+    const marks = FIRST_PASSED_FD + this.#passed.length + 1;
+    return {
+      ...(this.#marks !== undefined && { marks }),
+      sockets: this.#sockets.map(({ title }, index) => [title, marks + 1 + index]),
+      deaths: this.#count,
+      ...(death !== undefined && { death }),
+    };
+  }
+
+  #receive(message: SupervisedMessage, handle: unknown): void {
+    if ("listening" in message) this.#sockets.push({ title: message.listening, socket: handle as ListeningSocket });
+    else if ("released" in message) this.#release();
+    else if ("ready" in message) this.#isReady = true;
+    else void notify(message.path, message.notify);
+  }
+
+  /** Lets the system refuse connections, once the program takes none. */
+  #release(): void {
+    for (const { socket } of this.#sockets.splice(0)) socket.close();
+  }
+
+  /** An end that the program has said is its own, or that was asked for, is none. */
+  #isDeath({ code, signal }: End): boolean {
+    if (ENDING_SIGNALS.includes(signal)) return false;
+    const state = this.#marks?.state;
+    if (state === STATE.failed) return true;
+    return state === undefined ? code === null : state === STATE.running;
+  }
+
+  #toDeath({ code, signal }: End): ProcessDeath {
+    const blamed = this.#marks?.state === STATE.running ? this.#marks.blame() : [];
+    this.#deaths.push({ at: performance.now(), isExplained: blamed.length > 0 });
+    this.#count++;
+    return { how: signal ?? `exit code ${code}`, models: blamed.slice(0, TOLD_MODELS).map(({ name }) => name) };
+  }
+
+  /** One that never served, and dies of nothing that could be kept apart, dies again. */
+  #isHopeless({ models }: ProcessDeath): boolean {
+    if (!this.#isReady && models.length === 0) return true;
+    const recent = this.#deaths.filter(({ at }) => performance.now() - at < DEATHS_MS);
+    this.#deaths.splice(0, this.#deaths.length, ...recent);
+    const unexplained = recent.filter(({ isExplained }) => !isExplained).length;
+    return recent.length >= MOST_DEATHS || unexplained >= MOST_UNEXPLAINED;
+  }
+
+  #finish({ code, signal }: End): number {
+    for (const { title } of this.#sockets) removeSocketFile(title);
+    this.#release();
+    if (code !== null) return code;
+    endBy(signal ?? "SIGKILL");
+  }
+}
+
+/** The marks, in a file that a later start may read where the environment names one. */
+function openMarks(): RunMarks | undefined {
+  try {
+    return RunMarks.open();
+  } catch {
+    // A file system without room, or that is read alone: a death is survived, but its cause is not known.
+    return undefined;
+  }
+}
+
+/** Ends as the program did: the shell sees 128 + the signal's number, and may say so. */
+function endBy(signal: NodeJS.Signals): never {
+  for (const each of ASKING_SIGNALS) process.removeAllListeners(each);
+  process.kill(process.pid, signal);
+  // Only the first process of a container lives to see this line: the kernel shields it from its own signals.
+  process.abort();
+}
+
+/** A dead process has not removed the file of its Unix socket. */
+function removeSocketFile(title: string): void {
+  try {
+    if (title.startsWith("unix:")) unlinkSync(title.slice("unix:".length));
+  } catch {}
+}
+
+let datagrams: Promise<(text: string) => void> | undefined;
+
+/** Passes on what the program says of its state: systemd listens to its own child alone. */
+async function notify(path: string, text: string): Promise<void> {
+  try {
+    datagrams ??= import("../../native/send-datagram.ts").then(({ openDatagrams }) => openDatagrams(path));
+    (await datagrams)(text);
+  } catch {}
+}

@@ -1,0 +1,197 @@
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { type StartedProgram, startKserving } from "../start-kserving.ts";
+
+/** Ends its process by the signal whose number is the first value, where that is one. */
+const DRIVER = `
+import { createTensor, defineDriver } from "kserving";
+export default defineDriver({
+  name: "mortal",
+  options: { dies_at_load: { type: "boolean" } },
+  pathless: true,
+  load: async (_, { dies_at_load: dies }) => {
+    if (dies) process.kill(process.pid, "SIGSEGV");
+    const spec = { dtype: "int32", shape: [1] };
+    return {
+      signatures: { serving_default: { inputs: [{ name: "x", ...spec }], outputs: [{ name: "y", ...spec }] } },
+      predict: async ({ x }) => {
+        if (x.data[0] > 0) process.kill(process.pid, x.data[0]);
+        // What comes after it is never seen.
+        if (x.data[0] > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        return { y: x };
+      },
+      close: async () => {},
+    };
+  },
+});`;
+const HALF = join(process.cwd(), "test/fixtures/models/half-plus-two.onnx");
+const SIGNALS = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;
+
+function config(models: string): string {
+  return join(tempFolder({ "mortal.ts": DRIVER, "models.yaml": `models:\n${models}` }), "models.yaml");
+}
+
+const TWO = `  - { name: mortal, driver: ./mortal.ts }\n  - { name: half, path: ${HALF} }\n`;
+
+async function startServer(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const program = startKserving(
+    [...args, "--host=127.0.0.1", "--port=0", "--http-enable", "--http-port=0", "--drain-timeout=2"],
+    env,
+  );
+  const { http } = (await program.event("ready")) as unknown as { readonly http: string };
+  const ask = async (name: string, value: number) => {
+    // A connection that is kept may be lost when it is used again.
+    const init = { method: "POST", headers: { connection: "close" }, body: JSON.stringify({ inputs: [value] }) };
+    const response = await fetch(`${http}/v1/models/${name}:predict`, init);
+    return { status: response.status, body: (await response.json()) as unknown };
+  };
+  const metrics = async () => (await fetch(`${http}/metrics`)).text();
+  return { program, http, ask, metrics };
+}
+
+/** The process that serves, which the supervisor has started. */
+function serving({ pid }: StartedProgram): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ")[0]);
+}
+
+/** Ends the process that serves, as a crash does. */
+async function crash(program: StartedProgram, signal: NodeJS.Signals): Promise<void> {
+  const pid = serving(program);
+  process.kill(pid, signal);
+  await expect.poll(() => isAlive(pid), { interval: 5 }).toBe(false);
+}
+
+const halfOf = (value: number) => ({ status: 200, body: { outputs: [value / 2 + 2] } });
+
+test.each(Object.entries(SIGNALS))(
+  "a model that ends the server by %s is isolated from then on, and others answer within a second",
+  async (name, number) => {
+    const { program, ask } = await startServer(["--config", config(TWO)]);
+    expect(await ask("half", 4)).toEqual(halfOf(4));
+    await expect(ask("mortal", number)).rejects.toThrow();
+    const since = performance.now();
+    expect(await ask("half", 6)).toEqual(halfOf(6));
+    // A bound for a machine that does other work as well.
+    expect(performance.now() - since).toBeLessThan(10_000);
+    const died = await program.event(`the server's process died \\(${name}\\), while these models ran: mortal; .*`);
+    expect(died).toMatchObject({ level: "error", how: name, models: ["mortal"] });
+    await program.event("the server's process has ended while this model ran; the model gets a process of its own");
+    expect(await ask("mortal", 0)).toEqual({ status: 200, body: { outputs: [0] } });
+
+    const pid = serving(program);
+    const others: unknown[] = [];
+    const asking = (async () => {
+      for (let value = 0; value < 20; value++) others.push(await ask("half", value));
+    })();
+    expect(await ask("mortal", number)).toMatchObject({ status: 503 });
+    await asking;
+    expect(others).toEqual(Array.from({ length: 20 }, (_, value) => halfOf(value)));
+    expect(serving(program)).toBe(pid);
+    program.kill("SIGTERM");
+    expect(await program.ended()).toMatchObject({ code: 0 });
+  },
+);
+
+test("a model that ends the server while it loads is isolated, and its failure names the signal", async () => {
+  const models = `  - { name: mortal, driver: ./mortal.ts, options: { dies_at_load: true } }\n  - { name: half, path: ${HALF} }\n`;
+  const program = startKserving(["--config", config(models), "--host=127.0.0.1", "--port=0"]);
+  await program.output(/The model's process crashed \(SIGSEGV\) while it was loading/);
+});
+
+test("a death that no model has to answer for is survived", async () => {
+  const { program, ask } = await startServer([HALF]);
+  const idle = connect(Number(new URL((await program.event("ready")).http as string).port), "127.0.0.1");
+  idle.on("error", () => {});
+  await crash(program, "SIGSEGV");
+  expect(await ask("default", 2)).toEqual(halfOf(2));
+  await program.event("the server's process died \\(SIGSEGV\\), no model was running; it is started again");
+  program.kill("SIGINT");
+  expect(await program.ended()).toMatchObject({ code: 0 });
+});
+
+test("a server that dies again and again without a model's fault ends by the signal", async () => {
+  const { program } = await startServer(["--driver", "null"]);
+  const killed = new Set<number>();
+  let isOver = false;
+  const end = program.ended().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const pid = isOver ? 0 : childOf(program);
+    if (pid > 0 && !killed.has(pid) && killed.add(pid)) process.kill(pid, "SIGSEGV");
+    await setTimeout(20);
+  }
+  expect(await end).toMatchObject({ code: null, signal: "SIGSEGV" });
+  expect(killed.size).toBeLessThanOrEqual(5);
+});
+
+/** 0 where it has none at the moment. */
+function childOf(program: StartedProgram): number {
+  try {
+    return serving(program);
+  } catch {
+    return 0;
+  }
+}
+
+test("an error that nothing has caught starts the server again without blaming a model", async () => {
+  const preload = `data:text/javascript,${encodeURIComponent(
+    'process.send && process.on("SIGWINCH", () => { throw new Error("boom"); });',
+  )}`;
+  const { program, ask } = await startServer([HALF], { NODE_OPTIONS: `--import=${preload}` });
+  process.kill(serving(program), "SIGWINCH");
+  await program.event("an unexpected error ends the program; please report it with this line");
+  expect(await ask("default", 2)).toEqual(halfOf(2));
+});
+
+test("a signal counts once, whether one process gets it or both", async () => {
+  const { program, http } = await startServer(["--driver", "null", "--shutdown-delay", "1"]);
+  const pid = serving(program);
+  program.kill("SIGHUP");
+  await program.event("nothing to reload: .*");
+  process.kill(pid, "SIGTERM");
+  program.kill("SIGTERM");
+  await program.event("not ready any more; requests are answered for a while");
+  // A second signal would have ended it at once.
+  expect((await fetch(`${http}/v2/health/live`)).status).toBe(200);
+  expect(await program.ended()).toMatchObject({ code: 0 });
+});
+
+test("the process that serves ends with its supervisor", async () => {
+  const { program } = await startServer(["--driver", "null"]);
+  const pid = serving(program);
+  program.kill("SIGKILL");
+  await program.ended();
+  await expect.poll(() => isAlive(pid)).toBe(false);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}
+
+test("a Unix socket is the same one after a death, and is gone at the end", async () => {
+  const path = join(tempFolder(), "grpc.sock");
+  const { program, ask } = await startServer([HALF, "--grpc-socket-path", path]);
+  await crash(program, "SIGABRT");
+  await ask("default", 2);
+  const socket = connect(path);
+  await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+  socket.destroy();
+  program.kill("SIGTERM");
+  await program.ended();
+  expect(() => readFileSync(path)).toThrow("ENOENT");
+});
+
+test("without a supervisor there is one process", async () => {
+  const { program } = await startServer(["--driver", "null", "--no-supervisor"]);
+  process.kill(program.pid!, "SIGSEGV");
+  expect(await program.ended()).toMatchObject({ code: null, signal: "SIGSEGV" });
+});
