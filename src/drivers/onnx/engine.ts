@@ -54,4 +54,6 @@ export interface OnnxLoading {
   readonly host: DriverHost;
   /** True where the duration of a run is known to depend on the shapes of its inputs alone. */
   readonly hasBoundedRuns: boolean;
+  /** Takes the place of the file's bytes; data files are still found beside the file. */
+  readonly bytes?: Uint8Array | undefined;
 }

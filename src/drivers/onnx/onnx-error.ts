@@ -4,13 +4,19 @@ import type { TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { describeInputs } from "../describe-inputs.ts";
 import { tellsOfMemory } from "../out-of-memory.ts";
-import { isShapeFault } from "../shape-fault.ts";
+import { isShapeFault, tellsOfSizes } from "../shape-fault.ts";
+import { fromGuardName } from "./guards/guard-mark.ts";
 
 /** Names of symbolic dimensions by input; an input without any may be absent. */
 export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
 
 /** Messages of ONNX Runtime when it refuses an input before it runs the model. */
 const REFUSED_INPUT = /^(Invalid rank for input|Got invalid dimensions for input|Unexpected input data type)/;
+/** Messages about what the runtime lacks, or about the machine. */
+const OWN_FAULT =
+  /\bCUDA|CUDNN|CUBLAS|TensorRT|not (yet )?(implemented|supported)|NOT_IMPLEMENTED|unsupported|terminate flag/i;
+/** Bodies within bodies of which the innermost is looked for. */
+const MAX_DEPTH = 8;
 const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status Message: (?<reason>[\s\S]*)/;
 /**
  * A place in the runtime's C++ sources, with the function's signature or bare name; or
@@ -18,6 +24,9 @@ const FAILED_NODE = /while running (?<op>\S+) node\. Name:'(?<name>.*?)' Status 
  */
 const NOISE =
   /\S+\.(?:cc|cpp|cu|h):\d+ (?:[\w:<>,*&~ ]+\((?:[^()]|\([^()]*\))*\)(?: const)?(?:::<lambda\(.*?\)>)? |\w+ )?|\[ONNXRuntimeError\] : \d+ : \w+ : /g;
+
+/** The types of a template, and a condition that did not hold, before the words about it. */
+const CONDITION = /^(?:\[with [^\]]*\] )?(?:[^.]{1,200} was false\. )?/;
 
 /** The place where CUDA failed: the machine, the line of C++, the call. */
 const CUDA_NOISE = / ; GPU=[^;]*; hostname=[^;]*; file=[^;]*; line=[^;]*; expr=[^;]*;?\s*/g;
@@ -44,31 +53,56 @@ function hint(text: string): string {
 }
 
 /**
- * The error for a failed run: `invalid_argument` where the inputs' dimensions are clearly wrong, `resource_exhausted`
- * for lack of memory, else `internal`.
+ * The error for a failed run: `resource_exhausted` for lack of memory, `invalid_argument` where an operator refused
+ * what the request gave it, else `internal`.
  */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {
-  const specs = Array.from(symbols, ([name, shape]) => toOpenSpec(name, shape));
   const text = withoutNoise(shortText(reason));
   if (REFUSED_INPUT.test(text)) return invalidArgument(oneLine(text), reason);
   const conflict = findConflict(inputs, symbols);
   if (conflict !== undefined) return invalidArgument(conflict, reason);
-  const { op, name, reason: why = text } = FAILED_NODE.exec(text)?.groups ?? {};
+  const { op, name, reason: why = text } = innermost(text) ?? {};
+  const guarded = fromGuardName(name ?? "");
+  if (guarded !== undefined)
+    return invalidArgument(
+      `The model's ${guarded.operator} "${guarded.name}" ${guarded.need}. ${describeInputs(inputs)}`,
+      reason,
+    );
   const what =
     op === undefined
       ? `ONNX Runtime failed: ${publicText(text)}`
-      : `The model failed in ${op} "${name}": ${publicText(why)}`;
-  const code = tellsOfMemory(text) ? "resource_exhausted" : isShapeFault(why, specs) ? "invalid_argument" : "internal";
-  return new ServingError(code, code === "invalid_argument" ? `${what}. ${describeInputs(inputs)}` : what, {
-    cause: reason,
-  });
+      : `The model failed in ${op} "${name}": ${publicText(why.replace(CONDITION, "").replace(/\.\s*$/, "") || "it refuses its inputs")}`;
+  if (tellsOfMemory(text)) return new ServingError("resource_exhausted", what, { cause: reason });
+  const isOfRequest = op !== undefined && !OWN_FAULT.test(why) && dependsOnRequest(why, inputs, symbols);
+  if (isOfRequest) return invalidArgument(`${what}. ${describeInputs(inputs)}`, reason);
+  return new ServingError("internal", what, { cause: reason });
+}
+
+/** The operator that failed; one that holds another in its body repeats what the latter said. */
+function innermost(text: string): { op: string; name: string; reason: string } | undefined {
+  let found: Record<string, string> | undefined;
+  for (let depth = 0, rest = text; depth < MAX_DEPTH; depth++) {
+    const { groups } = FAILED_NODE.exec(rest) ?? {};
+    if (groups === undefined) break;
+    found = groups;
+    rest = groups.reason ?? "";
+  }
+  return found as { op: string; name: string; reason: string } | undefined;
 }
 
 /**
- * ONNX Runtime does not distinguish a scalar from an unknown rank; a size error in a scalar's run is rarely the
- * client's fault.
+ * Checks that other inputs could have pleased an operator, whose kernel is the same for all: it checks sizes, places
+ * and counts. A model that leaves no size open and takes no integers got the sizes that it asks for.
  */
-function toOpenSpec(name: string, shape: readonly (number | string)[]): TensorSpec {
+function dependsOnRequest(why: string, inputs: Tensors, symbols: SymbolicShapes): boolean {
+  if (symbols.size === 0) return false;
+  const specs = Array.from(symbols, ([name, shape]) => toSpec(name, shape));
+  const hasIntegers = Object.values(inputs).some(({ dtype }) => /int/.test(dtype));
+  return hasIntegers || !tellsOfSizes(why) || isShapeFault(why, specs);
+}
+
+/** ONNX Runtime does not distinguish a scalar from an unknown rank. */
+function toSpec(name: string, shape: readonly (number | string)[]): TensorSpec {
   if (shape.length === 0) return { name, dtype: "float32" };
   return { name, dtype: "float32", shape: shape.map((size) => (typeof size === "number" ? size : -1)) };
 }

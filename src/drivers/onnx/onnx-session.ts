@@ -1,9 +1,14 @@
+import { dirname, resolve } from "node:path";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
+import { readGuardedModel } from "./guards/guarded-model.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
 import { carriedTensor } from "./onnx-type.ts";
 import type { OnnxValues } from "./onnx-value.ts";
+
+/** The configuration entry with the folder of data files, for a model that is given as bytes. */
+const DATA_FOLDER = "model_external_initializers_file_folder_path";
 
 /** A loaded model, whose errors are in words that clients understand. */
 export class OnnxSession {
@@ -69,12 +74,24 @@ function tensorsOf(values: OnnxValues): Tensors {
   return createTensors(Object.entries(values).filter((entry): entry is [string, Tensor] => isTensor(entry[1])));
 }
 
-/** Loads a model. Throws `failed_precondition` with the runtime's reason. */
+/** Loads a model with its guards. Throws `failed_precondition` with the runtime's reason. */
 export async function loadOnnxSession(engine: OnnxEngine, path: string, loading: OnnxLoading): Promise<OnnxSession> {
   try {
-    return new OnnxSession(await engine.load(path, loading));
+    return new OnnxSession(await loadGuarded(engine, path, loading));
   } catch (reason) {
     if (reason instanceof ServingError) throw reason;
     throw toLoadError(reason, path, loading.options.runtime_backend);
+  }
+}
+
+/** ONNX Runtime's words about a file that it does not load are about the file as it is. */
+async function loadGuarded(engine: OnnxEngine, path: string, loading: OnnxLoading): Promise<EngineSession> {
+  const bytes = readGuardedModel(path);
+  if (bytes === undefined) return engine.load(path, loading);
+  const session = { ...loading.options.session, [DATA_FOLDER]: dirname(resolve(path)) };
+  try {
+    return await engine.load(path, { ...loading, options: { ...loading.options, session }, bytes });
+  } catch {
+    return engine.load(path, loading);
   }
 }

@@ -2,6 +2,10 @@ import { describe, expect, test } from "vitest";
 import { type SymbolicShapes, toLoadError, toRunError } from "../../../src/drivers/onnx/onnx-error.ts";
 
 const shapes: SymbolicShapes = new Map();
+const OPEN: SymbolicShapes = new Map([["x", ["N"]]]);
+const FIXED: SymbolicShapes = new Map([["x", [2]]]);
+const failed = (why: string) =>
+  new Error(`Non-zero status code returned while running A node. Name:'a' Status Message: ${why}`);
 const run = (text: string) => toRunError(new Error(text), {}, shapes);
 const load = (text: string) => toLoadError(new Error(text), "a.onnx", "CPU");
 
@@ -19,6 +23,27 @@ describe("the runtime's own words", () => {
     expect(load("Load model from /srv/secret/a.onnx failed:Cannot open /srv/secret/weights here").message).toBe(
       'ONNX Runtime cannot load "a.onnx": Cannot open (path) here',
     );
+  });
+});
+
+describe("an operator that fails", () => {
+  const codeOf = (why: string, symbols: SymbolicShapes) => toRunError(failed(why), {}, symbols).code;
+
+  test.each([
+    ["of a model that takes something", "k argument [9] should not be greater than specified axis dim value [3]", OPEN],
+    ["by a value, where all sizes are fixed", "idx=7 must be within the inclusive range [-3,2]", FIXED],
+  ])("%s: the request", (_what, why, symbols) => expect(codeOf(why, symbols)).toBe("invalid_argument"));
+
+  test.each([
+    ["of a model that takes nothing", "idx=7 must be within the inclusive range [-3,2]", shapes],
+    ["by a size, where all sizes are fixed", "right operand cannot broadcast on dim 0", FIXED],
+    ["that the runtime lacks", "data type is not supported", OPEN],
+    ["on the GPU", "CUDA failure 700: an illegal memory access", OPEN],
+  ])("%s: the server", (_what, why, symbols) => expect(codeOf(why, symbols)).toBe("internal"));
+
+  test("in the body of another is named itself", () => {
+    const inner = failed("idx=7 must be within the inclusive range [-3,2]").message;
+    expect(toRunError(failed(inner), {}, OPEN).message).toMatch(/^The model failed in A "a": idx=7 must/);
   });
 });
 

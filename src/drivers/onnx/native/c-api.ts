@@ -80,6 +80,7 @@ export const C_API = {
   CreateTensorAsOrtValue: [48, "void *", "void *", "void *", "size_t", "int", "void *"],
   CreateTensorWithDataAsOrtValue: [49, "void *", "void *", "void *", "size_t", "void *", "size_t", "int", "void *"],
   FillStringTensor: [52, "void *", "void *", "void *", "size_t"],
+  GetResizedStringTensorElementBuffer: [252, "void *", "void *", "size_t", "size_t", "void *"],
   GetTensorTypeAndShape: [65, "void *", "void *", "void *"],
   GetTensorMutableData: [51, "void *", "void *", "void *"],
   GetStringTensorDataLength: [53, "void *", "void *", "void *"],

@@ -17,6 +17,8 @@ interface NativeOptions extends InferenceSession.SessionOptions {
   readonly customOpPaths?: string | undefined;
   /** The execution providers before the CPU's. */
   readonly providers: readonly WantedProvider[];
+  /** Takes the place of the file's bytes. */
+  readonly bytes?: Uint8Array | undefined;
 }
 
 /** Creates an OrtSession for a model's file, for {@link OnnxApi.ReleaseSession}. */
@@ -27,7 +29,10 @@ export function loadSession(context: NativeContext, path: string, options: Nativ
     setOptions(context, settings, options);
     for (const provider of options.providers) addProvider(context, settings, provider);
     if (options.customOpPaths !== undefined) addCustomOps(context, settings, options.customOpPaths);
-    return takePointer(api, (at) => api.CreateSession(environment, toNativePath(path), settings, at));
+    const { bytes } = options;
+    if (bytes === undefined)
+      return takePointer(api, (at) => api.CreateSession(environment, toNativePath(path), settings, at));
+    return takePointer(api, (at) => api.CreateSessionFromArray(environment, bytes, bytes.length, settings, at));
   } finally {
     api.ReleaseSessionOptions(settings);
   }

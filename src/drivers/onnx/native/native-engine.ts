@@ -34,11 +34,11 @@ export function openNativeEngine({ library, source, device }: NativeCopy, logLev
     source,
     ...(device !== undefined && { device }),
     providers,
-    load: async (path, { options, host, hasBoundedRuns }) => {
+    load: async (path, { options, host, hasBoundedRuns, bytes }) => {
       const wanted = wantedProviders(options);
       if (wanted.some(({ name }) => !providers.includes(name))) throw notOffered(options.runtime_backend, providers);
       const { custom_op_paths: customOpPaths } = options;
-      const settings = { ...toSessionOptions(withThreads(options, host)), customOpPaths, providers: wanted };
+      const settings = { ...toSessionOptions(withThreads(options, host)), customOpPaths, providers: wanted, bytes };
       const load = wanted.length === 0 ? loadSession : loadOnGpu(host.log);
       const session = shareSession(context, host, () => load(context, path, settings));
       return new NativeSession(context, session, {

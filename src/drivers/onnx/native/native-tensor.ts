@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
 import { toCTexts } from "../../../native/c-texts.ts";
-import { copyFromNative } from "../../../native/memory.ts";
+import { copyFromNative, copyToNative } from "../../../native/memory.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { assertTexts } from "../assert-text.ts";
@@ -21,11 +21,23 @@ export function toNativeTensor(context: NativeContext, name: string, tensor: Ten
   const code = codeOf("bytes");
   const value = takePointer(api, (at) => api.CreateTensorAsOrtValue(allocator, dims, dims.length, code, at));
   try {
-    check(api, api.FillStringTensor(value, toCTexts(tensor.data), tensor.data.length));
+    fillTexts(context, value, tensor.data);
     return value;
   } catch (reason) {
     api.ReleaseValue(value);
     throw reason;
+  }
+}
+
+/** One call for all texts, unless one has a zero byte: that call takes texts that end at one. */
+function fillTexts({ api }: NativeContext, value: Pointer, texts: readonly Uint8Array[]): void {
+  if (!texts.some((text) => text.includes(0))) {
+    check(api, api.FillStringTensor(value, toCTexts(texts), texts.length));
+    return;
+  }
+  for (const [index, text] of texts.entries()) {
+    const room = takePointer(api, (at) => api.GetResizedStringTensorElementBuffer(value, index, text.length, at));
+    copyToNative(room, text);
   }
 }
 

@@ -18,12 +18,14 @@ export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
     version: env.versions.node ?? env.versions.common,
     source,
     providers,
-    load: async (path, { options }) => {
+    load: async (path, { options, bytes }) => {
       if (options.custom_op_paths !== undefined) throw failedPrecondition(NO_CUSTOM_OPS);
       const executionProviders = [findProvider(providers, options)];
       const sessionOptions = { ...toSessionOptions(options), executionProviders };
       env.logLevel = options.ort_log_level;
-      return new NodeSession(api, await InferenceSession.create(path, sessionOptions));
+      const create = (model: string) => InferenceSession.create(model, sessionOptions);
+      // The two overloads are not one for the compiler.
+      return new NodeSession(api, await create((bytes ?? path) as string));
     },
   };
 }

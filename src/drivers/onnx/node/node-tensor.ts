@@ -1,4 +1,5 @@
 import type { Tensor as OrtTensor } from "onnxruntime-node";
+import { invalidArgument } from "../../../errors.ts";
 import type { NumericData } from "../../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { assertTexts } from "../assert-text.ts";
@@ -48,5 +49,13 @@ function toBits(data: NumericData): Uint16Array {
 
 function toTexts(name: string, elements: readonly Uint8Array[]): string[] {
   assertTexts(name, elements);
+  const cut = elements.findIndex((element) => element.includes(0));
+  if (cut !== -1) throw endsAtZero(name, cut);
   return elements.map((element) => decoder.decode(element));
+}
+
+function endsAtZero(name: string, element: number) {
+  return invalidArgument(
+    `Input "${name}" has a zero byte in element ${element}, at which ONNX Runtime's JavaScript API ends a text; give it to a server with -o engine=native.`,
+  );
 }

@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import { encodeModel, type OnnxGraph, type OnnxNode, type ValueInfo } from "../../../scripts/onnx-writer.ts";
+import type { Trial } from "../../../scripts/operators/subject.ts";
+import { sweep } from "../../../scripts/operators/sweep.ts";
+import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
+import type { DType, NumericDType } from "../../../src/tensor/dtype.ts";
+import { createTensors } from "../../../src/tensor/tensor.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+import { missingRuntime } from "../missing-runtime.ts";
+import { tensorOf } from "../tensorflow/portable/graph-writer.ts";
+
+const missing = await missingRuntime("Guards of ONNX Runtime's operators", importOnnxRuntime);
+
+type Given = Readonly<
+  Record<string, readonly [dtype: DType, shape: readonly number[], ...values: (number | string)[]]>
+>;
+
+/** What a model answers to each of some inputs, in a process of its own. */
+async function outcomes(graph: Partial<OnnxGraph>, ...givens: Given[]): Promise<string[]> {
+  const model = { name: "graph", inputs: [], outputs: [], nodes: [], ...graph };
+  const path = `${tempFolder({ "model.onnx": encodeModel({ opset: 18, graph: model }) })}/model.onnx`;
+  const trials = givens.map((given): Trial => {
+    const tensors = Object.entries(given).map(
+      ([name, [dtype, shape, ...values]]) => [name, tensorOf(dtype, shape, values)] as const,
+    );
+    return { what: "", inputs: createTensors(tensors) };
+  });
+  const found: string[] = [];
+  const subject = { operator: "", driver: "onnx", options: { engine: "native" }, path, trials };
+  await sweep([subject], 1, ({ outcome }) => found.push(outcome));
+  return found;
+}
+
+const value = (name: string, elemType: NumericDType, ...shape: (number | string)[]): ValueInfo => ({
+  name,
+  type: { elemType: elemType as "int32", shape },
+});
+const ones = (name: string, ...shape: number[]) => {
+  const data = new Float32Array(shape.reduce((one, other) => one * other)).fill(1);
+  return { name, dtype: "float32", shape, data } as const;
+};
+
+const GATES = { RNN: 1, GRU: 3, LSTM: 4 };
+
+/** A recurrent operator on rows of two numbers, which a request gives by rows and steps. */
+function recurrent(operator: keyof typeof GATES): Partial<OnnxGraph> {
+  const gates = GATES[operator];
+  return {
+    inputs: [value("x", "float32", "batch", "time", 2)],
+    outputs: [value("h", "float32", 1, "batch", 3)],
+    initializers: [ones("w", 1, gates * 3, 2), ones("r", 1, gates * 3, 3)],
+    nodes: [
+      { op: "Transpose", inputs: ["x"], outputs: ["t"], attributes: { perm: [1, 0, 2] } },
+      { op: operator, inputs: ["t", "w", "r"], outputs: ["", "h"], attributes: { hidden_size: 3 } },
+    ],
+  };
+}
+
+describe.skipIf(missing !== undefined)("an operator of ONNX Runtime does not end the process", () => {
+  it.each(["RNN", "GRU", "LSTM"] as const)("%s on no rows, and on no steps", async (operator) => {
+    const found = await outcomes(
+      recurrent(operator),
+      { x: ["float32", [0, 4, 2]] },
+      { x: ["float32", [2, 0, 2]] },
+      { x: ["float32", [1, 1, 2], 0, 0] },
+    );
+    const refused = `invalid_argument: The model's ${operator} "" takes 3 dimensions: one step or more, of one row or more, of 2 numbers each. The inputs were x float32`;
+    expect(found).toEqual([
+      `${refused}[0,4,2].`,
+      `${refused}[2,0,2].`,
+      expect.stringMatching(/^answered: h .*\[1,1,3\] 0/),
+    ]);
+  });
+
+  it.each([
+    ["Div", "int32", -(2 ** 31), "-2147483648,-7"],
+    ["Div", "int64", "-9223372036854775808", "-9223372036854775808,-7"],
+    ["Mod", "int32", -(2 ** 31), "0,0"],
+    ["Mod", "int64", "-9223372036854775808", "0,0"],
+  ] as const)("%s of %s, where the least value is divided by -1", async (operator, dtype, least, expected) => {
+    const inputs = [value("a", dtype, "n"), value("b", dtype, "n")];
+    const nodes = [{ op: operator, inputs: ["a", "b"], outputs: ["y"] }];
+    const found = await outcomes(
+      { inputs, outputs: [value("y", dtype, "n")], nodes },
+      { a: [dtype, [2], least, 7], b: [dtype, [2], -1, -1] },
+      { a: [dtype, [2], 9, 7], b: [dtype, [2], 2, 0] },
+    );
+    expect(found).toEqual([
+      `answered: y ${dtype}[2] ${expected}`,
+      expect.stringMatching(/^invalid_argument: The model failed in (Div|Mod) "": .* by zero\. The inputs were a/),
+    ]);
+  });
+
+  it.each<[string, OnnxNode[]]>([
+    ["computed", [{ op: "Neg", inputs: ["one"], outputs: ["b"] }]],
+    ["a constant", [{ op: "Identity", inputs: ["minus"], outputs: ["b"] }]],
+  ])("Div where the divisor is %s, in the branch of an If", async (_what, before) => {
+    const inner = { name: "then", inputs: [], outputs: [{ name: "q" }] };
+    const nodes = [...before, { op: "Div", inputs: ["a", "b"], outputs: ["q"] }];
+    const other = { ...inner, outputs: [{ name: "p" }], nodes: [{ op: "Identity", inputs: ["a"], outputs: ["p"] }] };
+    const branches = { then_branch: { graph: { ...inner, nodes } }, else_branch: { graph: other } };
+    const found = await outcomes(
+      {
+        inputs: [value("a", "int64", "n"), value("c", "bool")],
+        outputs: [value("y", "int64", "n")],
+        initializers: [
+          { name: "one", dtype: "int64", shape: [1], data: BigInt64Array.of(1n) },
+          { name: "minus", dtype: "int64", shape: [1], data: BigInt64Array.of(-1n) },
+        ],
+        nodes: [{ op: "If", inputs: ["c"], outputs: ["y"], attributes: branches }],
+      },
+      { a: ["int64", [1], "-9223372036854775808"], c: ["bool", [], 1] },
+    );
+    expect(found).toEqual(["answered: y int64[1] -9223372036854775808"]);
+  });
+
+  it("Split with outputs that are left out", async () => {
+    const outputs = ["", "y", "", ""];
+    const split = { op: "Split", inputs: ["x"], outputs, attributes: { axis: -1, num_outputs: 4 } };
+    const found = await outcomes(
+      { inputs: [value("x", "float32", 8)], outputs: [value("y", "float32", 2)], nodes: [split] },
+      { x: ["float32", [8], 0, 1, 2, 3, 4, 5, 6, 7] },
+    );
+    expect(found).toEqual(["answered: y float32[2] 2,3"]);
+  });
+
+  it("TopK of no rows, and of as many as asked for of each", async () => {
+    const found = await outcomes(
+      {
+        inputs: [value("x", "float32", "n", 3)],
+        outputs: [value("best", "float32", "n", 2)],
+        initializers: [{ name: "k", dtype: "int64", shape: [1], data: BigInt64Array.of(2n) }],
+        nodes: [{ op: "TopK", inputs: ["x", "k"], outputs: ["best", "places"], name: "pick" }],
+      },
+      { x: ["float32", [0, 3]] },
+      { x: ["float32", [1, 3], 1, 3, 2] },
+    );
+    expect(found).toEqual([
+      `invalid_argument: The model's TopK "pick" takes inputs without sizes of 0, but along dimension -1. The inputs were x float32[0,3].`,
+      "answered: best float32[1,2] 3,2",
+    ]);
+  });
+
+  it.each([
+    ["ConvTranspose", [ones("w", 1, 1, 2, 2)], { strides: [2, 2] }],
+    ["InstanceNormalization", [ones("w", 1), ones("b", 1)], {}],
+  ] as const)("%s of an image without rows", async (operator, initializers, attributes) => {
+    const inputs = ["x", ...initializers.map(({ name }) => name)];
+    const found = await outcomes(
+      {
+        inputs: [value("x", "float32", "n", 1, "h", "w")],
+        outputs: [value("y", "float32", "n", 1, "h2", "w2")],
+        initializers,
+        nodes: [{ op: operator, inputs, outputs: ["y"], attributes }],
+      },
+      { x: ["float32", [1, 1, 0, 2]] },
+      { x: ["float32", [1, 1, 1, 1], 1] },
+    );
+    expect(found).toEqual([
+      expect.stringMatching(
+        /^invalid_argument: The model's \w+ "" takes inputs without sizes of 0, but along dimension 0/,
+      ),
+      expect.stringMatching(/^answered: y float32\[1,1,/),
+    ]);
+  });
+});
