@@ -455,6 +455,19 @@ def lite_half_rows():
 
 
 @converted()
+def lite_more_rows():
+    """Where XNNPACK computes such an output, LiteRT writes beyond the memory that it was given."""
+    weights = tf.constant(np.arange(12, dtype="float32").reshape(4, 3))
+    return from_function(lambda x: {"y": tf.reshape(tf.matmul(x, weights), [-1, 1])}, x=([None, 4], tf.float32)), None
+
+
+@converted()
+def lite_reshaped_rows():
+    """As many rows as it takes, by a reshape whose size XNNPACK finds while it runs."""
+    return from_function(lambda x: {"y": tf.reshape(tf.nn.relu(x), [-1, 2, 2])}, x=([None, 4], tf.float32)), 3
+
+
+@converted()
 def lite_one_row():
     """Takes any number of rows by its signature, and can compute one."""
     return from_function(lambda x: {"y": tf.reshape(x, [1, 2, 2]) + 1.0}, x=([None, 4], tf.float32)), 1

@@ -78,12 +78,18 @@ function checkGraph(graph: FlatbufferTable, { buffers, codes }: Shared): void {
     assertTensors(operator.ints(OPERATOR.outputs));
   }
   const isGiven = (tensor: FlatbufferTable) => isConstant(tensor, buffers) || tensor.byte(TENSOR.isVariable) !== 0;
-  const given = tensors.flatMap((tensor, index) => (isGiven(tensor) ? [index] : []));
-  checkOrder(graph, new Set([...inputs, ...given]));
+  const indices = (fits: (tensor: FlatbufferTable) => boolean) =>
+    tensors.flatMap((tensor, index) => (fits(tensor) ? [index] : []));
+  checkOrder(graph, [...inputs, ...indices(isGiven)], indices(isEmpty));
 }
 
-/** Nothing is computed twice, and nothing is taken that was not given or computed before. */
-function checkOrder(graph: FlatbufferTable, known: Set<number>): void {
+/**
+ * Nothing is computed twice, and nothing is taken that was not given or computed before. A tensor without elements
+ * needs neither, and may be computed: converters write a split's empty part so.
+ */
+function checkOrder(graph: FlatbufferTable, given: readonly number[], empty: readonly number[]): void {
+  const written = new Set(given);
+  const known = new Set([...given, ...empty]);
   const take = (index: number) => {
     if (!known.has(index) && index !== OPTIONAL)
       throw new RangeError(`nothing computes the tensor ${index}, which is taken`);
@@ -91,17 +97,22 @@ function checkOrder(graph: FlatbufferTable, known: Set<number>): void {
   for (const operator of graph.tables(SUBGRAPH.operators)) {
     operator.ints(OPERATOR.inputs).forEach(take);
     for (const index of operator.ints(OPERATOR.outputs)) {
-      if (known.has(index)) throw new RangeError(`the tensor ${index} is computed twice`);
+      if (written.has(index)) throw new RangeError(`the tensor ${index} is computed twice`);
+      written.add(index);
       known.add(index);
     }
   }
   graph.ints(SUBGRAPH.outputs).forEach(take);
 }
 
-/** In the file, or behind its end where it is larger than 2 GB; one without elements has no bytes. */
+/** In the file, or behind its end where it is larger than 2 GB. */
 function isConstant(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[]): boolean {
   const buffer = buffers[tensor.int(TENSOR.buffer)]!;
-  return buffer.count(BUFFER.data) > 0 || buffer.has(BUFFER.offset) || tensor.ints(TENSOR.shape).includes(0);
+  return buffer.count(BUFFER.data) > 0 || buffer.has(BUFFER.offset);
+}
+
+function isEmpty(tensor: FlatbufferTable): boolean {
+  return tensor.ints(TENSOR.shape).includes(0);
 }
 
 function checkTensor(tensor: FlatbufferTable, buffers: readonly FlatbufferTable[]): void {

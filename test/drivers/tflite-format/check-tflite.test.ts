@@ -47,6 +47,22 @@ describe("a .tflite file", () => {
     expect(() => check(content)).toThrow("the tensor 2 is computed twice");
   });
 
+  const splitInto = (...outputs: number[]): Buffer => {
+    const operator = { fields: { 1: { ints: [0] }, 2: { ints: outputs } } };
+    const tensors = [[4], [4], [0]].map((shape) => ({ fields: { 0: { ints: shape } } }));
+    const graph = { 0: { tables: tensors }, 1: { ints: [0] }, 2: { ints: [1] }, 3: { tables: [operator] } };
+    const one = { tables: [{ fields: {} }] };
+    return writeFlatbuffer({ fields: { 1: one, 2: { tables: [{ fields: graph }] }, 4: one } });
+  };
+
+  it("passes where an operator computes a tensor without elements, as the empty part of a split", () => {
+    expect(() => check(splitInto(1, 2))).not.toThrow();
+  });
+
+  it("is refused where an operator computes such a tensor twice", () => {
+    expect(() => check(splitInto(1, 2, 2))).toThrow("the tensor 2 is computed twice");
+  });
+
   const many = (part: Part): Part => ({ tables: Array.from({ length: 50_000 }, () => part) });
   const long: Part = { ints: Array.from({ length: 50_000 }, () => 0) };
   const tensor: Part = { fields: { 0: { ints: [1] } } };

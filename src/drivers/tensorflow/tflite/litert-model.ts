@@ -41,6 +41,16 @@ export class LiteRtModel {
     return outputs;
   }
 
+  /**
+   * The numbers of bytes that a signature's outputs have after a run on those inputs, as LiteRT then says: where a model
+   * was compiled for larger outputs than it computes, those that it computes. Runs as {@link run} does.
+   */
+  async measure(key: string, inputs: Tensors): Promise<number[]> {
+    const sizesOf = (results: readonly TensorBuffer[]) => results.map((buffer) => buffer.packedSize());
+    await this.#use(key, inputs, sizesOf);
+    return this.#use(key, inputs, sizesOf);
+  }
+
   /** True once {@link run} makes one run of the signature. */
   isProven(key: string): boolean {
     return this.#proven.has(key);
@@ -51,7 +61,14 @@ export class LiteRtModel {
     this.#proven.add(key);
   }
 
-  async #run(key: string, inputs: Tensors): Promise<Tensors> {
+  #run(key: string, inputs: Tensors): Promise<Tensors> {
+    const { outputs } = this.signatures.get(key)!;
+    const read = (results: readonly TensorBuffer[]) =>
+      createTensors(outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place]!)]));
+    return this.#use(key, inputs, read);
+  }
+
+  async #use<T>(key: string, inputs: Tensors, read: (results: readonly TensorBuffer[]) => T): Promise<T> {
     const signature = this.signatures.get(key)!;
     const index = [...this.signatures.keys()].indexOf(key);
     const buffers: TensorBuffer[] = [];
@@ -61,9 +78,7 @@ export class LiteRtModel {
       }
       const results = await failing(this.#runtime, () => this.#compiled.run(index, buffers));
       buffers.push(...results);
-      return createTensors(
-        signature.outputs.map((spec, place) => [spec.name, this.#fromBuffer(spec, results[place]!)]),
-      );
+      return read(results);
     } finally {
       for (const buffer of buffers) this.#free(buffer);
     }

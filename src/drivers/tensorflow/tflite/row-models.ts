@@ -10,6 +10,9 @@ import { type TfliteFile, withRows } from "./tflite-file.ts";
 
 /** Numbers of rows that a model stays compiled for. */
 const MAX_MODELS = 4;
+/** Bytes of an output that a trial makes room for, and the rows that it makes room for at least and at most. */
+const MAX_TRIAL_BYTES = 2 ** 24;
+const [LEAST_ROOM, MAX_ROOM] = [8, 2 ** 20];
 
 /**
  * A .tflite model that takes any number of rows where the file leaves the first
@@ -87,31 +90,44 @@ export class RowModels {
    */
   async #try(): Promise<void> {
     if (this.#file.hasLoops) return;
-    for (const [key, { inputs, outputs }] of this.signatures) {
-      if (outputs.some(isOpen)) await this.#tryRows(key, inputs);
-      await this.#run(key, zerosFor(inputs, 1), 1).catch(unlessOfValues);
+    for (const [key, signature] of this.signatures) {
+      if (signature.outputs.some(isOpen)) await this.#tryRows(key, signature);
+      await this.#run(key, zerosFor(signature.inputs, 1), 1).catch(unlessOfValues);
     }
     // What it keeps is not to begin with what the trial left.
     if (this.#file.hasState) this.close();
   }
 
   /**
-   * Claims outputs of one row for inputs of two, which must fail: with fewer rows than
-   * the inputs, part of an output would not be written.
+   * Checks that a signature gives as many rows as it takes: LiteRT writes more beyond the memory that outputs have, and
+   * leaves part of it unwritten where there are fewer. A model may take one row only.
    */
-  async #tryRows(key: string, inputs: readonly TensorSpec[]): Promise<void> {
-    const model = await compileModel(this.runtime, withRows(this.#file, 2, 1));
+  async #tryRows(key: string, signature: FullSignature): Promise<void> {
     try {
-      await model.run(key, zerosFor(inputs, 2));
+      await this.#compareRows(key, signature, 2);
     } catch (reason) {
-      if (reason instanceof LiteRtFailure && reason.isStructural) return;
-      throw reason;
+      if (!(reason instanceof LiteRtFailure && reason.isStructural) || reason.isMoved) throw reason;
+      await this.#compareRows(key, signature, 1);
+    }
+  }
+
+  /** Claims outputs of far more rows, so that whatever is computed has room; LiteRT says afterwards what it was. */
+  async #compareRows(key: string, { inputs, outputs }: FullSignature, rows: number): Promise<void> {
+    const open = outputs.map((spec, place) => ({ place, spec })).filter(({ spec }) => isOpen(spec));
+    const rowBytes = Math.max(...open.map(({ spec }) => bytesOf(spec, 1)), 1);
+    const room = Math.min(Math.max(Math.floor(MAX_TRIAL_BYTES / rowBytes), LEAST_ROOM), MAX_ROOM);
+    const model = await compileModel(this.runtime, withRows(this.#file, rows, room));
+    try {
+      const sizes = await model.measure(key, zerosFor(inputs, rows)).catch(unlessOfValues);
+      const wrong = sizes && open.find(({ place, spec }) => sizes[place] !== bytesOf(spec, rows));
+      if (sizes === undefined || wrong === undefined) return;
+      const given = (sizes[wrong.place] as number) / bytesOf(wrong.spec, 1);
+      throw failedPrecondition(
+        `Output "${wrong.spec.name}" of the .tflite model has ${given} rows for ${rows} of its inputs', which LiteRT's JavaScript API does not tell; serve the SavedModel that it was made from.`,
+      );
     } finally {
       model.close();
     }
-    throw failedPrecondition(
-      "An output of the .tflite model has fewer rows than its inputs, which LiteRT's JavaScript API does not tell; serve the SavedModel that it was made from.",
-    );
   }
 
   /** Frees all that is compiled. */
@@ -179,7 +195,13 @@ function zeros({ dtype, shape = [] }: TensorSpec, rows: number): Tensor {
   return createTensor(dtype, sizes, new array(elementCount(sizes) * slots) as never);
 }
 
-function unlessOfValues(reason: unknown): void {
+function bytesOf({ dtype, shape = [] }: TensorSpec, rows: number): number {
+  const sizes = (shape as readonly number[]).map((size) => (size === -1 ? rows : size));
+  const { bytes } = numericLayout(dtype as NumericDType);
+  return elementCount(sizes) * bytes;
+}
+
+function unlessOfValues(reason: unknown): undefined {
   if (!(reason instanceof LiteRtFailure) || reason.isStructural) throw reason;
 }
 

@@ -131,7 +131,8 @@ describe("what the tflite engine refuses", () => {
     ["lite_custom_operator", "Encountered unresolved custom op: Betainc. Serve the SavedModel that it was made from"],
     ["lite_computed_shape", "the shape of an output is computed while the model runs."],
     ["lite_passed_on", 'gives back an input unchanged as "same"'],
-    ["lite_half_rows", "An output of the .tflite model has fewer rows than its inputs"],
+    ["lite_half_rows", 'Output "y" of the .tflite model has 1 rows for 2 of its inputs'],
+    ["lite_more_rows", 'Output "y" of the .tflite model has 6 rows for 2 of its inputs'],
   ])("a model such as %s", async (name, message) => {
     await expectRefusal(formatModel(`${name}/model.tflite`), message);
   });
