@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -40,13 +41,12 @@ async function makeFolders(parent: string, names: readonly [string, string]): Pr
   return folders;
 }
 
-let count = 0;
-
 /**
  * A name for a temporary folder with the id of its process, so that the remains of a killed process can be recognised.
+ * It is random, since containers that share a folder may have the same host name and process id.
  */
 export function stagingName(): string {
-  return `.${encodeURIComponent(hostname())}+${process.pid}+${count++}`;
+  return `.${encodeURIComponent(hostname())}+${process.pid}+${randomUUID()}`;
 }
 
 /** Deletes the temporary folders of ended processes of this machine. */

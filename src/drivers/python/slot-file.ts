@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { constants, existsSync, readSync, rmSync, writeSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,8 +11,6 @@ const KEPT_BYTES = 64 << 20;
 /** A call of the system moves less than 2 GiB. */
 const MOVE_BYTES = 1 << 30;
 const MEMORY_FOLDER = "/dev/shm";
-
-let count = 0;
 
 /**
  * A file in memory that two processes read and write by position. It has no name from the
@@ -28,7 +27,8 @@ export class SlotFile {
 
   static async create(): Promise<SlotFile> {
     const folder = existsSync(MEMORY_FOLDER) ? MEMORY_FOLDER : tmpdir();
-    const path = join(folder, `kserving-${process.pid}-${Date.now().toString(36)}-${count++}`);
+    // Threads of one process create such files in the same millisecond.
+    const path = join(folder, `kserving-${process.pid}-${randomUUID()}`);
     const file = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
     rmSync(path);
     return new SlotFile(file);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { moveStage, SOURCE, type StageClaim } from "./stage-claim.ts";
@@ -15,7 +16,7 @@ export async function removeAbandonedStages(parent: string, own: StageClaim): Pr
     if (folder === own.folder) continue;
     const isOld = Date.now() - (await lastChangeMs(folder)) > OLD_MS;
     if (!isOld && (await sourceOf(folder)) !== own.source) continue;
-    const old = join(parent, `old+${name}+${process.pid}`);
+    const old = join(parent, `old+${name}+${randomUUID()}`);
     if (await moveStage(folder, old, isOld)) await rm(old, { recursive: true, force: true });
   }
 }

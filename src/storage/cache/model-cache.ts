@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { TurnsByName } from "../../async/turns-by-name.ts";
@@ -131,7 +132,7 @@ export class ModelCache {
 
   /** Renamed first, so that no process takes a folder of which some files are missing. */
   async #remove(path: string): Promise<void> {
-    const old = join(this.#partial, `old+${basename(path)}+${process.pid}`);
+    const old = join(this.#partial, `old+${basename(path)}+${randomUUID()}`);
     await rename(path, old).catch(() => {});
     await rm(`${path}.json`, { force: true });
     await rm(old, { recursive: true, force: true });

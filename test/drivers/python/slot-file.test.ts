@@ -1,5 +1,5 @@
 import { fstatSync, readdirSync } from "node:fs";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { SlotFile } from "../../../src/drivers/python/slot-file.ts";
 
 async function create(): Promise<SlotFile> {
@@ -32,4 +32,18 @@ test("a file has no name, and gives back much memory when it is idle", async () 
   expect(fstatSync(file.fd).size).toBe((70 << 20) + 1000);
   await file.trim();
   expect(fstatSync(file.fd).size).toBe(0);
+});
+
+test("threads create files in the same millisecond, each with a copy of the module", async () => {
+  vi.useFakeTimers({ now: 0, toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const files: Promise<SlotFile>[] = [];
+  for (let thread = 0; thread < 8; thread++) {
+    vi.resetModules();
+    const copy = await import("../../../src/drivers/python/slot-file.ts");
+    files.push(copy.SlotFile.create());
+  }
+  const created = await Promise.all(files);
+  expect(new Set(created.map(({ fd }) => fd)).size).toBe(8);
+  await Promise.all(created.map((file) => file.close()));
 });
