@@ -21,6 +21,11 @@ def name_outputs(value, is_leaf, names=None):
     return dict(zip(names, leaves.values()))
 
 
+def name_members(name, value, is_leaf):
+    """Pairs of names and leaves, whose names begin with the one that the value has."""
+    return _distinct(_walk(value, name, is_leaf)).items()
+
+
 def _distinct(leaves):
     """As a dict; refuses two of one name, such as of the keys 1 and "1"."""
     named = {}

@@ -19,6 +19,9 @@ describe.skipIf(estimators === undefined)("the lightgbm driver", () => {
   it.each([
     ["booster.lgb", {}],
     ["lightgbm.pkl", { allow_pickle: "true" }],
+    ["stopped.lgb", {}],
+    ["stopped-booster.pkl", { allow_pickle: "true" }],
+    ["stopped-lightgbm.pkl", { allow_pickle: "true" }],
   ])("answers for %s what LightGBM answers", async (file, more) => {
     const model = await loadModel("lightgbm", pathOf(file), { options: { ...options, ...more } });
     expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);

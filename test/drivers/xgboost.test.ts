@@ -16,15 +16,21 @@ const options = { python: python ?? "" };
 describe.skipIf(estimators === undefined)("the xgboost driver", () => {
   const { rows, pathOf, answersOf } = (estimators ?? {}) as ReturnType<typeof makeEstimators>;
 
-  it.each(["booster.ubj", "booster.json"])("answers for %s what XGBoost answers", async (file) => {
-    const model = await loadModel("xgboost", pathOf(file), { options });
-    expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
-  });
+  it.each(["booster.ubj", "booster.json", "stopped.json", "stopped.ubj", "stopped-booster.json"])(
+    "answers for %s what XGBoost answers",
+    async (file) => {
+      const model = await loadModel("xgboost", pathOf(file), { options });
+      expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+    },
+  );
 
-  it.each(["booster.pkl", "xgboost.pkl"])("answers for the trusted pickle %s what XGBoost answers", async (file) => {
-    const model = await loadModel("xgboost", pathOf(file), { options: { ...options, allow_pickle: "true" } });
-    expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
-  });
+  it.each(["booster.pkl", "xgboost.pkl", "stopped.pkl"])(
+    "answers for the trusted pickle %s what XGBoost answers",
+    async (file) => {
+      const model = await loadModel("xgboost", pathOf(file), { options: { ...options, allow_pickle: "true" } });
+      expectTensors(await predict(model, { features: rows }), answersOf(file), 1e-7);
+    },
+  );
 
   it("looks in the environments of the runtimes folder too", async () => {
     const manifest = JSON.stringify({ source: "venv", folder: dirname(dirname(python as string)), files: {} });

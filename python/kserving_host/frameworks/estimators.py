@@ -1,10 +1,13 @@
 """Objects with scikit-learn's methods, whichever library they come from."""
 
+import dataclasses
+
 import numpy as np
 
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
+from ..outputs import name_members
 from .tables import is_table, to_column, to_table
 
 
@@ -108,14 +111,32 @@ def plain(result):
 
 
 def _arrays(name, result):
-    """A model with several targets gives a list with an array for each, with as many columns as that has classes."""
-    if isinstance(result, list) and result and all(isinstance(each, np.ndarray) for each in result):
-        return [(f"{name}.{index}", each) for index, each in enumerate(result)]
-    return [(name, plain(result))]
+    """Several results have an output each: those of several targets are a list of arrays, which have as many columns as a target has classes."""
+    return [(output, plain(leaf)) for output, leaf in name_members(name, result, _is_array)]
+
+
+def _is_array(value):
+    """Lists of plain values and of their lists are arrays too, and so are tables whose columns are of one type."""
+    if hasattr(value, "dtypes") and hasattr(value, "columns"):
+        return len(set(value.dtypes)) <= 1
+    if hasattr(value, "_fields") or dataclasses.is_dataclass(value):
+        return False
+    if isinstance(value, (list, tuple)):
+        return not any(_is_part(each, value) for each in value)
+    return hasattr(value, "__array__") or hasattr(value, "toarray") or not hasattr(value, "items")
+
+
+def _is_part(member, whole):
+    """A result by itself, and not a row or a value of the array that the others make with it."""
+    if isinstance(member, np.generic) or member is None:
+        return False
+    if isinstance(member, (list, tuple)):
+        return isinstance(whole, tuple) or hasattr(member, "_fields")
+    return hasattr(member, "__array__") or hasattr(member, "toarray") or hasattr(member, "items") or dataclasses.is_dataclass(member)
 
 
 def _is_of(name, output):
-    return output == name or output.rpartition(".")[0] == name
+    return output == name or output.startswith(f"{name}.")
 
 
 def _method(estimator, name):

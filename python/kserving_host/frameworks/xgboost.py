@@ -1,5 +1,7 @@
 """XGBoost: its own formats as a Booster, and pickles of Boosters and estimators."""
 
+import json
+
 import xgboost
 
 from ..errors import invalid, one_line, refused
@@ -19,6 +21,7 @@ class Framework(EstimatorFramework):
             return self.use(model)
         self.model, self.model_class = model, type(model)
         model.set_param({"nthread": self.request.threads})
+        self._trees = _best_trees(model)
 
     def predict(self, inputs, wanted):
         if not self._is_booster:
@@ -27,7 +30,7 @@ class Framework(EstimatorFramework):
         # XGBoost takes features that are not there for missing values, without a word.
         if rows.ndim != 2 or rows.shape[1] != self.model.num_features():
             raise invalid(f"The model takes rows of {self.model.num_features()} features; the input's shape is {list(rows.shape)}.")
-        return {"result": self.model.predict(xgboost.DMatrix(rows, feature_names=self.model.feature_names))}
+        return {"result": self.model.predict(xgboost.DMatrix(rows, feature_names=self.model.feature_names), **self._trees)}
 
     def features(self):
         return (self.model.num_features(), self.model.feature_names) if self._is_booster else super().features()
@@ -37,6 +40,18 @@ class Framework(EstimatorFramework):
 
     def message_of(self, error):
         return super().message_of(error).split("\nStack trace:", 1)[0]
+
+
+def _best_trees(booster):
+    """Arguments of predict for the trees that the estimator used which saved the file: those up to its best iteration. A Booster of its own uses all."""
+    best = booster.attr("best_iteration")
+    if best is None or booster.attr("scikit_learn") is None or _is_linear(booster):
+        return {}
+    return {"iteration_range": (0, int(best) + 1)}
+
+
+def _is_linear(booster):
+    return json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gblinear"
 
 
 def _load_native(path):
