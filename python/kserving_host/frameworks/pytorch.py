@@ -8,6 +8,7 @@ import torch
 from .. import arrays
 from ..errors import HostError, invalid, one_line, refused
 from ..framework import BaseFramework
+from .pytorch_casts import cast, casts_for, is_dtype_fault
 from .pytorch_files import load_file
 from .pytorch_signature import read_parameters
 
@@ -41,6 +42,8 @@ CALLERS_FAULT = re.compile(
 # What a compiled model says of a failure within it.
 COMPILED_ERROR = re.compile(r"got (\w*Error)\((['\"])(.*?)\2\)", re.S)
 SCRIPT_ERROR = re.compile(r"^(?:RuntimeError|ValueError|IndexError|builtins\.\w+): ", re.M)
+# Combinations of dtypes that are remembered.
+MOST_CASTS = 64
 
 
 class Framework(BaseFramework):
@@ -54,16 +57,45 @@ class Framework(BaseFramework):
         self.model_class = loaded.model_class
         self.model = self._prepare(loaded.model)
         self.kind = loaded.kind
+        self._arrange = loaded.arrange
         self._parameters = read_parameters(loaded)
         self.inputs = _merge(self.request.inputs, self._parameters, loaded.inputs)
         self._names = {each["name"]: index for index, each in enumerate(self.inputs)}
         self._places = list(zip(self._names, self._parameters))
         self._required = [each["name"] for each, parameter in zip(self.inputs, self._parameters) if parameter.required]
         self._run = self._compiled(options)
+        self._floats = self._dtype or TYPES.get(self._weights_dtype(), torch.float32)
+        self._may_run_again = self.is_pure()
+        self._casts = {}
 
     def predict(self, inputs, wanted):
+        self.check_names(inputs, self._required, self._names)
+        tensors = {name: self.from_array(name, array) for name, array in inputs.items()}
         with torch.inference_mode():
-            return self.by_name(self._run(*self._arguments(inputs)))
+            return self.by_name(self._run_cast(tensors))
+
+    def _run_cast(self, tensors):
+        """Runs the model; where it refuses the dtype of an input that declares none, on the same numbers in a dtype that it takes."""
+        types = tuple((name, tensor.dtype) for name, tensor in tensors.items())
+        casts = self._casts.get(types, {})
+        try:
+            return self._call(cast(tensors, casts))
+        except Exception as error:
+            if not self._may_run_again or not is_dtype_fault(error):
+                raise
+            return self._run_again(tensors, types, error)
+
+    def _run_again(self, tensors, types, failure):
+        undeclared = {name: tensor for name, tensor in tensors.items() if self.inputs[self._names[name]].get("dtype") is None}
+        for casts in casts_for(undeclared, self._floats):
+            try:
+                answer = self._call(cast(tensors, casts))
+            except Exception:
+                continue
+            if len(self._casts) < MOST_CASTS:
+                self._casts[types] = casts
+            return answer
+        raise failure
 
     def likely_dtypes(self):
         """Floats like the weights in their file, or the numbers of words or classes."""
@@ -169,17 +201,21 @@ class Framework(BaseFramework):
     def _tensors(self):
         return self.model.parameters() if hasattr(self.model, "parameters") else ()
 
-    def _arguments(self, inputs):
-        """By position, as TorchScript takes them; what is left out behind the last one given keeps its default."""
-        self.check_names(inputs, self._required, self._names)
-        last = max(map(self._names.__getitem__, inputs), default=-1)
-        return [self._argument(inputs, name, parameter) for name, parameter in self._places[: last + 1]]
+    def _call(self, tensors):
+        """By position where that is possible; what is left out behind the last one given keeps its default."""
+        last = max(map(self._names.__getitem__, tensors), default=-1)
+        given = [(parameter, _argument(tensors.get(name), parameter)) for name, parameter in self._places[: last + 1]]
+        if self._arrange is not None:
+            args, named = self._arrange([value for _, value in given])
+            return self._run(*args, **named)
+        named = {parameter.name: value for parameter, value in given if parameter.by_name}
+        return self._run(*(value for parameter, value in given if not parameter.by_name), **named)
 
-    def _argument(self, inputs, name, parameter):
-        if name not in inputs:
-            return parameter.default
-        tensor = self.from_array(name, inputs[name])
-        return tensor if parameter.convert is None else parameter.convert(tensor)
+
+def _argument(tensor, parameter):
+    if tensor is None:
+        return parameter.default
+    return tensor if parameter.convert is None else parameter.convert(tensor)
 
 
 def _guesses(model, number):

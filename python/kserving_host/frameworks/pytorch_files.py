@@ -19,11 +19,13 @@ MOST_KEYS = 10
 class Loaded:
     """A model, its class where it is known, and what its file says of its inputs."""
 
-    def __init__(self, model, kind, model_class=None, inputs=None):
+    def __init__(self, model, kind, model_class=None, inputs=None, arrange=None):
         self.model = model
         self.kind = kind
         self.model_class = model_class or type(model)
         self.inputs = inputs
+        # Turns a value for each input into what forward takes, by position and by name; None where that is one argument each.
+        self.arrange = arrange
 
 
 def load_file(path, options, device):
@@ -88,20 +90,37 @@ def _load_exported(file):
         raise refused(f"Exported programs (.pt2) need torch 2.1 or later; this is {torch.__version__}.", error) from error
     except Exception as error:
         raise refused(f"torch {torch.__version__} cannot load this exported program: {one_line(error)}", error) from error
-    return Loaded(program.module(), "exported", inputs=_exported_inputs(program))
+    leaves = [each.arg for each in program.graph_signature.input_specs if each.kind.name == "USER_INPUT"]
+    return Loaded(program.module(), "exported", inputs=_exported_inputs(program, leaves), arrange=_arranger(leaves, program.call_spec.in_spec))
 
 
-def _exported_inputs(program):
-    """Names, dtypes and shapes of the program's placeholders, in forward's order; None where one is no tensor."""
-    nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
-    specs = []
-    for name in program.graph_signature.user_inputs:
-        value = nodes[name].meta.get("val") if name in nodes else None
-        if not isinstance(value, torch.Tensor):
-            return None
-        shape = [size if isinstance(size, int) else -1 for size in value.shape]
-        specs.append({"name": name, "dtype": str(value.dtype).replace("torch.", ""), "shape": shape})
-    return specs
+def _exported_inputs(program, leaves):
+    """Names, dtypes and shapes of the program's placeholders, in the order in which forward's arguments have them."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    return [_exported_input(leaf.name, values[leaf.name]) for leaf in leaves if not _is_constant(leaf)]
+
+
+def _exported_input(name, value):
+    if not isinstance(value, torch.Tensor):
+        # A number that may change.
+        return {"name": name, "dtype": "int64", "shape": [], "kind": "int"}
+    shape = [size if isinstance(size, int) else -1 for size in value.shape]
+    return {"name": name, "dtype": str(value.dtype).replace("torch.", ""), "shape": shape}
+
+
+def _is_constant(leaf):
+    return hasattr(leaf, "value")
+
+
+def _arranger(leaves, in_spec):
+    """The program's arguments were taken apart when it was exported: dicts, lists and tuples into their members."""
+    from torch.utils import _pytree
+
+    def arrange(values):
+        given = iter(values)
+        return _pytree.tree_unflatten([leaf.value if _is_constant(leaf) else next(given) for leaf in leaves], in_spec)
+
+    return arrange
 
 
 def _load_saved(file, options):

@@ -27,15 +27,16 @@ TENSORS = {
 class Parameter:
     """One parameter of forward."""
 
-    def __init__(self, name, kind="Tensor", required=True, default=None):
+    def __init__(self, name, kind="Tensor", required=True, default=None, by_name=False):
         self.name = name
         self.required = required
         self.default = default
+        # True where forward takes it by its name alone.
+        self.by_name = by_name
         self._dtype = TENSORS.get(kind.rpartition(".")[2])
         scalar = SCALARS.get(kind.replace("Optional[", "").rstrip("]"))
         # None for a tensor.
         self.convert = scalar and (lambda tensor: scalar(tensor.item()))
-
 
     def spec(self):
         """Its known facts for the server, which requires those that it knows completely."""
@@ -48,7 +49,7 @@ def read_parameters(loaded):
     if schema is not None:
         return [_from_argument(each) for each in schema.arguments if each.name != "self"]
     if loaded.inputs is not None:
-        return [Parameter(each["name"]) for each in loaded.inputs]
+        return [Parameter(each["name"], each.pop("kind", "Tensor")) for each in loaded.inputs]
     return _from_signature(loaded.model.forward)
 
 
@@ -64,20 +65,21 @@ def _from_argument(argument):
     default = argument.default_value if argument.has_default_value() else None
     if not optional and OTHERS.match(str(argument.type)):
         raise refused(f'forward takes "{argument.name}" as a {argument.type}; requests carry tensors and numbers alone. Script a module around it that takes tensors.')
-    return Parameter(argument.name, str(argument.type), not optional, default)
+    return Parameter(argument.name, str(argument.type), not optional, default, argument.kwarg_only)
 
 
 def _from_signature(forward):
     parameters = []
     for each in inspect.signature(forward).parameters.values():
-        if each.kind == each.VAR_KEYWORD or each.kind == each.KEYWORD_ONLY:
+        if each.kind == each.VAR_KEYWORD:
             continue
         if each.kind == each.VAR_POSITIONAL:
             # Any number: as many as people give in practice.
             parameters += [Parameter(f"input_{index}", required=False) for index in range(len(parameters), len(parameters) + MOST_POSITIONAL)]
             continue
         required = each.default is each.empty
-        parameters.append(Parameter(each.name, _kind(each.annotation), required, None if required else each.default))
+        by_name = each.kind == each.KEYWORD_ONLY
+        parameters.append(Parameter(each.name, _kind(each.annotation), required, None if required else each.default, by_name))
     return parameters
 
 
