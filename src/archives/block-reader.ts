@@ -38,19 +38,34 @@ export class BlockReader {
     return { chunks, skip };
   }
 
+  /** The next bytes in one buffer, or what is left of them at the end of the stream, which has to be a sound one. */
+  async takeRest(most: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let left = most; left > 0 && (await this.#fill()); ) {
+      const part = await this.#next(left);
+      parts.push(part);
+      left -= part.length;
+    }
+    return Buffer.concat(parts);
+  }
+
   async #next(most: number): Promise<Buffer> {
-    if (this.#rest.length === 0) this.#rest = await this.#read();
+    if (!(await this.#fill())) throw damaged();
     const part = this.#rest.subarray(0, most);
     this.#rest = this.#rest.subarray(part.length);
     return part;
   }
 
-  async #read(): Promise<Buffer> {
-    const { value, done } = await this.#chunks.next().catch((cause) => {
-      throw damaged(cause);
-    });
-    if (done === true) throw damaged();
-    return value;
+  /** False at the end of the stream. */
+  async #fill(): Promise<boolean> {
+    while (this.#rest.length === 0) {
+      const { value, done } = await this.#chunks.next().catch((cause) => {
+        throw damaged(cause);
+      });
+      if (done === true) return false;
+      this.#rest = value;
+    }
+    return true;
   }
 }
 

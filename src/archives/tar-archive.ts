@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { failedPrecondition } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import { BlockReader, damaged } from "./block-reader.ts";
 
 /** One file of an archive; its bytes have to be read, or are skipped, before the next one comes. */
@@ -69,8 +69,8 @@ export async function* readTarball(
   { isGzipped = true, onOther = () => {}, signal }: TarOptions = {},
 ): AsyncGenerator<TarEntry> {
   const file = createReadStream(path);
-  // The reader of the stream receives errors too.
-  const stream = isGzipped ? pipeline(file, createGunzip(), () => {}) : file;
+  // The reader of the stream receives errors too, but not one that comes after it has left.
+  const stream = isGzipped ? pipeline(file, createGunzip(), () => {}).on("error", () => {}) : file;
   try {
     yield* readEntries(new BlockReader(stream), { onOther, signal });
   } finally {
@@ -90,8 +90,8 @@ async function* readEntries(reader: BlockReader, { onOther, signal }: ReadOption
     signal?.throwIfAborted();
     if (count === MAX_HEADERS) throw failedPrecondition(`it has more than ${MAX_HEADERS} headers`);
     const header = await reader.take(BLOCK);
-    if (header.every((byte) => byte === 0)) return;
-    checkHeader(header);
+    if (header.every((byte) => byte === 0)) return await readToEnd(reader, signal);
+    if (!isSound(header)) throw damaged();
     const type = String.fromCharCode(header[TYPE]!);
     if (EXTENDED.includes(type)) {
       extended = { ...extended, ...(await readExtended(type, header, reader)) };
@@ -150,11 +150,30 @@ function numberAt(header: Buffer, range: readonly [number, number]): number {
   return Number.parseInt(text, 8);
 }
 
-/** The sum of the header's bytes, those of the sum itself counted as spaces. */
-function checkHeader(header: Buffer): void {
+/** Compares a header with its checksum: the sum of its bytes, those of the sum itself counted as spaces. */
+function isSound(header: Buffer): boolean {
   const [start, end] = CHECKSUM;
   const sum = header.reduce((total, byte, index) => total + (index >= start && index < end ? 32 : byte), 0);
-  if (sum !== numberAt(header, CHECKSUM)) throw damaged();
+  return sum === Number.parseInt(textAt(header, CHECKSUM), 8);
+}
+
+/**
+ * Reads what follows the files: gzip's checksum is at the very end. Other bytes than zeros may stand there, but no
+ * further file, which a block of zeros in a damaged archive would hide.
+ */
+async function readToEnd(reader: BlockReader, signal: AbortSignal | undefined): Promise<void> {
+  for (;;) {
+    signal?.throwIfAborted();
+    const block = await reader.takeRest(BLOCK);
+    if (block.length < BLOCK) return;
+    if (textAt(block, MAGIC).startsWith("ustar") && isSound(block)) throw hidden();
+  }
+}
+
+function hidden(): ServingError {
+  const message =
+    "it has files behind its end: it is damaged, or two archives in one. Pack all files into one archive.";
+  return new ServingError("data_loss", message);
 }
 
 /** GNU's own form has times or a map in the place of the prefix. */

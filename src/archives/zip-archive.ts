@@ -1,6 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
-import { createInflateRaw } from "node:zlib";
+import { crc32, createInflateRaw } from "node:zlib";
 import { ServingError } from "../errors.ts";
 
 /** One file of an archive. */
@@ -54,21 +54,19 @@ export class ZipArchive {
     }
   }
 
-  /** Content of an entry, unpacked; fails where it is longer than the entry says. Its checksum is not checked. */
-  async read({ headerOffset, compressedBytes, isDeflated, bytes }: ZipEntry): Promise<Readable> {
-    if (compressedBytes === 0) return Readable.from([]);
-    const header = await readAt(this.#file, headerOffset, LOCAL.bytes);
+  /**
+   * Content of an entry, unpacked; fails with `data_loss` at the latest at its end, where its name, length or checksum
+   * is another one than the directory says.
+   */
+  async read(entry: ZipEntry): Promise<Readable> {
+    const header = await readAt(this.#file, entry.headerOffset, LOCAL.bytes);
     if (header.readUInt32LE(0) !== LOCAL.signature) throw damaged();
-    const start = headerOffset + LOCAL.bytes + header.readUInt16LE(LOCAL.name) + header.readUInt16LE(LOCAL.extra);
-    const packed = Readable.from(readRange(this.#file, start, start + compressedBytes));
-    return isDeflated
-      ? Readable.from(
-          limited(
-            pipeline(packed, createInflateRaw(), () => {}),
-            bytes,
-          ),
-        )
-      : packed;
+    const nameBytes = header.readUInt16LE(LOCAL.name);
+    const name = await readAt(this.#file, entry.headerOffset + LOCAL.bytes, nameBytes);
+    if (name.toString("utf8") !== entry.name) throw damaged();
+    const start = entry.headerOffset + LOCAL.bytes + nameBytes + header.readUInt16LE(LOCAL.extra);
+    const packed = readRange(this.#file, start, start + entry.compressedBytes);
+    return Readable.from(checked(entry.isDeflated ? inflate(packed) : packed, entry));
   }
 
   close(): Promise<void> {
@@ -90,7 +88,8 @@ async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
   if (offset + bytes > size || bytes > MAX_DIRECTORY_BYTES) throw damaged();
   const directory = await readAt(file, offset, bytes);
   const entries: ZipEntry[] = [];
-  for (let at = 0; entries.length < count; ) {
+  let at = 0;
+  while (entries.length < count) {
     if (at + ENTRY.bytes > bytes || directory.readUInt32LE(at) !== ENTRY.signature) throw damaged();
     const length = (field: keyof typeof ENTRY_LENGTHS) => directory.readUInt16LE(at + ENTRY_LENGTHS[field]);
     const next = at + ENTRY.bytes + length("name") + length("extra") + length("comment");
@@ -98,6 +97,8 @@ async function readDirectory(file: FileHandle): Promise<ZipEntry[]> {
     entries.push(toEntry(directory.subarray(at, next), length("name")));
     at = next;
   }
+  // A count that is too low would hide files.
+  if (at !== bytes) throw damaged();
   return entries;
 }
 
@@ -126,13 +127,20 @@ function toEntry(record: Buffer, nameBytes: number): ZipEntry {
   };
 }
 
-async function* limited(chunks: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
-  let left = most;
+function inflate(packed: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  // The reader of the stream receives errors too, but not one that comes after it has left.
+  return pipeline(Readable.from(packed), createInflateRaw(), () => {}).on("error", () => {});
+}
+
+async function* checked(chunks: AsyncIterable<Buffer>, entry: ZipEntry): AsyncGenerator<Buffer> {
+  let [bytes, checksum] = [0, 0];
   for await (const chunk of chunks) {
-    left -= chunk.length;
-    if (left < 0) throw damaged();
+    bytes += chunk.length;
+    if (bytes > entry.bytes) throw damaged();
+    checksum = crc32(chunk, checksum);
     yield chunk;
   }
+  if (bytes !== entry.bytes || checksum !== entry.crc32) throw differs(entry);
 }
 
 async function* readRange(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
@@ -147,6 +155,11 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
 
 function damaged(): ServingError {
   return new ServingError("data_loss", "it is not a zip archive, or is damaged or cut. Download it again.");
+}
+
+function differs({ name }: ZipEntry): ServingError {
+  const message = `${JSON.stringify(name.slice(0, 200))} in it is damaged: it differs from its checksum. Download the file again.`;
+  return new ServingError("data_loss", message);
 }
 
 function refused(what: string): ServingError {

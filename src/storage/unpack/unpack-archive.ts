@@ -67,7 +67,7 @@ async function unpackZip(path: string, files: UnpackedFiles, { within = "" }: Un
   try {
     for (const entry of archive.entries.filter(({ name }) => !name.endsWith("/") && isWithin(name, within))) {
       if (entry.isLink) throw notAFile(entry.name, "link");
-      await files.write(entry.name, (await archive.read(entry)) as AsyncIterable<Buffer>, entry);
+      await files.write(entry.name, (await archive.read(entry)) as AsyncIterable<Buffer>);
     }
   } finally {
     await archive.close();

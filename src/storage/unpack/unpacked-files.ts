@@ -3,8 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { crc32 } from "node:zlib";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { sizeText } from "../../text/size-text.ts";
 import { localName } from "../local-name.ts";
 
@@ -15,12 +14,6 @@ const MAX_FILES = 10_000;
 export interface UnpackLimits {
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-}
-
-/** Size and checksum that an archive has for a file. */
-interface Announced {
-  readonly bytes: number;
-  readonly crc32: number;
 }
 
 /** Writes the files of an archive into a folder, as far as its limits let it. */
@@ -36,16 +29,13 @@ export class UnpackedFiles {
     this.#limits = limits;
   }
 
-  /**
-   * A file of the same name is replaced. Throws `failed_precondition` for a name or size that is refused, `data_loss`
-   * for other content than announced.
-   */
-  async write(name: string, chunks: AsyncIterable<Buffer>, announced?: Announced): Promise<void> {
+  /** A file of the same name is replaced. Throws `failed_precondition` for a name or size that is refused. */
+  async write(name: string, chunks: AsyncIterable<Buffer>): Promise<void> {
     if (++this.#count > MAX_FILES) throw failedPrecondition(`there are more than ${MAX_FILES} files`);
     const target = join(this.#folder, localName(name));
     try {
       await mkdir(dirname(target), { recursive: true });
-      const counted = Readable.from(this.#counted(chunks, name, announced));
+      const counted = Readable.from(this.#counted(chunks));
       await pipeline(counted, createWriteStream(target), { signal: this.#limits.signal });
     } catch (reason) {
       const { code = "" } = reason as NodeJS.ErrnoException;
@@ -54,18 +44,12 @@ export class UnpackedFiles {
     }
   }
 
-  async *#counted(chunks: AsyncIterable<Buffer>, name: string, announced?: Announced): AsyncGenerator<Buffer> {
-    let own = 0;
-    let checksum = 0;
+  async *#counted(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
-      own += chunk.length;
       this.bytes += chunk.length;
       if (this.bytes > this.#limits.maxBytes) throw tooMuch(this.#limits.maxBytes);
-      if (announced !== undefined) checksum = crc32(chunk, checksum);
       yield chunk;
     }
-    if (announced === undefined || (own === announced.bytes && checksum === announced.crc32)) return;
-    throw new ServingError("data_loss", `${JSON.stringify(name.slice(0, 200))} differs from its checksum`);
   }
 }
 
