@@ -37,12 +37,14 @@ function lastBinaryInput(inputs: readonly JsonInput[]): JsonInput | undefined {
 
 /** Lists may be nested like the shape, differently, or not at all: only the row-major order matters. */
 function fromJson(input: JsonInput, context: InputContext): Tensor {
-  const { name, shape, data = null, parameters } = input;
+  const { name, shape, data, parameters } = input;
   if (parameters.has(SIZE)) {
     throw invalidArgument(
       `Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters'; input '${name}' has both`,
     );
   }
+  if (data === undefined || data === null)
+    throw invalidArgument(`Unable to parse 'data': input '${name}' has null; expected a list of values`);
   const dtype = dtypeOfInput(input, context.model);
   const count = elementsOf(input, context.model);
   const tensor = toJsonTensor(data, dtype, createKserveRules(name));

@@ -56,7 +56,7 @@ async function readHttpLoad(exchange: HttpExchange): Promise<LoadParameters> {
 }
 
 async function answerIndex({ service, exchange }: KserveCall): Promise<HttpAnswer> {
-  const { ready = false } = await readObject(exchange);
+  const ready = (await readObject(exchange)).ready ?? false;
   if (typeof ready === "boolean") return jsonAnswer(repositoryIndex(service, ready));
   throw invalidArgument("Invalid value for 'ready': expected a boolean");
 }

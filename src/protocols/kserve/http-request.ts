@@ -35,7 +35,9 @@ export function parseKserveBody(text: Uint8Array, budget: DecodeBudget): KserveB
 }
 
 function toKserveBody(body: JsonObject, budget: DecodeBudget): KserveBody {
-  const { id = "", parameters, inputs: given, outputs: listed = [] } = body;
+  const { parameters, inputs: given } = body;
+  // Clients that serialise a whole object write null for what they do not set, as MLServer's and KServe's types do.
+  const [id, listed] = [body.id ?? "", body.outputs ?? []];
   if (typeof id !== "string") throw unable("id", `it is ${dumpJson(id)}; expected a string`);
   const [inputs, outputs] = [toList("inputs", given), toList("outputs", listed)];
   budget.countInputs(inputs.length);
@@ -80,13 +82,18 @@ function inTritonsWords(cause: unknown): unknown {
 
 function toInput(value: JsonValue): JsonInput {
   if (!isJsonObject(value)) throw unable("inputs", `an element is ${dumpJson(value)}; expected an object`);
-  const { name, datatype, shape, parameters, data } = value;
+  const { name, datatype, shape, data } = value;
+  const parameters = toParameters(value.parameters);
   if (typeof name !== "string") throw unable("name", `an input has ${shown(name)}; expected a string`);
   if (typeof datatype !== "string") {
     throw unable("datatype", `input '${name}' has ${shown(datatype)}; expected a string such as "FP32"`);
   }
-  return { name, datatype, shape: toShape(shape, name), parameters: toParameters(parameters), data };
+  const isBinary = data === null && BINARY.some((parameter) => parameters.has(parameter));
+  return { name, datatype, shape: toShape(shape, name), parameters, data: isBinary ? undefined : data };
 }
+
+/** Parameters of an input whose values are not in the JSON. */
+const BINARY = ["binary_data_size", "shared_memory_region"];
 
 function toShape(shape: JsonValue | undefined, name: string): readonly number[] {
   if (isJsonList(shape ?? null) && (shape as readonly JsonValue[]).length === 0) return [];
@@ -115,14 +122,17 @@ function toOutput(value: JsonValue): RequestedOutput {
   return { name, parameters: toParameters(parameters) };
 }
 
-/** Parameters in JSON. */
+/** Parameters in JSON; one that is null is as absent. */
 export function toParameters(value: JsonValue | undefined): Parameters {
   if (value === undefined || value === null) return NO_PARAMETERS;
   if (!isJsonObject(value)) throw unable("parameters", `it is ${dumpJson(value)}; expected an object`);
-  return new Map(Object.entries(value).map(([name, parameter]) => [name, toParameter(name, parameter)]));
+  const given = Object.entries(value).filter((entry): entry is Given => entry[1] !== null);
+  return new Map(given.map(([name, parameter]) => [name, toParameter(name, parameter)]));
 }
 
-function toParameter(name: string, value: JsonValue): Parameter {
+type Given = [name: string, value: NonNullable<JsonValue>];
+
+function toParameter(name: string, value: NonNullable<JsonValue>): Parameter {
   if (typeof value === "boolean" || typeof value === "string") return value;
   if (value instanceof JsonNumbers && value.shape.length === 0) return value.at(0);
   throw unable("parameters", `'${name}' is ${dumpJson(value)}; expected a number, a string, true or false`);

@@ -25,6 +25,7 @@ export function decodeHttpLoad(body: Uint8Array, maxBytes: number): LoadParamete
   if (parameters === null) return collected.plain();
   if (!isJsonObject(parameters)) throw invalidArgument("Unable to parse 'parameters': expected an object");
   for (const [name, value] of Object.entries(parameters)) {
+    if (value === null) continue;
     if (name === "config" && typeof value === "string") collected.config = value;
     else if (!name.startsWith(FILE)) throw unrecognized(name, jsonTypeOf(value));
     else collected.addFile(name, typeof value === "string" ? decodeBase64(value) : undefined, "base64");

@@ -34,7 +34,8 @@ export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): Predic
 
 function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
   if (!isJsonObject(root)) throw invalidArgument(`JSON Value: ${dumpJson(root)} Is not object`);
-  const { signature_name: signature = "", output_filter: outputFilter = [] } = root;
+  // Null is as absent, as KServe's V1 servers take it; the original refuses it.
+  const [signature, outputFilter] = [root.signature_name ?? "", root.output_filter ?? []];
   if (typeof signature !== "string") {
     throw invalidArgument(
       `JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`,
@@ -96,7 +97,7 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
   const { inputs: specs } = known;
   const { root, signature, budget } = body;
   if (specs?.length === 0) throw invalidArgument(`Failed to get input map for signature: ${signature || "DEFAULT"}`);
-  const { instances, inputs } = root;
+  const [instances, inputs] = [root.instances ?? undefined, root.inputs ?? undefined];
   if (instances !== undefined && inputs !== undefined) {
     throw invalidArgument(
       `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,

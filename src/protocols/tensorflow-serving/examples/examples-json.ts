@@ -31,7 +31,7 @@ export interface ExamplesBody {
 export function readExamplesJson(body: Uint8Array, maxBytes: number): ExamplesBody {
   const budget = new DecodeBudget(maxBytes);
   const { root, signature } = parsePredictBody(body, budget);
-  const context = root.context === undefined ? new Map() : toFeatures(root.context);
+  const context = toFeatures(root.context ?? {});
   const { examples } = root;
   // The original names this method in requests of both.
   if (examples === undefined)
