@@ -11,7 +11,7 @@ import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";
 import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
-import { type Parameter, readBoolean } from "./parameters.ts";
+import { type Parameter, type Parameters, readBoolean } from "./parameters.ts";
 import { fromRaw, type InputContext, type InputHead } from "./raw-tensor.ts";
 import { readPlace } from "./read-place.ts";
 
@@ -28,12 +28,14 @@ export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 /** Places of a ModelInferRequest's values that may be viewed. */
 const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
 
-/** Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where the datatype has one. */
-export type KserveEncoding = "raw" | "typed";
-
 /**
- * A ModelInferRequest, and the form of its answer: raw, unless the client asked for typed fields or uses them itself.
+ * Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where every output has one.
+ * `both` is for clients that send typed fields: they read either, as KServe's, MLServer's and OpenVINO's servers answer
+ * typed requests in typed fields, and Triton in raw_output_contents alone.
  */
+export type KserveEncoding = "raw" | "typed" | "both";
+
+/** A ModelInferRequest, and the form of its answer: that of the request, unless the client asked for another one. */
 export interface DecodedInferRequest extends KserveRequest {
   readonly encoding: KserveEncoding;
   /** True where each answer in a stream has to be marked as the last one to its request. */
@@ -87,9 +89,15 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferReque
     inputs: isTyped ? typedInputs(tensors, model) : rawInputs(tensors, raw, { model, id, budget }),
     shared: isShared ? sharedInputs(inputs, model) : undefined,
     outputs,
-    encoding: isTyped && readBoolean(parameters, "typed_outputs") === true ? "typed" : "raw",
+    encoding: isTyped && !isShared ? typedEncoding(parameters) : "raw",
     tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,
   };
+}
+
+function typedEncoding(parameters: Parameters): KserveEncoding {
+  const isTyped = readBoolean(parameters, "typed_outputs");
+  if (isTyped === undefined) return "both";
+  return isTyped ? "typed" : "raw";
 }
 
 /** One input before its values are interpreted. */

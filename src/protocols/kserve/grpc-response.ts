@@ -59,7 +59,7 @@ export const encodeStreamResponseJob = defineJob(import.meta.url, "encodeStreamR
 /** Checks if writing a response is work for a codec thread: many texts, or integers that become varints. */
 export function isLargeResponse(answer: KserveAnswer, encoding: KserveEncoding): boolean {
   const tensors = sentTensors(answer);
-  const isVarints = ({ dtype }: Tensor) => encoding === "typed" && !dtype.startsWith("float");
+  const isVarints = ({ dtype }: Tensor) => encoding !== "raw" && !dtype.startsWith("float");
   return (
     tensors.some(isLargeBytes) ||
     tensors.some((tensor) => isVarints(tensor) && elementCount(tensor.shape) > MANY_ELEMENTS)
@@ -71,17 +71,16 @@ export function inferResponseParts(
   { model, version, id, outputs }: KserveAnswer,
   encoding: KserveEncoding,
 ): WirePart[] {
-  // All values are in the same field: clients read raw_output_contents by position, or not at all.
-  const typed = encoding === "typed" ? outputs.map(typedParts) : [];
-  const isTyped = encoding === "typed" && typed.every((parts) => parts !== undefined);
+  const typed = encoding === "raw" ? [] : outputs.map(typedParts);
+  // Clients read raw_output_contents by position, or not at all.
+  const isRaw = encoding !== "typed" || typed.includes(undefined);
+  const isTyped = encoding === "both" || !isRaw;
   const heads = outputs.map(({ name, datatype, shape }, index) => {
     const head = [textField(OUTPUT.name, name), textField(OUTPUT.datatype, datatype), ...shapeParts(shape)];
-    return messageField(
-      RESPONSE.outputs,
-      isTyped ? [...head, messageField(OUTPUT.contents, typed[index] ?? [])] : head,
-    );
+    const contents = isTyped ? typed[index] : undefined;
+    return messageField(RESPONSE.outputs, contents ? [...head, messageField(OUTPUT.contents, contents)] : head);
   });
-  const values = isTyped ? [] : outputs.map(({ tensor }) => rawField(tensor));
+  const values = isRaw ? outputs.map(({ tensor }) => rawField(tensor)) : [];
   return [
     textField(RESPONSE.model, model),
     textField(RESPONSE.version, String(version)),

@@ -109,13 +109,19 @@ describe("a ModelInferRequest", () => {
     expect(inputs).toEqual([["x", createTensor("bool", [3], Uint8Array.of(1, 0, 1))]]);
   });
 
-  it("asks for typed answers only where it has typed contents itself", () => {
-    const parameters = { typed_outputs: { bool_param: true } };
-    const shape = { name: "x", datatype: "INT8", shape: [1] };
-    const typed = { parameters, inputs: [{ ...shape, contents: { int_contents: [1] } }] };
-    const raw = { parameters, inputs: [shape], raw_input_contents: [Buffer.of(1)] };
-    expect(decode(kserveOracle.encodeRequest(typed)).encoding).toBe("typed");
-    expect(decode(kserveOracle.encodeRequest(raw)).encoding).toBe("raw");
+  const int8 = { name: "x", datatype: "INT8", shape: [1] };
+  const typed = [{ ...int8, contents: { int_contents: [1] } }];
+  const yes = { typed_outputs: { bool_param: true } };
+  const place = { shared_memory_region: { string_param: "r" }, shared_memory_byte_size: { int64_param: 1 } };
+  it.each([
+    ["raw values", { inputs: [int8], raw_input_contents: [Buffer.of(1)] }, "raw"],
+    ["raw values, whatever it says", { parameters: yes, inputs: [int8], raw_input_contents: [Buffer.of(1)] }, "raw"],
+    ["values in shared memory", { inputs: [{ ...int8, parameters: place }] }, "raw"],
+    ["typed values", { inputs: typed }, "both"],
+    ["typed values, and says so", { parameters: yes, inputs: typed }, "typed"],
+    ["typed values, and says no", { parameters: { typed_outputs: { bool_param: false } }, inputs: typed }, "raw"],
+  ])("with %s asks for the answer's form", (_what, request, encoding) => {
+    expect(decode(kserveOracle.encodeRequest(request)).encoding).toBe(encoding);
   });
 
   const x = { name: "x", datatype: "INT32", shape: [2] };

@@ -73,14 +73,18 @@ describe("the KServe V2 service", () => {
     });
   });
 
-  it("answers typed values with typed values when asked", async () => {
+  it.each([
+    ["in both forms", {}, true, true],
+    ["in typed fields when asked", { typed_outputs: { bool_param: true } }, true, false],
+    ["in raw contents when asked", { typed_outputs: { bool_param: false } }, false, true],
+  ])("answers typed values %s", async (_what, parameters, isTyped, isRaw) => {
     const { call } = await connect();
-    const answer = await call("ModelInfer", {
-      model_name: "default",
-      parameters: { typed_outputs: { bool_param: true } },
-      inputs: [{ ...input, contents: { fp32_contents: [1, 2] } }],
+    const inputs = [{ ...input, contents: { fp32_contents: [1, 2] } }];
+    const answer = await call("ModelInfer", { model_name: "default", parameters, inputs });
+    expect(answer).toMatchObject({
+      outputs: [{ name: "y", contents: isTyped ? { fp32_contents: [2.5, 3] } : null }],
+      raw_output_contents: isRaw ? [Buffer.from(Float32Array.of(2.5, 3).buffer)] : [],
     });
-    expect(answer).toMatchObject({ outputs: [{ contents: { fp32_contents: [2.5, 3] } }], raw_output_contents: [] });
   });
 
   it("gives an output's greatest values as classes", async () => {

@@ -114,8 +114,7 @@ describe("any tensors come back from an echo as they were sent", () => {
         const contents = { [field]: tensor.dtype === "bool" ? values.map(Boolean) : values };
         return { name: `x${index}`, datatype: nameOf(tensor), shape: tensor.shape, contents };
       });
-      const parameters = { typed_outputs: { bool_param: true } };
-      const { outputs } = await infer({ model_name: "default", parameters, inputs });
+      const { outputs } = await infer({ model_name: "default", inputs });
       expect(outputs).toMatchObject(inputs.map(({ name, contents }) => ({ name, contents })));
     }
   });
