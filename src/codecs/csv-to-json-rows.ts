@@ -7,9 +7,14 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 /** More texts than these in a list could take more memory than a codec thread has, which would end the process. */
 const MAX_COLUMNS = 8 * 1024 * 1024;
 
+/** Fields that are missing numbers in a column of numbers: those of pandas, and infinities as Python and R write them. */
+const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
+const INFINITE = /^([-+]?)inf(?:inity)?$/i;
+
 /**
  * Turns CSV (RFC 4180) into the JSON texts of its rows: a list of several columns, a scalar of one. A field that is
- * quoted, or is not a number, is a string. Throws `invalid_argument` with the line of a row that has another number of
+ * quoted, or is not a number, is a string; but one that is empty, or a word such as `nan`, is NaN in a column whose
+ * other fields are numbers. Throws `invalid_argument` with the line of a row that has another number of
  * columns than the first, and of an unclosed quote.
  */
 export function csvToJsonRows(text: string): readonly string[] {
@@ -19,17 +24,46 @@ export function csvToJsonRows(text: string): readonly string[] {
 /** {@link csvToJsonRows} one by one, as a list of all would take many times their text. */
 export function* eachJsonRow(text: string): Generator<string> {
   let columns = 0;
+  let isNumeric: ((index: number) => boolean) | undefined;
   for (const { fields, line } of readRows(text)) {
     columns ||= fields.length;
     if (fields.length !== columns) {
       throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
     }
-    yield columns === 1 ? fields[0]! : `[${fields.join(",")}]`;
+    // Most texts lack nothing, and are read once.
+    if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
+    const values = fields.map((field, index) => toJson(field, isNumeric?.(index) ?? false));
+    yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
   }
 }
 
+function isDoubtful(field: string): boolean {
+  const word = field.trim();
+  return MISSING.test(word) || INFINITE.test(word);
+}
+
+const HAS_NUMBER = 1;
+const HAS_TEXT = 2;
+
+/** True for columns that have numbers, and else nothing but missing ones; for all columns where no field is a text. */
+function numericColumns(text: string, columns: number): (index: number) => boolean {
+  const found = new Uint8Array(columns);
+  let hasText = false;
+  for (const { fields } of readRows(text)) {
+    for (let index = 0; index < fields.length; index++) {
+      const word = fields[index]!.trim();
+      if (NUMBER.test(word) || INFINITE.test(word)) found[index]! |= HAS_NUMBER;
+      else if (!MISSING.test(word)) {
+        found[index]! |= HAS_TEXT;
+        hasText = true;
+      }
+    }
+  }
+  return (index) => found[index] === HAS_NUMBER || (found[index] === 0 && !hasText);
+}
+
 interface Row {
-  /** JSON texts. */
+  /** As they are written. */
   readonly fields: readonly string[];
   readonly line: number;
 }
@@ -45,7 +79,7 @@ function* readRows(text: string): Generator<Row> {
       throw invalidArgument(`Line ${line} of the CSV has a quote that is not closed, or not alone.`);
     const field = text.slice(at, end);
     line += lineBreaks(field);
-    if (fields.push(toJson(field)) > MAX_COLUMNS)
+    if (fields.push(field) > MAX_COLUMNS)
       throw invalidArgument(`Line ${first} of the CSV has more than ${MAX_COLUMNS} columns; send fewer.`);
     at = end + separator.length;
     if (separator === ",") continue;
@@ -85,9 +119,13 @@ function lineBreaks(field: string): number {
   return count;
 }
 
-function toJson(field: string): string {
+function toJson(field: string, isNumeric: boolean): string {
   if (field.startsWith('"')) return JSON.stringify(field.slice(1, -1).replaceAll('""', '"'));
   const text = field.trim();
   if (JSON_NUMBER.test(text)) return text;
-  return JSON.stringify(NUMBER.test(text) ? Number(text) : text);
+  if (NUMBER.test(text)) return JSON.stringify(Number(text));
+  if (!isNumeric) return JSON.stringify(text);
+  if (MISSING.test(text)) return "NaN";
+  const [, sign = ""] = INFINITE.exec(text) ?? [];
+  return sign === "-" ? "-Infinity" : "Infinity";
 }

@@ -9,6 +9,13 @@ it.each([
   ['"1","a ""b"", c",\n"two\nlines",x,y', ['["1","a \\"b\\", c",""]', '["two\\nlines","x","y"]']],
   ["007,+1,1.", ["[7,1,1]"]],
   ['""', ['""']],
+  ["1,,2.5\n", ["[1,NaN,2.5]"]],
+  ["1,nan\nNaN,2\n, NA \n-inf,Infinity", ["[1,NaN]", "[NaN,2]", "[NaN,NaN]", "[-Infinity,Infinity]"]],
+  ["nan\n1", ["NaN", "1"]],
+  ["nan,", ["[NaN,NaN]"]],
+  ["1,nan\n,red\n3,", ['[1,"nan"]', '[NaN,"red"]', '[3,""]']],
+  [",red\n,blue", ['["","red"]', '["","blue"]']],
+  ['1,""\n2,3', ['[1,""]', "[2,3]"]],
   ["", []],
 ])("%j is the rows %j", (text, rows) => {
   expect(csvToJsonRows(text)).toEqual(rows);

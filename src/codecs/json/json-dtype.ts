@@ -8,20 +8,23 @@ const INT64 = integerRange("int64") as IntegerRange;
 /**
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
  * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded
- * bytes are `bytes`, true and false `bool`. The first element says which of these it is; others must follow it.
+ * bytes are `bytes`, true and false `bool`. The first element that is not null says which of these it is; others must
+ * follow it. Null counts as NaN among numbers.
  */
 export function inferDType(values: readonly JsonValue[]): DType {
   const [first] = values;
   if (values.length === 1 && first instanceof JsonNumbers) return numberDType(first);
   let dtype: DType | undefined;
+  let hasNull = false;
   const pending = [...values].reverse();
   for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
     if (value instanceof JsonNumbers) dtype = widest(dtype, numberDType(value));
     else if (isJsonList(value)) for (let index = value.length; index-- > 0; ) pending.push(value[index]!);
+    else if (value === null) hasNull = true;
     else if (dtype === undefined) return scalarDType(value);
     if (dtype === "float32") return dtype;
   }
-  return dtype ?? "float32";
+  return hasNull ? "float32" : (dtype ?? "float32");
 }
 
 const WIDENING: readonly DType[] = ["int32", "int64", "uint64", "float32"];
@@ -31,7 +34,6 @@ function widest(first: DType | undefined, second: DType): DType {
 }
 
 function scalarDType(value: JsonValue): DType {
-  if (value === null) return "float32";
   return typeof value === "boolean" ? "bool" : "bytes";
 }
 

@@ -12,7 +12,7 @@ import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
-import { isBase64Object, tensorflowRules } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesOf } from "./json-tensor-rules.ts";
 import { withEncodedImages } from "./with-encoded-images.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -138,7 +138,7 @@ function readColumns(value: JsonValue, { specs, unnamed = UNNAMED_INPUT }: Known
     );
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value]) };
-  return createTensors([[name, toJsonTensor(value, dtype, tensorflowRules)]]);
+  return createTensors([[name, toJsonTensor(value, dtype, rulesOf(specs))]]);
 }
 
 function readNamedColumns(columns: JsonObject, specs: Specs, budget: DecodeBudget): Tensors {
@@ -146,7 +146,7 @@ function readNamedColumns(columns: JsonObject, specs: Specs, budget: DecodeBudge
   const tensors = createTensors();
   for (const spec of known) {
     const value = columns[spec.name];
-    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, tensorflowRules);
+    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rulesOf(specs));
     else if (!("default" in spec)) throw invalidArgument(`Missing named input: ${spec.name} in 'inputs' object.`);
   }
   return tensors;

@@ -20,7 +20,7 @@ import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { isBase64Object, tensorflowRules } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
 
 /** The input that a plain value is for, where nothing names one. */
 export const UNNAMED_INPUT = "inputs";
@@ -41,7 +41,8 @@ type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
 export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
   const { specs, unnamed = UNNAMED_INPUT } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
-  if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget));
+  if (isNamed)
+    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget), rulesOf(specs));
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
@@ -49,7 +50,9 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances]) };
   const tensor =
-    instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype);
+    instances instanceof JsonNumbers
+      ? readBlock(instances, dtype)
+      : readPlain(instances as JsonList, new Column(dtype, rulesOf(specs)));
   return createTensors([[name, tensor]]);
 }
 
@@ -67,8 +70,7 @@ function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
   return toJsonTensor(instances, dtype, { ...tensorflowRules, refuse });
 }
 
-function readPlain(instances: JsonList, dtype: DType): Tensor {
-  const column = new Column(dtype);
+function readPlain(instances: JsonList, column: Column): Tensor {
   for (const [index, instance] of instances.entries()) {
     if (isNamedInstance(instance)) {
       throw invalidArgument(`Expecting value/list but got object at item ${index} of input list`);
@@ -82,8 +84,8 @@ function readPlain(instances: JsonList, dtype: DType): Tensor {
   return column.finish();
 }
 
-function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
-  const columns = toColumns(specs, instances[0] as JsonObject);
+function readNamed(instances: JsonList, specs: readonly NamedDType[], rules: JsonTensorRules): Tensors {
+  const columns = toColumns(specs, instances[0] as JsonObject, rules);
   for (const [index, instance] of instances.entries()) {
     if (!isNamedInstance(instance))
       throw invalidArgument(`Expecting object but got list at item ${index} of input list`);
@@ -93,9 +95,13 @@ function readNamed(instances: JsonList, specs: readonly NamedDType[]): Tensors {
 }
 
 /** An input with a default may be absent, if it is absent in all instances. */
-function toColumns(specs: readonly NamedDType[], first: JsonObject): ReadonlyMap<string, Column> {
+function toColumns(
+  specs: readonly NamedDType[],
+  first: JsonObject,
+  rules: JsonTensorRules,
+): ReadonlyMap<string, Column> {
   const sent = specs.filter((spec) => spec.default === undefined || Object.hasOwn(first, spec.name));
-  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype)]));
+  return new Map(sent.map(({ name, dtype }) => [name, new Column(dtype, rules)]));
 }
 
 /** The names that the first instance has; a dtype for all values of each. */
@@ -130,19 +136,22 @@ function addInstance(columns: ReadonlyMap<string, Column>, instance: JsonObject,
 /** One input's values of all instances. */
 class Column {
   readonly #elements: ElementBuffer;
+  readonly #rules: JsonTensorRules;
   #shape: readonly number[] | undefined;
   #count = 0;
 
-  constructor(dtype: DType) {
-    this.#elements = new ElementBuffer(dtype, tensorflowRules);
+  constructor(dtype: DType, rules: JsonTensorRules) {
+    this.#elements = new ElementBuffer(dtype, rules);
+    this.#rules = rules;
   }
 
   add(value: JsonValue): void {
-    const shape = shapeOf(value, tensorflowRules);
+    const rules = this.#rules;
+    const shape = shapeOf(value, rules);
     // The instances are a dimension too.
-    if (shape.length === MAX_RANK) throw tensorflowRules.refuse({ kind: "rank", path: [], shape });
+    if (shape.length === MAX_RANK) throw rules.refuse({ kind: "rank", path: [], shape });
     const before = this.#elements.length;
-    appendElements(this.#elements, value, { shape, rules: tensorflowRules });
+    appendElements(this.#elements, value, { shape, rules });
     this.#shape ??= shape;
     const size = this.#elements.length - before;
     const expected = before / Math.max(this.#count, 1);

@@ -38,6 +38,16 @@ export const tensorflowRules: JsonTensorRules = {
   },
 };
 
+const UNDECLARED: JsonTensorRules = { ...tensorflowRules, nullIsNaN: true };
+
+/**
+ * The rules for inputs with these specs. Where the model declares none, as those of scikit-learn, null is a missing
+ * number: KServe's V1 servers, which serve them by the same calls, take it so.
+ */
+export function rulesOf(specs: readonly unknown[] | undefined): JsonTensorRules {
+  return specs === undefined ? UNDECLARED : tensorflowRules;
+}
+
 /** Checks that a value is `{"b64": "…"}`: bytes, not a record of named values. */
 export function isBase64Object(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value[BASE64_KEY] === "string" && Object.keys(value).length === 1;

@@ -157,4 +157,13 @@ describe("readInstances", () => {
     expect(errorOf('[{"a": 1}, {"a": 2, "b": 3}]')).toMatch(/does not have named input: b$/);
     expect(errorOf('[{"a": 1, "b": 3}, {"a": 2}]')).toMatch(/keys must be equal to: a,b$/);
   });
+
+  test("takes null as a missing number where no input is declared, and refuses it elsewhere", () => {
+    const numbers = { dtype: "float32", shape: [2, 2], data: [1, Number.NaN, 3, 4] };
+    expect(read("[[1, null], [3, 4]]")).toEqual({ inputs: numbers });
+    expect(read('[{"a": null}, {"a": 2}]')).toEqual({ a: { dtype: "float32", shape: [2], data: [Number.NaN, 2] } });
+    expect(errorOf("[1, null]", FLOAT)).toMatch("JSON Value: null Type: Null is not of expected type: float");
+    expect(errorOf("[1, null]", INT)).toMatch("JSON Value: null Type: Null is not of expected type: int32");
+    expect(errorOf('["red", null]')).toMatch("JSON Value: null Type: Null is not of expected type: string");
+  });
 });
