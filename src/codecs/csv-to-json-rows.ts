@@ -7,7 +7,7 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
 /** More texts than these in a list could take more memory than a codec thread has, which would end the process. */
 const MAX_COLUMNS = 8 * 1024 * 1024;
 
-/** Fields that are missing numbers in a column of numbers: those of pandas, and infinities as Python and R write them. */
+/** Fields that are missing numbers in a column of numbers, as pandas has them. */
 const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
 const INFINITE = /^([-+]?)inf(?:inity)?$/i;
 

@@ -12,7 +12,8 @@ import { parseByInput } from "./parse-by-input.ts";
 export function applyLayouts(network: Network, { layout }: OpenvinoOptions): ReadonlyMap<number, string> {
   if (layout === undefined) return new Map();
   const text = layout.trim();
-  const texts = parseByInput(network, { name: "layout", text, example: "NHWC:NCHW" }) ?? forWholeModel(network, text);
+  const option = { name: "layout", text, example: "NHWC:NCHW", takeOutput: assertUnchanged };
+  const texts = parseByInput(network, option) ?? forWholeModel(network, text);
   // A single layout only names the axes, and changes nothing.
   const changed = [...texts].filter(([, each]) => each.includes(":"));
   const changes = new Map(changed.map(([place, each]) => [place, parseChange(each)]));
@@ -38,6 +39,14 @@ function forWholeModel({ inputs }: Network, text: string): Map<number, string> {
   const names = inputs.map(({ name }) => name).join(", ");
   throw invalidArgument(
     `Option "layout" is "${text}", but the model has several inputs (${names}): give {"NAME": "NHWC:NCHW"}.`,
+  );
+}
+
+/** OpenVINO's C API changes the layouts of inputs alone. */
+function assertUnchanged(output: string, text: string): void {
+  if (!text.includes(":")) return;
+  throw invalidArgument(
+    `Option "layout" has "${text}" for the output "${output}"; only inputs are transposed, so take the output as the model gives it.`,
   );
 }
 

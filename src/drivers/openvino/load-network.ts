@@ -3,7 +3,7 @@ import type { DriverHost } from "../driver.ts";
 import type { CompiledNetwork, Network, OpenvinoCore, Port } from "./engine.ts";
 import { applyLayouts } from "./layout-option.ts";
 import { toLoadError } from "./load-error.ts";
-import { readMappingConfig } from "./mapping-config.ts";
+import { applyMapping } from "./mapping-config.ts";
 import { findModelSource, type ModelSource } from "./model-source.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 import { RenamedNetwork } from "./renamed-network.ts";
@@ -48,13 +48,13 @@ async function load(
   options: OpenvinoOptions,
   { core, device, log, reportStuck }: LoadPlace,
 ): Promise<ServedNetwork> {
-  const network = await readNetwork(source, core, device);
-  const undo: (() => unknown)[] = [() => network.release()];
+  const read = await readNetwork(source, core, device);
+  const undo: (() => unknown)[] = [() => read.release()];
   try {
+    const network = applyMapping(read, source.folder);
     const layouts = applyLayouts(network, options);
     const anyShape = applyShapes(network, options);
-    const mapping = readMappingConfig(source.folder);
-    const ports = bindPorts(network, { mapping, layouts, inputs: options.inputs, outputs: options.outputs, anyShape });
+    const ports = bindPorts(network, { layouts, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
     const compile = async () =>

@@ -3,17 +3,34 @@ import { join } from "node:path";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import { isObject } from "../../tensor/is-object.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import type { PortRole } from "./engine.ts";
+import type { Network, PortRole } from "./engine.ts";
+import { RenamedNetwork } from "./renamed-network.ts";
+import { unknownName } from "./unknown-name.ts";
 
 /** Other names for inputs and outputs, by the model's own. */
-export type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, string>>>>;
+type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, string>>>>;
 
 const FILE = "mapping_config.json";
 
 /**
- * Reads OpenVINO Model Server's file of aliases next to a model; throws `failed_precondition` for an unreadable one.
+ * The network with the names that OpenVINO Model Server's file next to its model gives to inputs and outputs, whose own
+ * names still find them. Throws `failed_precondition` for an unreadable file, and for names that the model does not
+ * have.
  */
-export function readMappingConfig(folder: string): MappingConfig {
+export function applyMapping(network: Network, folder: string): Network {
+  const mapping = readMappingConfig(folder);
+  const names = { inputs: toNames(network, "inputs", mapping), outputs: toNames(network, "outputs", mapping) };
+  return names.inputs.size + names.outputs.size === 0 ? network : new RenamedNetwork(network, names);
+}
+
+function toNames(network: Network, role: PortRole, mapping: MappingConfig): ReadonlyMap<string, string> {
+  const names = Object.entries(mapping[role]);
+  const unknown = names.find(([name]) => network.find(role, name) === undefined);
+  if (unknown !== undefined) throw unknownName(network, role, { name: unknown[0], who: FILE });
+  return new Map(names);
+}
+
+function readMappingConfig(folder: string): MappingConfig {
   const path = join(folder, FILE);
   const text = readIfThere(path);
   const { inputs = {}, outputs = {} } = text === undefined ? {} : parse(path, text);

@@ -1,9 +1,8 @@
 import { failedPrecondition } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import { toDType } from "./element-types.ts";
 import type { Network, Port, PortRole } from "./engine.ts";
-import type { MappingConfig } from "./mapping-config.ts";
+import { nameOf, TITLES, unknownName } from "./unknown-name.ts";
 
 /** An input or output under the name by which it is served. */
 export interface ServedPort {
@@ -14,7 +13,6 @@ export interface ServedPort {
 
 /** Options that decide which inputs and outputs are served, and under which names. */
 export interface PortChoice {
-  readonly mapping: MappingConfig;
   /** The orders of axes in which clients send inputs, by index, where an option sets them. */
   readonly layouts?: ReadonlyMap<number, string>;
   /** Names separated by commas. */
@@ -23,8 +21,6 @@ export interface PortChoice {
   /** True where inputs take any sizes. */
   readonly anyShape: boolean;
 }
-
-const TITLES = { inputs: "Input", outputs: "Output" } as const;
 
 /**
  * A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names
@@ -52,27 +48,13 @@ export function bindPorts(network: Network, choice: PortChoice): Readonly<Record
   return { inputs: bind("inputs").sort((a, b) => a.place - b.place), outputs: bind("outputs") };
 }
 
-function nameOf(role: PortRole, { name }: Port, place: number): string {
-  return name ?? `${TITLES[role].toLowerCase()}_${place}`;
-}
-
 function toNames(network: Network, role: PortRole, choice: PortChoice): ReadonlyMap<number, string> {
-  const aliases = toAliases(network, role, choice.mapping);
-  const all = new Map(network[role].map((port, place) => [place, aliases.get(place) ?? nameOf(role, port, place)]));
+  const all = new Map(network[role].map((port, place) => [place, nameOf(role, port, place)]));
   const option = choice[role];
   const names = option === undefined ? all : pick(network, role, { option, all });
   const twice = [...names.values()].find((name, index, list) => list.indexOf(name) !== index);
   if (twice !== undefined) throw failedPrecondition(`Two ${role} of the model would be called "${twice}".`);
   return names;
-}
-
-function toAliases(network: Network, role: PortRole, mapping: MappingConfig): ReadonlyMap<number, string> {
-  return new Map(
-    Object.entries(mapping[role]).map(([name, alias]) => [
-      network.find(role, name) ?? unknownName(network, role, { name, who: "mapping_config.json" }),
-      alias,
-    ]),
-  );
 }
 
 function pick(
@@ -84,22 +66,12 @@ function pick(
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-  const placeOf = (name: string) =>
-    [...all].find(([, served]) => served === name)?.[0] ??
-    network.find(role, name) ??
-    unknownName(network, role, { name, who: `Option "${role}"` });
+  const placeOf = (name: string) => {
+    const place = [...all].find(([, served]) => served === name)?.[0] ?? network.find(role, name);
+    if (place === undefined) throw unknownName(network, role, { name, who: `Option "${role}"` });
+    return place;
+  };
   return new Map(names.map((name) => [placeOf(name), name]));
-}
-
-function unknownName(
-  network: Network,
-  role: PortRole,
-  { name, who }: { readonly name: string; readonly who: string },
-): never {
-  const known = network[role].map((port, place) => nameOf(role, port, place));
-  throw failedPrecondition(
-    `${who} names "${name}", but the model has no such ${TITLES[role].toLowerCase()}.${didYouMean(name, known)} It has ${known.join(", ")}.`,
-  );
 }
 
 /** The order of the axes, where it is one of those that images have. */

@@ -1,6 +1,7 @@
 import { cpSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../src/drivers/driver.ts";
+import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -214,6 +215,36 @@ describe.skipIf(missing !== undefined)("a mapping_config.json next to the model"
     const mapping = JSON.stringify({ inputs: { x: "pixels" }, outputs: { y: "scores" } });
     const model = await loadModel(copyWith("dense", "mapping_config.json", mapping));
     expect((await predict(model, { pixels: floats([1, 3]) })).scores?.shape).toEqual([1, 2]);
+  });
+
+  it.each<[RawOptions, unknown]>([
+    [{ shape: '{"image": "(2,3,8,8)"}' }, [2, 3, 8, 8]],
+    [{ shape: '{"x": "(2,3,8,8)"}' }, [2, 3, 8, 8]],
+    [{ shape: '{"image": "auto"}' }, [-1, -1, -1, -1]],
+    [{ shape: "(2,3,8,8)" }, [2, 3, 8, 8]],
+    [{ batch_size: "2" }, [2, 3, 4, 4]],
+    [{ layout: '{"image": "NHWC:NCHW"}' }, [1, 4, 4, 3]],
+    [{ layout: '{"x": "NHWC:NCHW", "scores": "NCHW"}' }, [1, 4, 4, 3]],
+    [{ layout: '{"image": "NHWC:NCHW"}', shape: '{"image": "(1,8,8,3)"}' }, [1, 8, 8, 3]],
+  ])("names its inputs for the options %j", async (options, shape) => {
+    const mapping = JSON.stringify({ inputs: { x: "image" }, outputs: { y: "scores" } });
+    const model = await loadModel(copyWith("fixed", "mapping_config.json", mapping), options);
+    expect(shapesOf(model)).toEqual({ image: shape });
+  });
+
+  it("may give one input's name to another", async () => {
+    const mapping = JSON.stringify({ inputs: { x: "y", y: "x" } });
+    const model = await loadModel(copyWith("add_multiply", "mapping_config.json", mapping), {
+      shape: '{"x": "(1,4)", "y": "(1,1)"}',
+    });
+    expect(shapesOf(model)).toEqual({ y: [1, 1], x: [1, 4] });
+  });
+
+  it("changes no output's layout", async () => {
+    await expect(openModel("fixed", { layout: '{"y": "NHWC:NCHW"}' })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^Option "layout" has "NHWC:NCHW" for the output "y"; only inputs are transposed/),
+    });
   });
 
   it.each([
