@@ -1,15 +1,18 @@
+import type { Sharp } from "sharp";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { reserveImages } from "../limits/memory/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { countImage } from "./count-image.ts";
 import { type DecodedForm, decoderBytes, formOfMetadata } from "./decoder-memory.ts";
-import { EXPECTED_FORMATS, type ImageFormat, imageFormat } from "./image-format.ts";
+import { EXPECTED_FORMATS, type ImageFormat, imageFormat, unsupportedFormat } from "./image-format.ts";
 import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
 import { type ImageTensor, readImage } from "./image-tensor.ts";
 import { isFormat } from "./is-format.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
-import { loadSharp } from "./load-sharp.ts";
+import { loadSharp, openEncoded } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
+import { openPlainImage } from "./open-plain-image.ts";
+import type { PlainImage } from "./plain-image.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
 
 /** Options of {@link decodeImage}. */
@@ -23,8 +26,8 @@ export interface DecodeOptions extends ResizeOptions {
 }
 
 /**
- * Decodes JPEG, PNG, WebP, GIF (first frame), TIFF or AVIF into pixels, RGB unless other channels are asked for.
- * Takes the bytes, or a `bytes` tensor of one element, which is how clients send an image.
+ * Decodes JPEG, PNG, WebP, GIF (first frame), TIFF, AVIF, BMP or PNM into pixels, RGB unless other channels are asked
+ * for. Takes the bytes, or a `bytes` tensor of one element, which is how clients send an image.
  * Throws `invalid_argument`, with the kind of the value, for a value that is missing, not an image, damaged or too
  * large.
  */
@@ -40,9 +43,10 @@ export async function decodeImage(
   checkPixels("The image", header, maxPixels);
   const size = targetSize(header, options, maxPixels);
   const reserved = await reserveImages(bytesNeeded(bytes, header, { ...size, channels }), signal);
-  const sharp = await loadSharp();
   try {
-    const pipeline = sharp(bytes, { limitInputPixels: false, autoOrient: exif });
+    const { plain } = header;
+    const reading = { limitInputPixels: false, autoOrient: exif };
+    const pipeline = await (plain ? openPlain(plain) : openEncoded(bytes, reading));
     return countImage(await readImage(resize(pipeline, size, options), channels), reserved);
   } catch (cause) {
     reserved.release();
@@ -54,6 +58,8 @@ export async function decodeImage(
 interface ImageHeader extends Size {
   readonly form: DecodedForm;
   readonly isTurned: boolean;
+  /** Its pixels, if no library decodes it. */
+  readonly plain?: PlainImage;
 }
 
 interface Decoding extends Size {
@@ -78,6 +84,8 @@ function encodedBytes(source: Uint8Array | Tensor | undefined): Uint8Array {
 async function readHeader(bytes: Uint8Array, format: ImageFormat, exif: boolean): Promise<ImageHeader> {
   const missing = missingPixels(bytes, format);
   if (missing !== undefined) refuseDamaged(new Error(missing));
+  const plain = await openPlainImage(bytes, format).catch(refuseDamaged);
+  if (plain !== undefined) return ofPlain(plain);
   const jpeg = format === "jpeg" ? readJpegHeader(bytes) : undefined;
   if (jpeg !== undefined && (jpeg.isUpright || !exif)) {
     const { width, height } = jpeg;
@@ -94,6 +102,21 @@ async function readHeader(bytes: Uint8Array, format: ImageFormat, exif: boolean)
     throw refusalOf(bytes, cause);
   }
   throw refusalOf(bytes);
+}
+
+function ofPlain(plain: PlainImage): ImageHeader {
+  const { width, height, channels, depth } = plain;
+  const form = { width, height, channels, sampleBytes: depth === "ushort" ? 2 : 1, isProgressive: false } as const;
+  return { width, height, form, isTurned: false, plain };
+}
+
+/** As bytes, scaled where a full sample is another number. */
+async function openPlain(plain: PlainImage): Promise<Sharp> {
+  const { width, height, channels, maxValue } = plain;
+  const values = plain.decode();
+  const pixels = maxValue === 255 ? values : Uint8Array.from(values, (value) => Math.round((value * 255) / maxValue));
+  const sharp = await loadSharp();
+  return sharp(pixels, { raw: { width, height, channels }, limitInputPixels: false });
 }
 
 /** Bytes that a refusal shows. */
@@ -116,7 +139,9 @@ function refusalOf(bytes: Uint8Array, cause?: unknown): ServingError {
   const start = Buffer.from(bytes.subarray(0, SHOWN_BYTES));
   const text = start.toString("latin1").replace(/[^\x20-\x7e]/g, ".");
   const begins = start.length === 0 ? "" : ` that begin with ${start.toString("hex")} ("${text}")`;
-  return invalidArgument(`${bytes.length} bytes${begins} are not an image; ${EXPECTED_FORMATS}.`, cause);
+  const unsupported = unsupportedFormat(bytes);
+  const other = unsupported === undefined ? "" : `: ${unsupported}`;
+  return invalidArgument(`${bytes.length} bytes${begins} are not an image${other}; ${EXPECTED_FORMATS}.`, cause);
 }
 
 function refuseDamaged(cause: unknown): never {

@@ -1,6 +1,7 @@
 import { checkPixels, DEFAULT_MAX_PIXELS } from "./image-size.ts";
-import { loadSharp } from "./load-sharp.ts";
+import { openEncoded } from "./load-sharp.ts";
 import { type PixelHeader, parsingFailed, readPixelHeader } from "./pixel-header.ts";
+import type { PlainImage } from "./plain-image.ts";
 
 /** Decoded pixels as the file holds them: channels next to one another, rows from the top. */
 export interface Pixels {
@@ -32,14 +33,24 @@ export async function decodePixels(bytes: Uint8Array, options: DecodePixelsOptio
   const { exif, maxPixels = DEFAULT_MAX_PIXELS } = options;
   const header = options.header ?? (await readPixelHeader(bytes));
   checkPixels("The image", header, maxPixels);
-  const sharp = await loadSharp();
+  const { plain } = header;
+  const { width, height, channels: own } = header;
+  if (plain !== undefined) return { data: decodePlain(plain), width, height, channels: own };
   try {
-    const pipeline = sharp(bytes, { limitInputPixels: maxPixels, autoOrient: exif, ignoreIcc: true });
+    const pipeline = await openEncoded(bytes, { limitInputPixels: maxPixels, autoOrient: exif, ignoreIcc: true });
     const { space, channels, depth } = header;
     const opaque = channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();
     const { data, info } = await opaque.toColourspace(space).raw({ depth }).toBuffer({ resolveWithObject: true });
     const pixels = depth === "ushort" ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
     return { data: pixels, width: info.width, height: info.height, channels };
+  } catch (cause) {
+    throw parsingFailed(cause);
+  }
+}
+
+function decodePlain(plain: PlainImage): Pixels["data"] {
+  try {
+    return plain.decode();
   } catch (cause) {
     throw parsingFailed(cause);
   }

@@ -38,6 +38,10 @@ function bytesPerPixel(format: ImageFormat, { channels, sampleBytes, isProgressi
     case "tiff":
       // One strip may be the whole image.
       return channels * sampleBytes;
+    case "bmp":
+    case "pnm":
+      // All pixels as they are in the file.
+      return channels * sampleBytes;
     case "avif":
       return AVIF * sampleBytes;
   }

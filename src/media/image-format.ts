@@ -6,6 +6,8 @@ export const FORMAT_NAMES = {
   gif: "GIF",
   tiff: "TIFF",
   avif: "AVIF",
+  bmp: "BMP",
+  pnm: "PNM",
 } as const;
 /** A key of {@link FORMAT_NAMES}. */
 export type ImageFormat = keyof typeof FORMAT_NAMES;
@@ -23,6 +25,11 @@ const SIGNATURES: readonly (readonly [format: ImageFormat, signature: string])[]
   ["tiff", "II*\0"],
   ["tiff", "MM\0*"],
 ];
+/** Two letters begin a BMP, so that the length of its second header counts too. */
+const BITMAP = "BM????\0\0\0\0????";
+const BITMAP_HEADERS: readonly number[] = [12, 40, 52, 56, 64, 108, 124];
+/** A netpbm image is text up to its pixels: its kind, a space, and a number, a comment, or a word where it is a PAM. */
+const NETPBM = /^P(?:[1-6]\s[\s\d#]|7\n[A-Z#])/;
 /** Canon's raw photos begin as TIFF does; what libraries find in them is a thumbnail. */
 const RAW_PHOTO = "????????CR";
 /** ISO/IEC 14496-12 §4.3: a size, `ftyp`, the major brand, a version, then compatible brands. */
@@ -41,8 +48,49 @@ const HEAD_BYTES = 128;
 export function imageFormat(bytes: Uint8Array): ImageFormat | undefined {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString("latin1");
   if (begins(head, FILE_TYPE)) return isAvif(head) ? "avif" : undefined;
+  if (begins(head, BITMAP)) return isBitmap(head) ? "bmp" : undefined;
+  if (NETPBM.test(head)) return "pnm";
   const found = SIGNATURES.find(([, signature]) => begins(head, signature))?.[0];
   return found === "tiff" && begins(head, RAW_PHOTO) ? undefined : found;
+}
+
+/** Sizes of 16 bits are followed by the number 1, others by further bytes and that number. */
+function isBitmap(head: string): boolean {
+  const bytes = Buffer.from(head, "latin1");
+  if (bytes.length < 28) return false;
+  const header = bytes.readUInt32LE(14);
+  return BITMAP_HEADERS.includes(header) && bytes.readUInt16LE(header === 12 ? 22 : 26) === 1;
+}
+
+/** Formats that OpenCV or a browser shows and that are not decoded here, by how their files begin. */
+const OTHERS: readonly (readonly [name: string, signature: string])[] = [
+  ["a PFM", "PF\n"],
+  ["a PFM", "Pf\n"],
+  ["a Radiance HDR", "#?RADIANCE"],
+  ["a Radiance HDR", "#?RGBE"],
+  ["a Sun raster", "\x59\xa6\x6a\x95"],
+  ["an OpenEXR", "\x76\x2f\x31\x01"],
+  ["a JPEG 2000", "\0\0\0\x0cjP  "],
+  ["a JPEG 2000", "\xff\x4f\xff\x51"],
+  ["a JPEG XL", "\0\0\0\x0cJXL "],
+  ["a JPEG XL", "\xff\x0a"],
+  ["a BigTIFF", "II+\0"],
+  ["a BigTIFF", "MM\0+"],
+  ["a Photoshop file", "8BPS"],
+  ["an icon", "\0\0\x01\0"],
+  ["a PDF", "%PDF-"],
+  ["an SVG", "<svg"],
+  ["an SVG or another document in XML", "<?xml"],
+  ["a HEIC", "????ftyphei"],
+  ["a HEIC", "????ftypmif1"],
+  ["a raw photo", "????????CR"],
+];
+
+/** A sentence's part about a known format that is not decoded, with what to do; undefined for unknown bytes. */
+export function unsupportedFormat(bytes: Uint8Array): string | undefined {
+  const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString("latin1");
+  const name = OTHERS.find(([, signature]) => begins(head, signature))?.[0];
+  return name && `it is ${name}, which is not decoded; convert it to PNG`;
 }
 
 function isAvif(head: string): boolean {

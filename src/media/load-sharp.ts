@@ -1,4 +1,6 @@
+import type { Sharp as Pipeline, SharpOptions } from "sharp";
 import { lostPackage } from "../lost-package.ts";
+import { imageFormat } from "./image-format.ts";
 
 type Sharp = typeof import("sharp").default;
 
@@ -21,4 +23,10 @@ export function loadSharp(): Promise<Sharp> {
     },
   );
   return loading;
+}
+
+/** Starts a pipeline on an encoded image. A damaged one fails, but not a TIFF with mere oddities, as OpenCV writes it. */
+export async function openEncoded(bytes: Uint8Array, options: SharpOptions): Promise<Pipeline> {
+  const sharp = await loadSharp();
+  return sharp(bytes, { failOn: imageFormat(bytes) === "tiff" ? "error" : "warning", ...options });
 }

@@ -1,11 +1,13 @@
 import type { Metadata } from "sharp";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
-import { EXPECTED_FORMATS, imageFormat } from "./image-format.ts";
+import { EXPECTED_FORMATS, imageFormat, unsupportedFormat } from "./image-format.ts";
 import { isFormat } from "./is-format.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
 import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
+import { openPlainImage } from "./open-plain-image.ts";
+import type { PlainImage } from "./plain-image.ts";
 
 /**
  * Facts about an image that are known without decoding a pixel, and the way to decode it with its own depth and
@@ -23,6 +25,8 @@ export interface PixelHeader {
   readonly pixelBytes: number;
   /** Further memory of the decoder while it runs, in bytes. */
   readonly decoderBytes: number;
+  /** Its pixels, if no library decodes it. */
+  readonly plain?: PlainImage | undefined;
 }
 
 /**
@@ -48,7 +52,10 @@ export function parsingFailed(cause: unknown): ServingError {
 
 async function readHeader(bytes: Uint8Array): Promise<PixelHeader> {
   const format = imageFormat(bytes);
-  if (format === undefined) throw new Error("Input buffer contains unsupported image format");
+  if (format === undefined)
+    throw new Error(unsupportedFormat(bytes) ?? "Input buffer contains unsupported image format");
+  const plain = await openPlainImage(bytes, format);
+  if (plain !== undefined) return ofPlain(plain);
   const missing = missingPixels(bytes, format);
   if (missing !== undefined) throw new Error(missing);
   const jpeg = format === "jpeg" ? readJpegHeader(bytes) : undefined;
@@ -62,6 +69,12 @@ async function readHeader(bytes: Uint8Array): Promise<PixelHeader> {
   if (!isFormat(metadata, format)) throw new Error("its first bytes are of another format than the rest");
   const form = { width: metadata.width, height: metadata.height, ...formOf(metadata) };
   return { ...form, pixelBytes: sizeOf(form), decoderBytes: decoderBytes(bytes, formOfMetadata(metadata)) };
+}
+
+function ofPlain(plain: PlainImage): PixelHeader {
+  const { width, height, channels, depth } = plain;
+  const space = channels === 1 ? (depth === "ushort" ? "grey16" : "b-w") : depth === "ushort" ? "rgb16" : "srgb";
+  return { width, height, channels, depth, space, pixelBytes: sizeOf(plain), decoderBytes: 0, plain };
 }
 
 type Form = Pick<PixelHeader, "width" | "height" | "channels" | "depth">;

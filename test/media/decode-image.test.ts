@@ -79,7 +79,7 @@ describe("decodeImage", () => {
     await expect(decodeImage(Buffer.from("hello world"))).rejects.toMatchObject({
       code: "invalid_argument",
       message:
-        '11 bytes that begin with 68656c6c6f20776f ("hello wo") are not an image; expected JPEG, PNG, WebP, GIF, TIFF, AVIF.',
+        '11 bytes that begin with 68656c6c6f20776f ("hello wo") are not an image; expected JPEG, PNG, WebP, GIF, TIFF, AVIF, BMP, PNM.',
     });
     await expect(decodeImage(new Uint8Array())).rejects.toThrow(/^0 bytes are not an image/);
     const refusals = [1, 2].map(() => decodeImage(Buffer.from("hello")).catch((reason: unknown) => reason));

@@ -134,7 +134,7 @@ describe("what is no image for an input is refused", () => {
       "text",
       async () => [Buffer.from("no image")],
       { shape },
-      "Image parsing failed: Input buffer contains unsupported image format; expected JPEG, PNG, WebP, GIF, TIFF, AVIF",
+      "Image parsing failed: Input buffer contains unsupported image format; expected JPEG, PNG, WebP, GIF, TIFF, AVIF, BMP, PNM",
     ],
     [
       "the mere beginning of an image",
