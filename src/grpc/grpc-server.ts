@@ -61,6 +61,8 @@ export interface GrpcServerOptions {
    * signature's method name. Default false.
    */
   readonly checkMethodNames?: boolean;
+  /** Leaves out names in output filters that are not outputs. Default false. */
+  readonly ignoreUnknownOutputs?: boolean;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Time for a client to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
@@ -113,6 +115,7 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
   const { host, log, tensorContent = false, requireModelSpec = false, checkMethodNames = false } = options;
+  const { ignoreUnknownOutputs = false } = options;
   const rules = readChannelArguments(options.channelArguments ?? [], log);
   const context = toCallContext(options, rules);
   const { maxMessageBytes, observer } = context;
@@ -127,8 +130,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const listener =
     options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
   const { sharedMemory, tracer, metrics } = options;
-  const answers = { maxMessageBytes, tensorContent, requireModelSpec, checkMethodNames, sharedMemory };
-  const protocolOptions = { ...answers, observer, tracer, metrics, log };
+  const checks = { requireModelSpec, checkMethodNames, ignoreUnknownOutputs };
+  const protocolOptions = { maxMessageBytes, tensorContent, ...checks, sharedMemory, observer, tracer, metrics, log };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );

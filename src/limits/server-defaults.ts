@@ -6,6 +6,7 @@ export const SERVER_DEFAULTS = {
   tensorContent: false,
   requireModelSpec: false,
   checkMethodNames: false,
+  ignoreUnknownOutputs: false,
   allowClientShm: false,
   /** TensorFlow Serving's. */
   tensorflowMetricsPath: "/monitoring/prometheus/metrics",

@@ -48,6 +48,8 @@ export interface HttpDependencies {
    * that of the signature's method name.
    */
   readonly checkMethodNames?: boolean | undefined;
+  /** True to leave out names in output filters that are not outputs. */
+  readonly ignoreUnknownOutputs?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Records traces; absent = there are none. */

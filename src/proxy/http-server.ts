@@ -91,6 +91,8 @@ export interface HttpServerOptions {
    * signature's method name. Default false.
    */
   readonly checkMethodNames?: boolean;
+  /** Leaves out names in output filters that are not outputs. Default false. */
+  readonly ignoreUnknownOutputs?: boolean;
   /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
   readonly kserveRoutes?: boolean;
   /** Answers `/v1/models/NAME/metadata` as OpenVINO Model Server does. */
@@ -161,9 +163,10 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames, openvinoMetadata } = options;
   const limits = { maxMessageBytes, memory, policy, clients };
-  const { hasPlatformElsewhere } = options;
+  const { hasPlatformElsewhere, ignoreUnknownOutputs } = options;
   const sources = { grpcPort, platform, hasPlatformElsewhere, sharedMemory, page, openvinoMetadata };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, checkMethodNames, ...sources };
+  const rules = { checkMethodNames, ignoreUnknownOutputs };
+  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, ...rules, ...sources };
   return { service, ...limits, metrics, ...answers, tracer, log };
 }
 

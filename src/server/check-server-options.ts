@@ -56,6 +56,7 @@ const OPTIONS = {
   simpleTensorflowServing: BOOLEAN_CHECK,
   kserveRoutes: BOOLEAN_CHECK,
   openvinoMetadata: BOOLEAN_CHECK,
+  ignoreUnknownOutputs: BOOLEAN_CHECK,
   tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
   corsOrigins: TEXTS,
   maxConnections: integerCheck(0, undefined, " (0 = no limit)"),

@@ -82,14 +82,15 @@ export function toTransportOptions(
   }: { readonly authentication?: Authentication | undefined; readonly page?: PageSources | undefined },
 ): TransportOptions {
   const { host, port, http, maxMessageBytes, sendTimeoutMs, log, accessLog, serverTiming } = choices;
-  const { tensorContent, requireModelSpec, checkMethodNames } = choices;
+  const { tensorContent, requireModelSpec, checkMethodNames, ignoreUnknownOutputs } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata } = choices;
   const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata };
-  const answers = { tensorContent, requireModelSpec, checkMethodNames, ...paths, maxMessageBytes, sendTimeoutMs };
+  const rules = { requireModelSpec, checkMethodNames, ignoreUnknownOutputs };
+  const answers = { tensorContent, ...rules, ...paths, maxMessageBytes, sendTimeoutMs };
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });

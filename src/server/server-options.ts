@@ -81,6 +81,11 @@ export interface ServerOptions {
    * signature's method name. Default false.
    */
   readonly checkMethodNames?: boolean;
+  /**
+   * True to leave out the names in an output filter of TensorFlow Serving's protocol that are not outputs, as OpenVINO
+   * Model Server does; a filter of such names alone means all outputs. Default false.
+   */
+  readonly ignoreUnknownOutputs?: boolean;
   /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */
   readonly allowClientShm?: boolean;
   /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */

@@ -54,6 +54,7 @@ export interface TransportOptions {
   readonly tensorContent: boolean;
   readonly requireModelSpec: boolean;
   readonly checkMethodNames: boolean;
+  readonly ignoreUnknownOutputs: boolean;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** URL of the metrics that have TensorFlow Serving's names. */

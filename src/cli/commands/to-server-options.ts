@@ -45,6 +45,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     tensorContent: settings.tensorContent,
     requireModelSpec: settings.requireModelSpec,
     checkMethodNames: settings.checkMethodNames,
+    ignoreUnknownOutputs: settings.ignoreUnknownOutputs,
     allowClientShm: settings.allowClientShm,
     tensorflowMetricsPath: settings.tensorflowMetricsPath,
     simpleTensorflowServing: settings.simpleTensorflowServing,

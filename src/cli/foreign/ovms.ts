@@ -24,6 +24,7 @@ export const OPENVINO_DEFAULTS: FileSettings = new Map([
   ["allowControl", settingOf("allowControl", "local", "ovms's default")],
   ["logFormat", settingOf("logFormat", "text", "ovms's default")],
   ["openvinoMetadata", settingOf("openvinoMetadata", "true", "ovms's default")],
+  ["ignoreUnknownOutputs", settingOf("ignoreUnknownOutputs", "true", "ovms's default")],
 ]);
 
 /** The policy of OpenVINO Model Server that its clients rely on. */

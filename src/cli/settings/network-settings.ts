@@ -162,6 +162,14 @@ export const NETWORK_SETTINGS = {
     details: "[kserve.md](kserve.md#v1) has the calls; predictions need no flag.",
     commands: SERVE,
   },
+  ignoreUnknownOutputs: {
+    type: "boolean",
+    default: SERVER_DEFAULTS.ignoreUnknownOutputs,
+    help: "leave out names in output filters that are not outputs",
+    details:
+      "Over TensorFlow Serving's protocol, as OpenVINO Model Server does; a filter of such names alone means all.",
+    commands: SERVE,
+  },
   openvinoMetadata: {
     type: "boolean",
     default: SERVER_DEFAULTS.openvinoMetadata,

@@ -16,7 +16,7 @@ import {
 import { metadataMethod } from "./grpc-metadata.ts";
 import { modelServiceRoutes } from "./grpc-model-service.ts";
 import { sessionServiceRoutes } from "./grpc-session-service.ts";
-import { checkSignature } from "./grpc-signature.ts";
+import { checkSignature, wantedOutputs } from "./grpc-signature.ts";
 import { assertNamesModel } from "./model-spec.ts";
 
 /** The service that TensorFlow Serving's clients call. */
@@ -62,19 +62,19 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
   };
 }
 
-interface Calling extends Pick<GrpcProtocolOptions, "checkMethodNames"> {
+interface Calling extends Pick<GrpcProtocolOptions, "checkMethodNames" | "ignoreUnknownOutputs"> {
   readonly call: CallInfo;
 }
 
 async function infer(
   lease: Lease,
   request: PredictRequest,
-  { call, checkMethodNames }: Calling,
+  { call, checkMethodNames, ignoreUnknownOutputs }: Calling,
 ): Promise<InferResponse> {
   try {
     const { inputs, outputFilter } = request;
     const signature = checkSignature(request, lease.description, checkMethodNames);
-    const outputs = outputFilter.length > 0 ? outputFilter : undefined;
+    const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
     return await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
   } finally {
     lease.release();

@@ -1,13 +1,13 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
+import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";
 import { assertMethodName } from "./method-names.ts";
 
 /**
- * Chooses a request's signature and checks its input names and output filter as TensorFlow Serving does, with the texts
- * that its clients assert on; where it is asked for, its method name too. What a servable does not tell is not checked,
+ * Chooses a request's signature and checks its input names as TensorFlow Serving does, with the texts that its clients
+ * assert on; where it is asked for, its method name too. What a servable does not tell is not checked,
  * and neither are dtypes and shapes.
  */
 export function checkSignature(
@@ -21,7 +21,6 @@ export function checkSignature(
   const { spec } = chosen;
   if (checkMethodNames) assertMethodName("predict", spec);
   if (spec?.inputs !== undefined) checkInputNames(Object.keys(request.inputs), spec.inputs);
-  if (spec !== undefined) checkOutputFilter(request.outputFilter, spec.outputs);
   return chosen;
 }
 
@@ -59,8 +58,23 @@ function missing(
   );
 }
 
-/** Throws `invalid_argument`, with TensorFlow Serving's text, for names that are not outputs, and for repeated ones. */
-export function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
+/**
+ * The outputs that a filter wants; undefined = all. Throws `invalid_argument`, with TensorFlow Serving's text, for
+ * names that are not outputs, unless these are ignored, and for repeated ones.
+ */
+export function wantedOutputs(
+  filter: readonly string[],
+  spec: Signature | undefined,
+  ignoresUnknown = false,
+): readonly string[] | undefined {
+  const { outputs } = spec ?? {};
+  const isKnown = (name: string) => outputs === undefined || outputs.some((output) => output.name === name);
+  const wanted = ignoresUnknown ? filter.filter(isKnown) : filter;
+  if (spec !== undefined) checkOutputFilter(wanted, outputs);
+  return wanted.length > 0 ? wanted : undefined;
+}
+
+function checkOutputFilter(filter: readonly string[], specs: readonly TensorSpec[] | undefined): void {
   const names = specs?.map((spec) => spec.name);
   const seen = new Set<string>();
   for (const name of filter) {

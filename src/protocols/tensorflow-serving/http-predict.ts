@@ -16,7 +16,7 @@ import type { ChosenSignature } from "../../signature/choose-signature.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";
-import { checkOutputFilter } from "./grpc-signature.ts";
+import { wantedOutputs } from "./grpc-signature.ts";
 import {
   decodePredictJob,
   findSignature,
@@ -37,6 +37,8 @@ export interface PredictRequest {
   readonly body: Buffer;
   /** Compares the method with the signature's method name. Default false. */
   readonly checkMethodNames?: boolean;
+  /** Leaves out names in the output filter that are not outputs. Default false. */
+  readonly ignoreUnknownOutputs?: boolean;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
 }
@@ -47,7 +49,7 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, checkMethodNames = false, write = toPredictions }: PredictRequest,
+  { ref, body, checkMethodNames = false, ignoreUnknownOutputs = false, write = toPredictions }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -56,7 +58,7 @@ export async function answerPredict(
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
-  const received = { body, parsed, checkMethodNames, call };
+  const received = { body, parsed, checkMethodNames, ignoreUnknownOutputs, call };
   return write(await infer(await service.acquire(ref, call), received, exchange), exchange);
 }
 
@@ -90,20 +92,20 @@ interface ReceivedPredict {
   /** Undefined for a large body. */
   readonly parsed: PredictBody | undefined;
   readonly checkMethodNames: boolean;
+  readonly ignoreUnknownOutputs: boolean;
   readonly call: CallOptions;
 }
 
 async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExchange) {
-  const { body, parsed, checkMethodNames, call } = received;
+  const { body, parsed, checkMethodNames, ignoreUnknownOutputs, call } = received;
   try {
     const { description } = lease;
     const large = parsed === undefined ? await decodeLarge(body, description.signatures, exchange) : undefined;
     const signature = findSignature((large ?? parsed)?.signature ?? "", description);
     const { outputFilter } = large ?? (parsed as PredictBody);
-    if (signature.spec !== undefined) checkOutputFilter(outputFilter, signature.spec.outputs);
+    const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
     if (checkMethodNames) assertMethodName("predict", signature.spec);
-    const outputs = outputFilter.length > 0 ? outputFilter : undefined;
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
     return { signature, format, answer };
   } finally {

@@ -20,11 +20,12 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
   service,
   simpleTensorflowServing = false,
   checkMethodNames = false,
+  ignoreUnknownOutputs = false,
   openvinoMetadata = false,
 }) => ({
   inference: [
     inferenceRoute("predict", (request, exchange) =>
-      answerPredict(service, { ref: request.ref, body: request.body, checkMethodNames }, exchange),
+      answerPredict(service, { ...request, checkMethodNames, ignoreUnknownOutputs }, exchange),
     ),
     inferenceRoute("classify", (request, exchange) =>
       answerExamples(service, { ...request, checkMethodNames, method: "classify" }, exchange),

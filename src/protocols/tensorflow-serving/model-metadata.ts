@@ -41,10 +41,16 @@ export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer>
   return encodeAs(RESPONSE, { ...metadata, metadata: anys });
 }
 
-/** The same as OpenVINO Model Server's REST API gives it: the whole message, with protobuf's own names of fields. */
+/**
+ * The same as OpenVINO Model Server's REST API gives it: the whole message, with protobuf's own names of fields. It has
+ * no defaults of inputs, a field that clients with TensorFlow 1 do not know, and refuse even where it is empty.
+ */
 export async function toOpenvinoMetadata(metadata: JsonObject): Promise<JsonObject> {
   const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
-  return decodeMessage(RESPONSE, await encodeModelMetadata(metadata), "json");
+  const message = decodeMessage(RESPONSE, await encodeModelMetadata(metadata), "json");
+  const map = (message.metadata as Record<string, { signatureDef: Record<string, JsonObject> }>)[SIGNATURE_DEF];
+  for (const definition of Object.values(map?.signatureDef ?? {})) delete definition.defaults;
+  return message;
 }
 
 /** A version with the signatures of its file that cannot be run, where clients see the model itself. */

@@ -12,7 +12,7 @@ import {
 import { type ExampleMethod, namedOutputs } from "./examples/results.ts";
 import { findSignature, toInputs } from "./examples/run-examples.ts";
 import { decodePredictRequestJob, decodePredictRequestQuickly } from "./grpc-codec.ts";
-import { checkSignature } from "./grpc-signature.ts";
+import { checkSignature, wantedOutputs } from "./grpc-signature.ts";
 import { assertMethodName } from "./method-names.ts";
 import { LOGS, type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
 
@@ -61,7 +61,8 @@ async function readPredict({ request: message }: PredictionLog, { target, maxByt
   const { inputs, outputFilter } = request;
   const servable = { model, version: 0n, drivers: [], signatures };
   const signature = checkSignature(request, servable, checkMethodNames);
-  return { signature, inputs, ...(outputFilter.length > 0 && { outputs: outputFilter }) };
+  const outputs = wantedOutputs(outputFilter, signature.spec);
+  return { signature, inputs, ...(outputs && { outputs }) };
 }
 
 type ExampleOptions = LogOptions & { readonly method?: ExampleMethod };

@@ -91,6 +91,7 @@ export interface ListenerSettings
     | "tensorContent"
     | "requireModelSpec"
     | "checkMethodNames"
+    | "ignoreUnknownOutputs"
     | "tensorflowMetricsPath"
     | "simpleTensorflowServing"
     | "kserveRoutes"

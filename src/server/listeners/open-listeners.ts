@@ -104,7 +104,8 @@ async function startInner(service: InferenceService, options: Opening) {
 
 function toSettings(options: Opening, choices: ServerChoices): ListenerSettings {
   const { host, port, httpPort, grpcChannelArguments, maxMessageBytes, sendTimeoutMs, tensorContent } = options;
-  const { requireModelSpec, checkMethodNames, tensorflowMetricsPath, simpleTensorflowServing } = options;
+  const { requireModelSpec, checkMethodNames, ignoreUnknownOutputs, tensorflowMetricsPath, simpleTensorflowServing } =
+    options;
   const { kserveRoutes, openvinoMetadata, accessLog, serverTiming, clients, metrics, page, platform } = options;
   const { tls, auth, allowControl, corsOrigins = [], trustedProxies = [], listeners } = choices;
   const { clientKey, maxConnections, maxQueueBytes } = choices;
@@ -117,6 +118,7 @@ function toSettings(options: Opening, choices: ServerChoices): ListenerSettings 
     tensorContent,
     requireModelSpec,
     checkMethodNames,
+    ignoreUnknownOutputs,
     tensorflowMetricsPath,
     simpleTensorflowServing,
     kserveRoutes,

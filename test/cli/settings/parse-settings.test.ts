@@ -23,6 +23,7 @@ describe("without flags", () => {
       tensorContent: false,
       requireModelSpec: false,
       checkMethodNames: false,
+      ignoreUnknownOutputs: false,
       allowClientShm: false,
       adminHost: "127.0.0.1",
       metricsHost: "0.0.0.0",

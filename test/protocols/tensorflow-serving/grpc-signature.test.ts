@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
-import { checkSignature } from "../../../src/protocols/tensorflow-serving/grpc-signature.ts";
+import { checkSignature, wantedOutputs } from "../../../src/protocols/tensorflow-serving/grpc-signature.ts";
 import type { Signature, TensorSpec } from "../../../src/signature/signature.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 
@@ -21,7 +21,8 @@ function check(sent: Sent, signatures: Record<string, Signature>): string | unde
   const request = { spec: { model: "", signature, versionEncoding: "int64" }, outputFilter } as const;
   try {
     const tensors = createTensors(inputs.map((name) => [name, one]));
-    checkSignature({ ...request, inputs: tensors }, { model: "m", version: 1n, drivers: [], signatures });
+    const servable = { model: "m", version: 1n, drivers: [], signatures };
+    wantedOutputs(outputFilter, checkSignature({ ...request, inputs: tensors }, servable).spec);
     return undefined;
   } catch (reason) {
     return reason instanceof ServingError ? `${reason.code}: ${reason.message}` : String(reason);
@@ -111,6 +112,19 @@ describe("an output filter", () => {
     expect(check({ outputFilter: ["z"] }, signatures)).toBe(
       "invalid_argument: output tensor alias not found in signature: z Outputs expected to be in the set {x,y}.",
     );
+  });
+
+  it.each([
+    [["z"], undefined],
+    [["z", "y"], ["y"]],
+    [
+      ["x", "y"],
+      ["x", "y"],
+    ],
+    [[], undefined],
+  ])("%j leaves out unknown names where it is asked to", (filter, wanted) => {
+    expect(wantedOutputs(filter, signatures.serving_default, true)).toEqual(wanted);
+    expect(wantedOutputs(filter, {}, true)).toEqual(filter.length > 0 ? filter : undefined);
   });
 
   it("is refused with one name twice, even where the outputs are not known before", () => {

@@ -117,13 +117,13 @@ describe("the metadata of a model", () => {
 });
 
 describe("the metadata of OpenVINO Model Server", () => {
-  it("has protobuf's own names of fields", async () => {
+  it("has protobuf's own names of fields, and none that TensorFlow 1 does not know", async () => {
     const models = { half: { path: `${FIXTURES}/models/half-plus-two.onnx` } };
     const { httpUrl } = await startServer({ models, openvinoMetadata: true });
     const response = await fetch(`${httpUrl}/v1/models/half/metadata`);
     const dim = [{ size: "-1", name: "" }];
     const floats = (name: string) => ({ name, dtype: "DT_FLOAT", tensorShape: { dim, unknownRank: false } });
-    const signature = { inputs: { x: floats("x") }, outputs: { y: floats("y") }, defaults: {} };
+    const signature = { inputs: { x: floats("x") }, outputs: { y: floats("y") } };
     expect(await response.json()).toEqual({
       modelSpec: { name: "half", version: "1", signatureName: "" },
       metadata: {
