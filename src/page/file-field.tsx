@@ -13,7 +13,7 @@ interface FileFieldProps {
 
 /** A place for a file: dropped, pasted, or chosen. */
 export function FileField({ tensor, value, onChange }: FileFieldProps) {
-  const { name, takesImages } = tensor;
+  const { name, takesImages, datatype } = tensor;
   const [isOver, setOver] = useState(false);
   const [problem, setProblem] = useState("");
   const id = useId();
@@ -67,6 +67,16 @@ export function FileField({ tensor, value, onChange }: FileFieldProps) {
           </p>
         )}
         {forImages && <CameraField name={name} onTake={(photo) => void take([photo])} />}
+        {file !== undefined && datatype === "BYTES" && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={value.isEncoded === true}
+              onChange={(event) => onChange({ ...value, isEncoded: event.currentTarget.checked })}
+            />
+            as base64 text: the model decodes it itself
+          </label>
+        )}
         {file !== undefined && (
           <button type="button" onClick={() => onChange({ ...value, file: undefined })}>
             Without the file

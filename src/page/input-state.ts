@@ -15,6 +15,8 @@ export interface InputState {
   readonly shape: string;
   readonly values: string;
   readonly file?: ChosenFile | undefined;
+  /** True where the file goes as a text: base64 in the alphabet for URLs, for models that decode it themselves. */
+  readonly isEncoded?: boolean;
   /** True where the input is left out. */
   readonly isOmitted?: boolean;
 }
@@ -22,17 +24,29 @@ export interface InputState {
 /** The input as it is sent; undefined where it is left out. Throws an Error that names the input. */
 export function toFormTensor(
   tensor: PageTensor,
-  { shape, values, file, isOmitted }: InputState,
+  { shape, values, file, isEncoded, isOmitted }: InputState,
 ): FormTensor | undefined {
   const { name, datatype } = tensor;
   if (isOmitted === true) return undefined;
-  if (file !== undefined)
-    return { name, datatype: "BYTES", shape: fileShape(tensor), values: [file.bytes], file: file.name };
+  if (file !== undefined) {
+    const value = isEncoded === true ? toUrlSafe(file.bytes) : file.bytes;
+    return { name, datatype: "BYTES", shape: fileShape(tensor), values: [value], file: file.name };
+  }
   try {
     return parseInput({ name, datatype: datatype || "FP32", shape, values });
   } catch (reason) {
     throw new Error(`${name}: ${reason instanceof Error ? reason.message : reason}`);
   }
+}
+
+/** Bytes that become characters at a time, as a call has only so many arguments. */
+const CHUNK_BYTES = 0x8000;
+
+function toUrlSafe(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES)
+    binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK_BYTES));
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_");
 }
 
 /** That of one element of BYTES, or of one image for an input of pixels. */

@@ -7,7 +7,13 @@ export interface Program {
 }
 
 /** A part of a body as each language writes it: JSON, a file in base64, or the same value many times. */
-export type Part = string | { readonly file: string } | { readonly fill: string; readonly count: number };
+export type Part = string | FilePart | { readonly fill: string; readonly count: number };
+
+/** A file, in base64 of the standard alphabet or of the one for URLs. */
+export interface FilePart {
+  readonly file: string;
+  readonly isUrlSafe: boolean;
+}
 
 /** The comment of programs that need credentials, which are never copied into them. */
 export const CREDENTIALS_NOTE =

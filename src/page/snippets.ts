@@ -53,15 +53,16 @@ function kserveBody(inputs: readonly FormTensor[]): readonly Part[] {
 function tensorflowBody(inputs: readonly FormTensor[]): readonly Part[] {
   const items = inputs.map(({ name, shape, values, file }) => [
     `${JSON.stringify(name)}: `,
-    ...(file === undefined ? nested(shape, values) : fileParts(shape.length, file)),
+    ...(file === undefined ? nested(shape, values) : fileParts(shape.length, file, typeof values[0] === "string")),
   ]);
   return ['{"inputs": {', ...joined(items), "}}"];
 }
 
-/** A file alone is a value, or a list of one; in more dimensions it has all its brackets. */
-function fileParts(rank: number, file: string): readonly Part[] {
-  const depth = rank > 1 ? rank : 0;
-  return [`${"[".repeat(depth)}{"b64": "`, { file }, `"}${"]".repeat(depth)}`];
+/** A file alone is a value, or a list of one; in more dimensions it has all its brackets. A text goes as it is. */
+function fileParts(rank: number, file: string, isText: boolean): readonly Part[] {
+  const depth = isText || rank > 1 ? rank : 0;
+  const [before, after] = isText ? ['"', '"'] : ['{"b64": "', '"}'];
+  return ["[".repeat(depth) + before, { file, isUrlSafe: isText }, after + "]".repeat(depth)];
 }
 
 function joined(items: readonly (readonly Part[])[]): readonly Part[] {

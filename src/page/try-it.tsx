@@ -19,13 +19,15 @@ export function TryIt({ shown }: { readonly shown: PageVersion }) {
   const { inputs, stateOf, change, free, setFree } = useForm(shown);
   const [outcome, setOutcome] = useState<Outcome>({});
   const [isRunning, setRunning] = useState(false);
-  const readInputs = () =>
-    inputs === undefined ? parseFreeInputs(free) : inputs.flatMap((one) => toFormTensor(one, stateOf(one.name)) ?? []);
+  const readInputs = (read = stateOf) =>
+    inputs === undefined ? parseFreeInputs(free) : inputs.flatMap((one) => toFormTensor(one, read(one.name)) ?? []);
   const run = async (event: Event) => {
     event.preventDefault();
     setRunning(true);
     const image = sentImage(inputs ?? [], stateOf);
-    setOutcome({ ...(await infer(shown, readInputs)), specs: signatures[0]?.outputs ?? [], image });
+    const { outcome: ran, encoded } = await inferInEitherForm(shown, { inputs: inputs ?? [], stateOf, readInputs });
+    for (const name of encoded) change(name, { ...stateOf(name), isEncoded: true });
+    setOutcome({ ...ran, specs: signatures[0]?.outputs ?? [], image });
     setRunning(false);
   };
   // Large ones are not drawn again whenever the page hears of the models.
@@ -76,6 +78,26 @@ function sentImage(inputs: readonly PageTensor[], stateOf: (name: string) => Inp
 function sidesOf(shape: readonly number[]): Sides | undefined {
   const [height = -1, width = -1] = shape.slice(-3).filter((size) => size !== 1 && size !== 3);
   return height > 4 && width > 4 ? { width, height } : undefined;
+}
+
+interface FormReader {
+  readonly inputs: readonly PageTensor[];
+  readonly stateOf: (name: string) => InputState;
+  readonly readInputs: (read?: (name: string) => InputState) => readonly FormTensor[];
+}
+
+/** Failures of a model that takes texts of base64, and got a file as it is. */
+const WANTS_BASE64 = /base64/i;
+
+/** Runs a request; once more with its files as texts where the model fails to decode them. */
+async function inferInEitherForm(shown: PageVersion, { inputs, stateOf, readInputs }: FormReader) {
+  const first = await infer(shown, readInputs);
+  const files = inputs.filter(({ name, datatype }) => datatype === "BYTES" && stateOf(name).file !== undefined);
+  const encoded = files.map(({ name }) => name).filter((name) => stateOf(name).isEncoded !== true);
+  if (encoded.length === 0 || !WANTS_BASE64.test(first.error ?? "")) return { outcome: first, encoded: [] };
+  const asTexts = (name: string) => ({ ...stateOf(name), ...(encoded.includes(name) && { isEncoded: true }) });
+  const second = await infer(shown, () => readInputs(asTexts));
+  return second.error === undefined ? { outcome: second, encoded } : { outcome: first, encoded: [] };
 }
 
 async function infer({ model, version }: PageVersion, readInputs: () => readonly FormTensor[]): Promise<Outcome> {

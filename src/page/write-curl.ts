@@ -10,7 +10,7 @@ export function writeCurl({ url, parts, needsCredentials }: Program): string {
   const words = parts.map((part) => {
     if (typeof part === "string") return shellQuoted(part);
     return "file" in part
-      ? `"$(base64 < ${shellQuoted(part.file)} | tr -d '\\n')"`
+      ? `"$(base64 < ${shellQuoted(part.file)} | tr -d '\\n'${part.isUrlSafe ? " | tr +/ -_" : ""})"`
       : // With a space, for a number below 0 is no option.
         `"$(yes ${shellQuoted(` ${part.fill}`)} | head -n ${part.count} | paste -sd, -)"`;
   });

@@ -1,12 +1,12 @@
 import { CREDENTIALS_NOTE, expression, type Part, type Program } from "./program.ts";
 
 const FILE = `
-func file(name string) string {
+func file(name string, encoding *base64.Encoding) string {
 	bytes, err := os.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
-	return base64.StdEncoding.EncodeToString(bytes)
+	return encoding.EncodeToString(bytes)
 }
 `;
 
@@ -18,7 +18,7 @@ const CREDENTIALS = `	// ${CREDENTIALS_NOTE}
 export function writeGo({ url, parts, needsCredentials }: Program): string {
   const write = (part: Exclude<Part, string>) =>
     "file" in part
-      ? `file(${JSON.stringify(part.file)})`
+      ? `file(${JSON.stringify(part.file)}, base64.${part.isUrlSafe ? "URL" : "Std"}Encoding)`
       : `strings.Repeat(${JSON.stringify(`${part.fill},`)}, ${part.count - 1}) + ${JSON.stringify(part.fill)}`;
   const needsFiles = parts.some((part) => typeof part === "object" && "file" in part);
   return `package main

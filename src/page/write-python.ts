@@ -4,7 +4,7 @@ import { CREDENTIALS_NOTE, expression, type Part, type Program } from "./program
 export function writePython({ url, parts, needsCredentials }: Program): string {
   const write = (part: Exclude<Part, string>) =>
     "file" in part
-      ? `base64.b64encode(open(${JSON.stringify(part.file)}, "rb").read()).decode()`
+      ? `base64.${part.isUrlSafe ? "urlsafe_" : ""}b64encode(open(${JSON.stringify(part.file)}, "rb").read()).decode()`
       : `",".join([${JSON.stringify(part.fill)}] * ${part.count})`;
   const own = needsCredentials ? ', "Authorization": os.environ["AUTHORIZATION"]' : "";
   return `import base64, json, ${needsCredentials ? "os, " : ""}urllib.request

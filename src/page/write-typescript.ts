@@ -4,7 +4,7 @@ import { CREDENTIALS_NOTE, expression, type Part, type Program } from "./program
 export function writeTypeScript({ url, parts, needsCredentials }: Program): string {
   const write = (part: Exclude<Part, string>) =>
     "file" in part
-      ? `readFileSync(${JSON.stringify(part.file)}, "base64")`
+      ? `readFileSync(${JSON.stringify(part.file)}, "base64${part.isUrlSafe ? "url" : ""}")`
       : `Array(${part.count}).fill(${JSON.stringify(part.fill)}).join()`;
   const needsFiles = parts.some((part) => typeof part === "object" && "file" in part);
   const own = needsCredentials ? ", authorization: process.env.AUTHORIZATION!" : "";

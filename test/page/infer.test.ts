@@ -3,6 +3,7 @@ import { fromBinary, toBinary } from "../../src/page/binary-tensor.ts";
 import type { FormTensor } from "../../src/page/form-tensor.ts";
 import { readOutputs } from "../../src/page/infer-answer.ts";
 import { inferRequest } from "../../src/page/infer-request.ts";
+import { toFormTensor } from "../../src/page/input-state.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const NUMBERS: readonly (readonly [string, readonly (number | bigint | boolean)[]])[] = [
@@ -46,4 +47,12 @@ test("halves are rounded to the nearest", () => {
     expect([...new Uint16Array(toBinary("FP16", [value]).buffer)]).toEqual([bits]);
   }
   expect(fromBinary("FP16", toBinary("FP16", [0.1, 2.0009]))).toEqual([0.0999755859375, 2]);
+});
+
+test("a file goes as it is, or as base64 text in the alphabet for URLs", () => {
+  const tensor = { name: "image", datatype: "BYTES", shape: [-1], takesImages: false, isOptional: false };
+  const file = { name: "a.bin", bytes: Uint8Array.of(0, 255, 251, 255) };
+  const state = { shape: "", values: "", file };
+  expect(toFormTensor(tensor, state)?.values).toEqual([file.bytes]);
+  expect(toFormTensor(tensor, { ...state, isEncoded: true })).toMatchObject({ shape: [1], values: ["AP_7_w=="] });
 });

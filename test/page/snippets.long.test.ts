@@ -40,6 +40,9 @@ const FILE: readonly FormTensor[] = [
   { name: "image", datatype: "BYTES", shape: [1], values: [Uint8Array.of(1)], file: "a photo's.bin" },
   { name: "t", datatype: "FP32", shape: [2, 2], values: [1, 2, 3, 4] },
 ];
+const TEXT: readonly FormTensor[] = [
+  { name: "image", datatype: "BYTES", shape: [1], values: ["AP_7"], file: "a photo's.bin" },
+];
 
 describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [file, program = "", ...args]) => {
   test.skipIf(lacks(program))("sends what the form sends", { timeout: 300_000 }, async () => {
@@ -59,6 +62,8 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     const sent = await run(FILE);
     expect(sent).toContain("AP8H");
     expect(sent.replace(/\s|\.0\b/g, "")).toMatch(/\[\[1,2\],\[3,4\]\]/);
+    writeFileSync(`${folder}/a photo's.bin`, Uint8Array.of(0, 255, 251));
+    expect(await run(TEXT)).toContain('"AP_7"');
   });
 
   test.skipIf(lacks(program))("takes credentials from the environment", { timeout: 300_000 }, async () => {

@@ -101,6 +101,24 @@ describe.skipIf(lacksChromium())("the form of a model", () => {
     await page.getByRole("cell", { name: "hello" }).waitFor();
   });
 
+  test("sends a file as base64 text to a model that decodes it itself", async () => {
+    const given: string[] = [];
+    // As TensorFlow's DecodeBase64 fails.
+    const postprocess = ({ image }: Record<string, Tensor>) => {
+      const text = Buffer.from((image as Tensor<"bytes">).data[0] as Uint8Array).toString("latin1");
+      given.push(text);
+      if (/[^\w-]/.test(text)) throw new Error("Invalid character found in base64.");
+      return { length: Buffer.from(text, "base64url").length };
+    };
+    const hooks: Hooks = { inputs: [{ name: "image", dtype: "bytes", shape: [-1] }], postprocess };
+    const page = await openPage((await startServer({ stages, hooks })).httpUrl);
+    await page.getByLabel("File for image").setInputFiles("examples/photos/page.png");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByRole("region", { name: "Answer" }).waitFor();
+    expect(given.at(-1)).toBe(PHOTO.toString("base64url"));
+    expect(await page.getByLabel("as base64 text").isChecked()).toBe(true);
+  });
+
   test("takes a pasted image: the input where the keyboard is, else the first for images", async () => {
     const hooks: Hooks = {
       inputs: ["note", "photo", "image"].map((name) => ({ name, dtype: "bytes" })),
