@@ -107,6 +107,11 @@ export function failedPrecondition(message: string, cause?: unknown): ServingErr
 /** Text of {@link ServingError.from} for an unforeseen error. */
 const UNFORESEEN = "Internal error; the server's log has the cause.";
 
+/** Checks if a text promises a line of the log, wherever it has that from; whoever logs failed requests keeps it. */
+export function pointsToLog(text: string): boolean {
+  return text.includes("the server's log has the cause");
+}
+
 /**
  * Checks that an error stands for an unforeseen one: neither the client, a hook nor a driver is known to be at fault.
  */

@@ -25,7 +25,7 @@ export function loadSharp(): Promise<Sharp> {
   return loading;
 }
 
-/** Starts a pipeline on an encoded image. A damaged one fails, but not a TIFF with mere oddities, as OpenCV writes it. */
+/** Starts a pipeline on an encoded image. What is damaged fails, but not a TIFF with oddities, as OpenCV writes it. */
 export async function openEncoded(bytes: Uint8Array, options: SharpOptions): Promise<Pipeline> {
   const sharp = await loadSharp();
   return sharp(bytes, { failOn: imageFormat(bytes) === "tiff" ? "error" : "warning", ...options });

@@ -1,4 +1,4 @@
-import { invalidArgument, ServingError } from "../errors.ts";
+import { ServingError } from "../errors.ts";
 import { isConvertible } from "../signature/is-convertible.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import { convertTensor } from "../tensor/convert-tensor.ts";
@@ -34,7 +34,7 @@ function convertInput(name: string, tensor: Tensor, dtype: TensorSpec["dtype"]):
   try {
     return convertTensor(tensor, dtype);
   } catch (cause) {
-    const message = `Input "${name}" is ${tensor.dtype}; the model takes ${dtype}. ${ServingError.from(cause).message}`;
-    throw invalidArgument(message, cause);
+    const { code, message } = ServingError.from(cause);
+    throw new ServingError(code, `Input "${name}" is ${tensor.dtype}; the model takes ${dtype}. ${message}`, { cause });
   }
 }

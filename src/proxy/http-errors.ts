@@ -22,8 +22,8 @@ export class HttpError extends Error {
   readonly status: number;
   readonly headers: AnswerHeaders;
 
-  constructor(status: number, message: string, headers: AnswerHeaders = {}) {
-    super(maskSecrets(message));
+  constructor(status: number, message: string, headers: AnswerHeaders = {}, options?: ErrorOptions) {
+    super(maskSecrets(message), options);
     this.status = status;
     this.headers = headers;
   }

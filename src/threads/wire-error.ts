@@ -21,8 +21,30 @@ export function toWireError(reason: unknown): WireError {
     ...(isErrorDetails(details) && { details: details.map(toPlainDetail) }),
   };
   if (cause === undefined) return wire;
-  const stack = stackOf(cause);
+  const stack = stacksOf(cause);
   return { ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } };
+}
+
+/** Depth to which the causes of a cause are told; an error may be its own cause. */
+const MAX_CAUSES = 5;
+
+/** The stacks of an error and of its causes, outermost first; undefined where it has none. */
+function stacksOf(reason: unknown): string | undefined {
+  const stacks: string[] = [];
+  for (let one = reason; stacks.length < MAX_CAUSES; one = causeOf(one)) {
+    const stack = stackOf(one);
+    if (stack === undefined) break;
+    stacks.push(stack);
+  }
+  return stacks.length === 0 ? undefined : stacks.join("\ncaused by: ");
+}
+
+function causeOf(error: unknown): unknown {
+  try {
+    return (error as Error).cause;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Stacks are computed when they are read, which throws for a message that is not a string. */

@@ -25,3 +25,12 @@ test.each([
 ])("%s does not keep an error from crossing", (_, members, message) => {
   expect(cross(Object.assign(new Error("x"), members)).cause).toMatchObject({ message });
 });
+
+test("the causes of a cause cross with their stacks, an endless chain to its fifth", () => {
+  const root = new TypeError("x is no function");
+  const error = cross(new ServingError("internal", "a", { cause: new Error("b", { cause: root }) }));
+  expect((error.cause as Error).stack).toContain(`caused by: ${root.stack}`);
+  const own = new Error("own");
+  own.cause = own;
+  expect((cross(own).cause as Error).stack?.split("caused by: ")).toHaveLength(5);
+});

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { ServingError } from "../../errors.ts";
 import { imageFormat } from "../../media/image-format.ts";
 import { checkPixels } from "../../media/image-size.ts";
 import { type PixelHeader, readPixelHeader } from "../../media/pixel-header.ts";
@@ -56,8 +56,8 @@ export async function namingInput<Result>({ name }: TensorSpec, work: () => Prom
   try {
     return await work();
   } catch (reason) {
-    const { message } = ServingError.from(reason);
-    throw invalidArgument(`${message}; input name: ${name}`, reason);
+    const { code, message } = ServingError.from(reason);
+    throw new ServingError(code, `${message}; input name: ${name}`, { cause: reason });
   }
 }
 

@@ -64,8 +64,8 @@ export function elementsOf(head: InputHead, model: string): number {
   try {
     return elementCount(shape);
   } catch (cause) {
-    const about = `input '${name}' for model '${model}'`;
-    throw invalidArgument(`${about}: ${ServingError.from(cause).message}`, cause);
+    const { code, message } = ServingError.from(cause);
+    throw new ServingError(code, `input '${name}' for model '${model}': ${message}`, { cause });
   }
 }
 

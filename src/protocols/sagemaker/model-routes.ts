@@ -84,8 +84,9 @@ function parse(body: Buffer): { readonly model_name?: unknown; readonly url?: un
 /** SageMaker unloads other models and tries again after a 507. */
 function toHttpError(reason: unknown): unknown {
   const { code, message } = ServingError.from(reason);
-  if (code === "resource_exhausted") return new HttpError(507, `Memory exhausted: ${message}`);
-  if (code === "deadline_exceeded") return new HttpError(408, message);
-  if (code === "failed_precondition" || code === "invalid_argument") return new HttpError(500, message);
+  if (code === "resource_exhausted") return new HttpError(507, `Memory exhausted: ${message}`, {}, { cause: reason });
+  if (code === "deadline_exceeded") return new HttpError(408, message, {}, { cause: reason });
+  if (code === "failed_precondition" || code === "invalid_argument")
+    return new HttpError(500, message, {}, { cause: reason });
   return reason;
 }
