@@ -27,6 +27,12 @@ const argv = process.argv.slice(2);
 // The other names of this program have put a command in front.
 const again = [process.argv[1], ...(require.main === module ? argv : argv.slice(1))];
 
+// Reached where everything waits for something that cannot come any more; Node would end with 0.
+process.once("beforeExit", () => {
+  process.stderr.write("kserving: the program has nothing left to wait for, and is not done; please report it.\n");
+  process.exit(1);
+});
+
 import(pathToFileURL(program).href)
   .then(({ start }) => start({ argv, program: again, env: process.env }))
   .then(

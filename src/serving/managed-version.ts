@@ -185,7 +185,7 @@ export class ManagedVersion {
       }
       // What is wanted by now may be something else.
       if (left === 0 || this.#pursuit.target !== target) return;
-      await delay(backoff.next(), undefined, { signal, ref: false }).catch(() => {});
+      await delay(backoff.next(), undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
     }
   }

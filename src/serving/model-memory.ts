@@ -107,7 +107,7 @@ export class ModelMemory {
       signal?.throwIfAborted();
       const waitMs = this.#loading.count > 0 ? WAIT_FOR_LOADS_MS : WAIT_MS;
       if (performance.now() - Math.max(since, this.#lastLoaded) > waitMs) throw allInUse(what, bytes, this.#maxBytes);
-      if (!(await this.#makeRoom(bytes))) await delay(RETRY_MS, undefined, { ref: false, ...(signal && { signal }) });
+      if (!(await this.#makeRoom(bytes))) await delay(RETRY_MS, undefined, signal && { signal });
     }
   }
 

@@ -78,7 +78,7 @@ export class NeededModels {
       isLate = true;
       this.changed();
     };
-    const timer = timeoutMs > 0 ? setTimeout(end, timeoutMs).unref() : undefined;
+    const timer = timeoutMs > 0 ? setTimeout(end, timeoutMs) : undefined;
     try {
       for (;;) {
         signal.throwIfAborted();

@@ -60,7 +60,7 @@ export async function downloadFile(download: FileDownload): Promise<void> {
       if (now > before) backoff.reset();
       before = now;
       if (failed >= MAX_ATTEMPTS || !(isFirstDamage || PASSING.includes(code))) throw reason;
-      await delay(backoff.next(), undefined, { signal, ref: false });
+      await delay(backoff.next(), undefined, { signal });
     }
   }
 }

@@ -17,14 +17,21 @@ export interface Running {
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+/** The longest interval of a timer, in milliseconds. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /**
- * Lets SIGINT, SIGTERM and SIGHUP end the process at once while nothing is served yet; returns how to stop that.
- * Without it the first process of a container would ignore them, and any other would leave its temporary files.
+ * Lets SIGINT, SIGTERM and SIGHUP end the process at once while nothing is served yet, and nothing else: a start that
+ * waits goes on waiting. Returns how to stop that. Without it the first process of a container would ignore the
+ * signals, and any other would leave its temporary files.
  */
 export function endOnSignal(): () => void {
   const signals = [...SIGNALS, "SIGHUP"] as const;
-  const stop = () => signals.forEach((signal) => void offAsked(signal, end));
+  const held = setInterval(() => {}, LONGEST_MS);
+  const stop = () => {
+    clearInterval(held);
+    for (const signal of signals) offAsked(signal, end);
+  };
   const end = (signal: NodeJS.Signals) => {
     stop();
     killSelf(signal);

@@ -1,0 +1,79 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { tempFolder } from "../helpers/temp-folder.ts";
+import { startWeb } from "../storage/start-web.ts";
+import { startKserving, writeTestFile } from "./start-kserving.ts";
+
+const DRIVER = "export default { name: 'toy', options: {}, placement: 'inline', load: () => new Promise(() => {}) };";
+
+/** A web server whose first answers break off after ten bytes; the rest are whole. */
+function startBreaking(broken: number): Promise<string> {
+  const body = JSON.stringify({ inputs: { x: [1] } });
+  return startWeb((request, response) => {
+    response.writeHead(200, { "content-length": body.length, "content-type": "application/json" });
+    if (request.method !== "GET" || broken-- <= 0) response.end(body);
+    else response.write(body.slice(0, 10), () => response.destroy());
+  });
+}
+
+async function placeFor(url: string): Promise<{ readonly config: string; readonly cache: string }> {
+  const config = await writeTestFile(
+    "models.yaml",
+    `models:\n  - name: m\n    driver: "null"\n    path: ${url}/m.null\n`,
+  );
+  return { config, cache: join(dirname(config), "cache") };
+}
+
+test.each([
+  ["a model of a configuration", (_: string, config: string) => ["--config", config]],
+  ["a pipeline", (url: string) => ["--driver", "null", "--model-path", `${url}/m.null`]],
+])("a download for %s that breaks at the start is tried again until it comes", async (_, flagsFor) => {
+  const url = await startBreaking(3);
+  const { config, cache } = await placeFor(url);
+  const program = startKserving([...flagsFor(url, config), "--port", "0", "--model-cache", cache]);
+  await program.event("ready");
+  program.kill("SIGTERM");
+  expect(await program.ended()).toMatchObject({ code: 0 });
+});
+
+test("a download that never comes ends the start with 1 and the reason", async () => {
+  const url = await startBreaking(1e9);
+  const { cache } = await placeFor(url);
+  const program = startKserving([
+    "--driver",
+    "null",
+    "--model-path",
+    `${url}/m.null`,
+    "--port",
+    "0",
+    "--model-cache",
+    cache,
+  ]);
+  const ended = await program.ended();
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toMatch(/broke off after \d+ bytes/);
+});
+
+test("a start that waits for nothing that is alive goes on waiting, and ends by a signal", async () => {
+  const driver = await writeTestFile("driver.mjs", DRIVER);
+  const program = startKserving(["--driver", driver, "--model-path", driver, "--port", "0"]);
+  await program.event("loading");
+  program.kill("SIGTERM");
+  expect(await program.ended()).toMatchObject({ code: null, signal: "SIGTERM" });
+});
+
+test("a program that is not done never ends with 0", async () => {
+  const folder = tempFolder({
+    "bin/kserving.cjs": readFileSync(new URL("../../bin/kserving.cjs", import.meta.url)),
+    "dist/cli/main.js": "export const main = () => new Promise(() => {});",
+    "package.json": '{ "type": "module" }',
+  });
+  const running = promisify(execFile)(process.execPath, [join(folder, "bin/kserving.cjs")]);
+  await expect(running).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("has nothing left to wait for"),
+  });
+});
