@@ -14,7 +14,7 @@ const OPEN_FLAGS = constants.O_RDWR | constants.O_CREAT;
 const OWNER_ALONE = 0o600;
 
 /** State of the process that writes the marks, as it says itself; a native library that ends it says nothing. */
-export const STATE = { running: 0, ending: 1, failed: 2 } as const;
+export const STATE = { starting: 0, serving: 1, ending: 2, failed: 3 } as const;
 /** One of {@link STATE}. */
 export type ProcessState = (typeof STATE)[keyof typeof STATE];
 

@@ -68,7 +68,7 @@ test("a start that waits for nothing that is alive goes on waiting, and ends by 
 test("a program that is not done never ends with 0", async () => {
   const folder = tempFolder({
     "bin/kserving.cjs": readFileSync(new URL("../../bin/kserving.cjs", import.meta.url)),
-    "dist/cli/main.js": "export const main = () => new Promise(() => {});",
+    "dist/cli/start.js": "export const start = () => new Promise(() => {});",
     "package.json": '{ "type": "module" }',
   });
   const running = promisify(execFile)(process.execPath, [join(folder, "bin/kserving.cjs")]);

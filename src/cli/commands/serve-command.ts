@@ -74,7 +74,7 @@ export async function serve(
   releaseSignals();
   endOnError(log, settings.workers === 0);
   logAccess(server, settings, { hasAuth: options.auth !== undefined, log });
-  starter?.tell({ ready: true });
+  starter?.enter("serving");
   // Last, so that a program that waits for this line may send signals and change files.
   reporter.ready(facts);
   if (server.httpUrl !== undefined) prepareRoutes();

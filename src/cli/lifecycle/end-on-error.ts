@@ -13,7 +13,7 @@ export function endOnError(log: Logger, runsHooks: boolean): void {
     : "please report it with this line";
   const end = (err: unknown) => {
     log.error(`an unexpected error ends the program; ${advice}`, { err });
-    supervised()?.end("failed");
+    supervised()?.enter("failed");
     killSelf("SIGABRT");
   };
   process.on("uncaughtException", end);

@@ -6,7 +6,7 @@ import { supervised } from "../supervisor/supervised.ts";
  * The shell sees 128 + the signal's number.
  */
 export function killSelf(signal: NodeJS.Signals = "SIGKILL"): never {
-  supervised()?.end("ending");
+  supervised()?.enter("ending");
   removeScratchFiles();
   process.kill(process.pid, signal);
   // Only the first process of a container lives to see this line: the kernel shields it from its own signals.

@@ -34,7 +34,5 @@ export type SupervisedMessage =
   | { readonly listening: string }
   /** Nothing listens any more. */
   | { readonly released: true }
-  /** Models are loaded, and ports are open. */
-  | { readonly ready: true }
   /** A line for systemd's socket at a path. */
   | { readonly notify: string; readonly path: string };

@@ -31,7 +31,7 @@ export class Supervised {
     process.on("message", (message: SupervisorMessage) => this.#count(message.signal, "told"));
     process.channel?.unref();
     endWithParent();
-    process.once("exit", () => this.end("ending"));
+    process.once("exit", () => this.enter("ending"));
     keepSockets({
       taken: info.sockets.map(([title, fd]) => ({ title, fd })),
       keep: (title, server) => this.#keep(title, server),
@@ -48,9 +48,13 @@ export class Supervised {
     if (this.#listeners.listenerCount(signal) === 0) process.off(signal, this.#onOwn);
   }
 
-  /** Says that this process is about to end by its own decision, or by a fault that no model has. */
-  end(how: "ending" | "failed"): void {
-    if (this.marks !== undefined && this.marks.state === STATE.running) this.marks.state = STATE[how];
+  /**
+   * Says that this process serves, or that it is about to end by its own decision, or by a fault that no model has; what
+   * was said first of its end holds. It is written at once, where a message might not be sent any more.
+   */
+  enter(state: Exclude<keyof typeof STATE, "starting">): void {
+    const isEnding = this.marks?.state === STATE.ending || this.marks?.state === STATE.failed;
+    if (this.marks !== undefined && !isEnding) this.marks.state = STATE[state];
   }
 
   tell(message: SupervisedMessage): void {
@@ -67,7 +71,7 @@ export class Supervised {
     this.#counts.set(signal, count);
     if (count[way] <= before) return;
     if (this.#listeners.emit(signal, signal)) return;
-    this.end("ending");
+    this.enter("ending");
     process.kill(process.pid, signal);
   }
 

@@ -53,7 +53,8 @@ class Supervisor {
   readonly #passed: readonly number[];
   #sockets: HeldSocket[] = [];
   #child: ChildProcess | undefined;
-  #isReady = false;
+  /** Also where that is not known. */
+  #hasServed = false;
   readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
   #count = 0;
 
@@ -80,7 +81,7 @@ class Supervisor {
 
   /** Resolves when the child has ended. */
   async #serve(death: ProcessDeath | undefined): Promise<End> {
-    if (this.#marks !== undefined) this.#marks.state = STATE.running;
+    if (this.#marks !== undefined) this.#marks.state = STATE.starting;
     const sockets = this.#sockets.map(({ socket }) => socket.fd);
     const child = spawn(process.execPath, [...process.execArgv, ...this.#program], {
       stdio: ["inherit", "inherit", "inherit", ...this.#passed, "ipc", this.#marks?.fd ?? "ignore", ...sockets],
@@ -110,7 +111,6 @@ class Supervisor {
   #receive(message: SupervisedMessage, handle: unknown): void {
     if ("listening" in message) this.#sockets.push({ title: message.listening, socket: handle as ListeningSocket });
     else if ("released" in message) this.#release();
-    else if ("ready" in message) this.#isReady = true;
     else void notify(message.path, message.notify);
   }
 
@@ -122,13 +122,13 @@ class Supervisor {
   /** An end that the program has said is its own, or that was asked for, is none. */
   #isDeath({ code, signal }: End): boolean {
     if (ENDING_SIGNALS.includes(signal)) return false;
-    const state = this.#marks?.state;
-    if (state === STATE.failed) return true;
-    return state === undefined ? code === null : state === STATE.running;
+    return this.#marks === undefined ? code === null : this.#marks.state !== STATE.ending;
   }
 
   #toDeath({ code, signal }: End): ProcessDeath {
-    const blamed = this.#marks?.state === STATE.running ? this.#marks.blame() : [];
+    const state = this.#marks?.state ?? STATE.serving;
+    if (state !== STATE.starting) this.#hasServed = true;
+    const blamed = state === STATE.failed ? [] : (this.#marks?.blame() ?? []);
     this.#deaths.push({ at: performance.now(), isExplained: blamed.length > 0 });
     this.#count++;
     return { how: signal ?? `exit code ${code}`, models: blamed.slice(0, TOLD_MODELS).map(({ name }) => name) };
@@ -136,7 +136,7 @@ class Supervisor {
 
   /** One that never served, and dies of nothing that could be kept apart, dies again. */
   #isHopeless({ models }: ProcessDeath): boolean {
-    if (!this.#isReady && models.length === 0) return true;
+    if (!this.#hasServed && models.length === 0) return true;
     const recent = this.#deaths.filter(({ at }) => performance.now() - at < DEATHS_MS);
     this.#deaths.splice(0, this.#deaths.length, ...recent);
     const unexplained = recent.filter(({ isExplained }) => !isExplained).length;
