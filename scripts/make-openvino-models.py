@@ -138,6 +138,41 @@ def convolutions():
 
 
 @model
+def pooled():
+    """A window that sizes from the request may not fill."""
+    x = parameter("x", Type.f32, [-1, 3, -1, -1])
+    node = op.avg_pool(op.relu(x), [2, 2], [0, 0], [0, 0], [2, 2], True)
+    graph = Model([result(op.multiply(node, np.float32(2)), "y")], [x], "pooled")
+    return graph, [{"x": floats(2, 3, 4, 8)}, {"x": floats(1, 3, 4, 4)}]
+
+
+@model
+def counted():
+    """The size of one summand is a value of the request."""
+    x, count = parameter("x", Type.f32, [-1]), parameter("count", Type.i32, [])
+    numbers = op.range(op.constant(np.int32(0)), count, op.constant(np.int32(1)), "i32")
+    graph = Model([result(op.add(op.convert(numbers, "f32"), x), "y")], [x, count], "counted")
+    return graph, [{"x": floats(4), "count": np.array(4, np.int32)}, {"x": floats(6), "count": np.array(6, np.int32)}]
+
+
+@model
+def branches():
+    """Only one of its branches takes small images."""
+    x, wide = parameter("x", Type.f32, [-1, 3, -1, -1]), parameter("wide", Type.boolean, [1])
+    node = op.if_op(wide)
+    bodies = []
+    for kernel in (4, 1):
+        inner = op.parameter(PartialShape([-1, 3, -1, -1]), Type.f32)
+        bodies.append(Model([op.result(op.avg_pool(inner, [1, 1], [0, 0], [0, 0], [kernel, kernel], True))], [inner], "body"))
+    node.set_then_body(bodies[0])
+    node.set_else_body(bodies[1])
+    node.set_input(x.output(0), bodies[0].inputs[0].get_node(), bodies[1].inputs[0].get_node())
+    node.set_output(bodies[0].results[0], bodies[1].results[0])
+    graph = Model([result(node, "y")], [x, wide], "branches")
+    return graph, [{"x": floats(1, 3, 5, 5), "wide": np.array([True])}, {"x": floats(1, 3, 2, 2), "wide": np.array([False])}]
+
+
+@model
 def dense():
     """Its input's width is given by the weights."""
     x = parameter("x", Type.f32, [-1, 3])

@@ -154,6 +154,8 @@ export interface Model {
   isReady?(): boolean;
   /** Numbers of the processes that it runs in now, whose memory is reported. Called for `inline` drivers only. */
   processIds?(): readonly number[];
+  /** Number of times that it was made ready again, since a run that failed may have spoiled it; absent = never. */
+  renewals?(): number;
   /** Frees everything. Called once, after the last predict has settled. */
   close(): Promise<void>;
 }

@@ -83,7 +83,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
         throw ServingError.from(reason);
       }
     },
-    statistics: async () => queue.statistics(),
+    statistics: async () => ({ ...queue.statistics(), renewals: model.renewals?.() ?? 0 }),
     ...processesOf(model),
     close: () => {
       closed ??= Promise.allSettled(preprocessing)

@@ -8,6 +8,8 @@ interface StartedRun<Result> {
   readonly result: Promise<Result>;
   /** Asks it to end early. */
   cancel(): void;
+  /** Called when its caller has left; absent = it is cancelled. */
+  abandon?(): void;
 }
 
 /** Limits of a model's runs. */
@@ -52,11 +54,16 @@ export class CancellableRuns {
     return answer.finally(() => this.#answers.delete(answer));
   }
 
+  /** Asks all runs to end early. */
+  cancelAll(): void {
+    for (const run of this.#running) run.cancel();
+  }
+
   /** Waits for the runs with waiting callers, and ends the others. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#answers);
-    for (const run of this.#running) run.cancel();
+    this.cancelAll();
     await this.#runs.idle();
   }
 
@@ -65,7 +72,8 @@ export class CancellableRuns {
     const run = start();
     this.#running.add(run);
     const abandon = () => {
-      run.cancel();
+      if (run.abandon === undefined) run.cancel();
+      else run.abandon();
       this.#abandoned.add(run.result);
     };
     signal?.addEventListener("abort", abandon, { once: true });

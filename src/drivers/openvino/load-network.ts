@@ -7,6 +7,7 @@ import { applyMapping } from "./mapping-config.ts";
 import { findModelSource, type ModelSource } from "./model-source.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
 import { RenamedNetwork } from "./renamed-network.ts";
+import { RenewingRunner } from "./renewing-runner.ts";
 import { RequestPool } from "./request-pool.ts";
 import { ReshapingRunner } from "./reshaping-runner.ts";
 import { ServedNetwork } from "./served-network.ts";
@@ -57,16 +58,20 @@ async function load(
     const ports = bindPorts(network, { layouts, inputs: options.inputs, outputs: options.outputs, anyShape });
     // Other formats may have loops too, but their files are not looked into.
     const hasBoundedRuns = source.ir?.hasLoops === false;
-    const compile = async () =>
-      createPool(await network.compile({ hasBoundedRuns }), source, { options, log, reportStuck });
+    const compile = async () => {
+      const started = performance.now();
+      const compiled = await network.compile({ hasBoundedRuns });
+      return createPool(compiled, source, { options, log, reportStuck, graceMs: performance.now() - started });
+    };
     const pool = await compile();
     undo.push(() => pool.close());
     tellOf(network, source, log);
     const computes = source.ir?.computes !== false;
     const traits = { computes, narrows: computes && device === "CPU", isPure: source.ir?.isStateful !== true };
-    if (anyShape) return new ServedNetwork(ports, { runner: new ReshapingRunner(network, compile, pool), ...traits });
-    network.release();
-    return new ServedNetwork(ports, { runner: pool, ...traits });
+    const runner = anyShape
+      ? new ReshapingRunner(network, compile, pool)
+      : new RenewingRunner({ network, compile, isPure: traits.isPure, log, source }, pool);
+    return new ServedNetwork(ports, { runner, ...traits });
   } catch (reason) {
     for (const each of undo.reverse()) await each();
     throw reason;
@@ -82,12 +87,13 @@ async function readNetwork({ path, weights }: ModelSource, core: OpenvinoCore, d
 
 interface PoolFacts extends Pick<LoadPlace, "log" | "reportStuck"> {
   readonly options: OpenvinoOptions;
+  readonly graceMs: number;
 }
 
 function createPool(
   compiled: CompiledNetwork,
   { ir, path }: ModelSource,
-  { options: { state }, log, reportStuck }: PoolFacts,
+  { options: { state }, log, reportStuck, graceMs }: PoolFacts,
 ): RequestPool {
   // The state of models in other formats is unknown; an unnecessary reset takes little time.
   const isStateful = ir?.isStateful ?? state === "reset";
@@ -97,7 +103,8 @@ function createPool(
     onFreed = reportStuck?.() ?? onFreed;
   };
   try {
-    return new RequestPool(compiled, { state: isStateful ? state : "none", onStuck, onFreed: () => onFreed() });
+    const limits = { graceMs, onStuck, onFreed: () => onFreed() };
+    return new RequestPool(compiled, { state: isStateful ? state : "none", ...limits });
   } catch (reason) {
     compiled.release();
     throw reason;

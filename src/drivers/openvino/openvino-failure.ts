@@ -1,7 +1,10 @@
 import { publicText } from "../../errors.ts";
 
-/** Kind of a failure, where the kind determines the handling. */
-export type OpenvinoFailureKind = "failed" | "cancelled";
+/**
+ * Kind of a failure, where the kind determines the handling: `refused` before anything ran, for what was given;
+ * `failed` in a run or another call; `cancelled` when asked to.
+ */
+export type OpenvinoFailureKind = "refused" | "failed" | "cancelled";
 
 /** OpenVINO refused or failed. Its whole text is for the log; {@link failureText} is for people. */
 export class OpenvinoFailure extends Error {

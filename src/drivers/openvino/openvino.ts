@@ -62,6 +62,7 @@ async function loadModel(path: string, { core, options, host }: Loading): Promis
     concurrency: network.concurrency,
     hookArgs: createHookArgs({ core, device, network, others }),
     predict: (inputs, { outputs, signal }) => network.run(inputs, { outputs, signal }),
+    renewals: () => network.renewals + others.renewals,
     close: async () => {
       await Promise.all([network.close(), others.close()]);
       core.release();

@@ -32,6 +32,11 @@ export class PluginNetworks {
     throw failedPrecondition(message);
   }
 
+  /** As {@link ServedNetwork.renewals}, of all models that are loaded. */
+  get renewals(): number {
+    return [...this.#networks.values()].reduce((sum, { renewals }) => sum + renewals, 0);
+  }
+
   /** Frees a model; throws as {@link get}. */
   async unload(name: string): Promise<void> {
     const network = this.get(name);

@@ -1,16 +1,27 @@
 import { CancellableRuns, type RunLimits } from "../../native/cancellable-runs.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
+import { OpenvinoFailure } from "./openvino-failure.ts";
 import type { Runner } from "./runner.ts";
 
 /** Treatment of a compiled network's requests. */
 export interface PoolChoice extends Omit<RunLimits, "limit"> {
   /** Treatment of a run's state: the next run finds it, or begins without. */
   readonly state: "none" | "keep" | "reset";
+  /**
+   * Milliseconds for which a run goes on after its caller has left: as long as compiling takes, since a run that is
+   * cancelled spoils the compiled network.
+   */
+  readonly graceMs: number;
+}
+
+/** The end of a run whose compiled network another run has spoiled: it is to run again on a new one. */
+export class SpoiledRun extends Error {
+  override readonly name = "SpoiledRun";
 }
 
 /** A compiled network with its infer requests. */
-export class RequestPool implements Runner {
+export class RequestPool implements Omit<Runner, "renewals"> {
   readonly concurrency: number;
   readonly #network: CompiledNetwork;
   readonly #state: PoolChoice["state"];
@@ -18,22 +29,40 @@ export class RequestPool implements Runner {
   /** The runs and their memory, which is read until they end, even after their callers have left. */
   readonly #running = new Map<InferRequest, readonly Tensor[]>();
   readonly #runs: CancellableRuns;
+  readonly #graceMs: number;
+  #isSpoiled = false;
 
   /** Takes over the network, but not before it is made. Allocates the requests, as many as can run. */
-  constructor(network: CompiledNetwork, { state, ...listeners }: PoolChoice) {
+  constructor(network: CompiledNetwork, { state, graceMs, ...listeners }: PoolChoice) {
     this.concurrency = state === "keep" ? 1 : optimalSize(network);
     this.#network = network;
     this.#state = state;
+    this.#graceMs = graceMs;
     this.#runs = new CancellableRuns({ limit: this.concurrency, ...listeners });
     while (this.#free.length < this.concurrency) this.#free.push(network.createRequest());
+  }
+
+  /**
+   * True once a run has failed in OpenVINO, or was cancelled, after which others may be answered wrongly: the CPU
+   * plugin keeps sizes of such a run.
+   */
+  get isSpoiled(): boolean {
+    return this.#isSpoiled;
   }
 
   property(key: string): string {
     return this.#network.property(key);
   }
 
+  /** As {@link Runner.run}; rejects with {@link SpoiledRun} where the network is spoiled before the run has ended. */
   run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
     return this.#runs.run(() => this.#start(inputs, outputs), signal);
+  }
+
+  /** Ends all runs, and frees everything. */
+  discard(): Promise<void> {
+    this.#runs.cancelAll();
+    return this.close();
   }
 
   async close(): Promise<void> {
@@ -43,15 +72,35 @@ export class RequestPool implements Runner {
   }
 
   #start(inputs: readonly Tensor[], outputs: readonly number[]) {
+    if (this.#isSpoiled) throw new SpoiledRun();
     const isFresh = this.#state === "reset" || (this.#state === "none" && inputs.some(isEmpty));
     const request = (isFresh ? undefined : this.#free.pop()) ?? this.#network.createRequest();
     this.#running.set(request, inputs);
-    const result = request.infer(inputs, outputs).finally(() => {
+    const cancel = () => request.cancel();
+    let grace: NodeJS.Timeout | undefined;
+    const abandon = () => {
+      grace = setTimeout(cancel, this.#graceMs);
+    };
+    const result = this.#trusted(request.infer(inputs, outputs)).finally(() => {
+      clearTimeout(grace);
       this.#running.delete(request);
       if (isFresh) request.release();
       else this.#free.push(request);
     });
-    return { result, cancel: () => request.cancel() };
+    return { result, cancel, abandon };
+  }
+
+  async #trusted(run: Promise<Tensor[]>): Promise<Tensor[]> {
+    try {
+      const outputs = await run;
+      if (!this.#isSpoiled) return outputs;
+    } catch (reason) {
+      if (!this.#isSpoiled) {
+        this.#isSpoiled = reason instanceof OpenvinoFailure && reason.kind !== "refused";
+        throw reason;
+      }
+    }
+    throw new SpoiledRun();
   }
 }
 

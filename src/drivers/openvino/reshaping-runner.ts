@@ -1,30 +1,36 @@
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Network } from "./engine.ts";
+import { type RequestPool, SpoiledRun } from "./request-pool.ts";
 import type { Runner } from "./runner.ts";
 
 /** Shapes that a network is kept compiled for; the one that was not used for longest gives way. */
 const MAX_SHAPES = 8;
 
-/** Compiles a network for each shape that comes. */
+/** Compiles a network for each shape that comes, and again after a run that failed. */
 export class ReshapingRunner implements Runner {
   readonly concurrency: number;
   readonly #network: Network;
-  readonly #compile: () => Promise<Runner>;
-  readonly #first: Runner;
+  readonly #compile: () => Promise<RequestPool>;
+  readonly #first: RequestPool;
   /** The one used last is last. */
-  readonly #runners = new Map<string, Promise<Runner>>();
+  readonly #runners = new Map<string, Promise<RequestPool>>();
   readonly #closing = new Set<Promise<void>>();
   #compiling: Promise<unknown> = Promise.resolve();
+  #renewals = 0;
 
   /**
    * `first` is the present network; `compile` compiles it with its present shapes. Takes ownership of the network and
    * `first`.
    */
-  constructor(network: Network, compile: () => Promise<Runner>, first: Runner) {
+  constructor(network: Network, compile: () => Promise<RequestPool>, first: RequestPool) {
     this.#network = network;
     this.#compile = compile;
     this.#first = first;
     this.concurrency = first.concurrency;
+  }
+
+  get renewals(): number {
+    return this.#renewals;
   }
 
   property(key: string): string {
@@ -32,8 +38,16 @@ export class ReshapingRunner implements Runner {
   }
 
   async run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
-    const runner = await this.#runnerFor(inputs.map(({ shape }) => shape));
-    return runner.run(inputs, outputs, signal);
+    const shapes = inputs.map(({ shape }) => shape);
+    for (;;) {
+      const runner = await this.#runnerFor(shapes);
+      try {
+        return await runner.run(inputs, outputs, signal);
+      } catch (reason) {
+        if (runner.isSpoiled) await this.#discard(shapes.join(";"), runner);
+        if (!(reason instanceof SpoiledRun)) throw reason;
+      }
+    }
   }
 
   async close(): Promise<void> {
@@ -44,7 +58,14 @@ export class ReshapingRunner implements Runner {
     this.#network.release();
   }
 
-  #runnerFor(shapes: readonly (readonly number[])[]): Promise<Runner> {
+  async #discard(key: string, runner: RequestPool): Promise<void> {
+    if ((await this.#runners.get(key)) !== runner) return;
+    this.#runners.delete(key);
+    this.#renewals++;
+    this.#track(runner.discard());
+  }
+
+  #runnerFor(shapes: readonly (readonly number[])[]): Promise<RequestPool> {
     const key = shapes.join(";");
     const known = this.#runners.get(key);
     this.#runners.delete(key);
@@ -58,7 +79,7 @@ export class ReshapingRunner implements Runner {
   }
 
   /** Sequentially, since all are compiled from one network. */
-  #compileFor(shapes: readonly (readonly number[])[]): Promise<Runner> {
+  #compileFor(shapes: readonly (readonly number[])[]): Promise<RequestPool> {
     const compiled = this.#compiling.then(() => {
       this.#network.reshape(new Map(shapes.entries()));
       return this.#compile();
@@ -74,8 +95,11 @@ export class ReshapingRunner implements Runner {
     void oldest[1].then((runner) => this.#close(runner)).catch(() => {});
   }
 
-  #close(runner: Runner): void {
-    const closing = runner.close();
+  #close(runner: RequestPool): void {
+    this.#track(runner.close());
+  }
+
+  #track(closing: Promise<void>): void {
     this.#closing.add(closing);
     void closing.finally(() => this.#closing.delete(closing));
   }

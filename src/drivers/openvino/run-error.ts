@@ -9,7 +9,14 @@ export function toRunError(reason: unknown, inputs: Iterable<readonly [name: str
   if (!(reason instanceof OpenvinoFailure)) return ServingError.from(reason);
   if (reason.kind === "cancelled") return new ServingError("cancelled", "The run was cancelled.", { cause: reason });
   const { message } = reason;
-  const code = tellsOfMemory(message) ? "resource_exhausted" : tellsOfSizes(message) ? "invalid_argument" : "internal";
+  const isRefused = reason.kind === "refused";
+  const code = isRefused
+    ? "invalid_argument"
+    : tellsOfMemory(message)
+      ? "resource_exhausted"
+      : tellsOfSizes(message)
+        ? "invalid_argument"
+        : "internal";
   const given = Array.from(inputs, ([name, { dtype, shape }]) => `${name} ${dtype}[${shape}]`).join(", ");
   return new ServingError(code, `The model failed: ${failureText(reason)}. The inputs were ${given}.`, {
     cause: reason,

@@ -4,6 +4,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 export interface Runner {
   /** Number of runs that may overlap. */
   readonly concurrency: number;
+  /** Number of times that the network was compiled again after runs that failed. */
+  readonly renewals: number;
   /** A setting that the device has chosen. */
   property(key: string): string;
   /**

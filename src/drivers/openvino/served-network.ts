@@ -45,6 +45,11 @@ export class ServedNetwork {
     return this.#runner.concurrency;
   }
 
+  /** As {@link Runner.renewals}. */
+  get renewals(): number {
+    return this.#runner.renewals;
+  }
+
   /** A setting that the device has chosen; throws OpenvinoFailure for one that it does not have. */
   property(key: string): string {
     return this.#runner.property(key);

@@ -3,11 +3,13 @@ import type { RunStatistics } from "./run-statistics.ts";
 
 /** Checks that a value is a model's statistics; another process may have sent it. */
 export function isRunStatistics(value: unknown): value is RunStatistics {
-  const { requests, queueMs, runMs, runs, queueTimes, runTimes } = (value ?? {}) as {
+  const { requests, queueMs, runMs, renewals, runs, queueTimes, runTimes } = (value ?? {}) as {
     readonly [Name in keyof RunStatistics]?: unknown;
   };
   const areCounts = Array.isArray(runs) && runs.every((run) => areAmounts(run?.rows, run?.count, run?.ms));
-  return areAmounts(requests, queueMs, runMs) && areCounts && isHistogram(queueTimes) && isHistogram(runTimes);
+  return (
+    areAmounts(requests, queueMs, runMs, renewals) && areCounts && isHistogram(queueTimes) && isHistogram(runTimes)
+  );
 }
 
 function isHistogram(value: unknown): boolean {

@@ -12,6 +12,8 @@ export interface RunStatistics {
   readonly runMs: number;
   /** Runs of the model, by how many rows they had; 1 where the model is not batched. */
   readonly runs: readonly RunsOfSize[];
+  /** Number of times that the model was made ready again after runs that failed. */
+  readonly renewals: number;
   /** Times that requests waited, in seconds. */
   readonly queueTimes: HistogramData;
   /** Times of the runs, in seconds. */
@@ -70,6 +72,7 @@ export class RunCounter {
       queueMs: this.#queueMs,
       runMs: this.#runMs,
       runs,
+      renewals: 0,
       queueTimes: copyOf(this.#queueTimes),
       runTimes: copyOf(this.#runTimes),
     };
@@ -88,6 +91,7 @@ export function sumStatistics(parts: readonly RunStatistics[]): RunStatistics {
     queueMs: sum(parts.map(({ queueMs }) => queueMs)),
     runMs: sum(parts.map(({ runMs }) => runMs)),
     runs: [...runs.values()].toSorted((a, b) => a.rows - b.rows),
+    renewals: sum(parts.map(({ renewals }) => renewals)),
     queueTimes: sumHistograms(parts.map(({ queueTimes }) => queueTimes)),
     runTimes: sumHistograms(parts.map(({ runTimes }) => runTimes)),
   };

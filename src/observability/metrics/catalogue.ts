@@ -99,6 +99,11 @@ export const METRICS = {
     labels: [...VERSION, "state"],
   },
   kserving_model_ready: { type: "gauge", help: "1 where a version can answer now, else 0.", labels: VERSION },
+  kserving_model_renewals_total: {
+    type: "counter",
+    help: "Times that models were made ready again, since a run that failed in the runtime might have spoiled them.",
+    labels: VERSION,
+  },
   kserving_model_last_request_timestamp_seconds: {
     type: "gauge",
     help: "Time at which a version's last request ended.",

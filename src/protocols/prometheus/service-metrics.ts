@@ -75,6 +75,10 @@ function modelMetrics(statistics: readonly NamedStatistics[]): readonly MetricFa
       samples(({ runs }) => batchRows(runs.runs)),
     ),
     toFamily(
+      "kserving_model_renewals_total",
+      samples(({ runs }) => runs.renewals),
+    ),
+    toFamily(
       "kserving_model_last_request_timestamp_seconds",
       samples(({ requests }) => requests.lastRequest / 1000),
     ),

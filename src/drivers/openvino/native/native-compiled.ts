@@ -15,6 +15,7 @@ export class NativeCompiled implements CompiledNetwork {
   readonly #compiled: NativeObject;
   readonly #outputs: readonly Port[];
   readonly #quickRuns: QuickRuns | undefined;
+  readonly #reportsFailures: boolean;
 
   /** Takes ownership of the compiled model, whose outputs are those of its network. */
   constructor(
@@ -26,6 +27,7 @@ export class NativeCompiled implements CompiledNetwork {
     this.#context = context;
     this.#compiled = new NativeObject(compiled, context.api.ov_compiled_model_free);
     this.#outputs = outputs;
+    this.#reportsFailures = this.#hasThreads();
   }
 
   property(key: string): string {
@@ -36,7 +38,20 @@ export class NativeCompiled implements CompiledNetwork {
   createRequest(): InferRequest {
     const { api } = this.#context;
     const request = takePointer(api, (at) => api.ov_compiled_model_create_infer_request(this.#compiled.pointer, at));
-    return new NativeRequest(this.#context, request, { outputs: this.#outputs, quickRuns: this.#quickRuns });
+    const [outputs, quickRuns, reportsFailures] = [this.#outputs, this.#quickRuns, this.#reportsFailures];
+    return new NativeRequest(this.#context, request, { outputs, quickRuns, reportsFailures });
+  }
+
+  /**
+   * The CPU plugin drops the exception of a synchronous run where it has a single thread: the run seems to succeed, and
+   * its outputs are an earlier run's.
+   */
+  #hasThreads(): boolean {
+    try {
+      return Number(this.property("INFERENCE_NUM_THREADS")) > 1;
+    } catch {
+      return false;
+    }
   }
 
   release(): void {

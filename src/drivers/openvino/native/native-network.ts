@@ -46,8 +46,13 @@ export class NativeNetwork implements Network {
 
   reshape(shapes: ReadonlyMap<number, readonly Dimension[]>): void {
     const { api } = this.#context;
-    const places = BigUint64Array.from(shapes.keys(), BigInt);
-    const partial = Array.from(shapes.values(), toPartialShape);
+    // The C API gives a scalar another rank; it has no other shape anyway.
+    const isScalar = ([place, shape]: readonly [number, readonly Dimension[]]) =>
+      shape.length === 0 && this.#inputs[place]?.shape?.length === 0;
+    const changes = [...shapes].filter((entry) => !isScalar(entry));
+    if (changes.length === 0) return;
+    const places = BigUint64Array.from(changes, ([place]) => BigInt(place));
+    const partial = changes.map(([, shape]) => toPartialShape(shape));
     check(api, api.ov_model_reshape_by_port_indexes(this.#model.pointer, places, partial, partial.length));
     this.#inputs = this.#readPorts("inputs");
     this.#outputs = this.#readPorts("outputs");

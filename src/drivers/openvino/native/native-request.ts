@@ -7,19 +7,25 @@ import type { NativeContext } from "./native-context.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 import { check, takePointer } from "./status.ts";
 
+/** Traits that all requests of a compiled network share. */
+interface RequestTraits {
+  readonly outputs: readonly Port[];
+  readonly quickRuns: QuickRuns | undefined;
+  /** False where a synchronous run that fails returns as if it had succeeded. */
+  readonly reportsFailures: boolean;
+}
+
 /** ov_infer_request_t. */
 export class NativeRequest implements InferRequest {
   readonly #context: NativeContext;
   readonly #request: NativeObject;
   readonly #outputs: readonly Port[];
   readonly #quickRuns: QuickRuns | undefined;
+  readonly #reportsFailures: boolean;
 
   /** Takes over the request. */
-  constructor(
-    context: NativeContext,
-    request: Pointer,
-    { outputs, quickRuns }: { outputs: readonly Port[]; quickRuns: QuickRuns | undefined },
-  ) {
+  constructor(context: NativeContext, request: Pointer, { outputs, quickRuns, reportsFailures }: RequestTraits) {
+    this.#reportsFailures = reportsFailures;
     this.#context = context;
     this.#request = new NativeObject(request, context.api.ov_infer_request_free);
     this.#outputs = outputs;
@@ -46,18 +52,25 @@ export class NativeRequest implements InferRequest {
     const { api } = this.#context;
     const pointer = toNativeTensor(this.#context, tensor);
     try {
-      check(api, api.ov_infer_request_set_input_tensor_by_index(this.#request.pointer, index, pointer));
+      const status = api.ov_infer_request_set_input_tensor_by_index(this.#request.pointer, index, pointer);
+      check(api, status, "refused");
     } finally {
       api.ov_tensor_free(pointer);
     }
   }
 
   async #run(bytes: number): Promise<void> {
-    const { ov_infer_request_infer: infer } = this.#context.api;
     const started = performance.now();
-    const status = this.#quickRuns?.isQuick(bytes) ? infer(this.#request.pointer) : await this.#runElsewhere();
+    const status = this.#quickRuns?.isQuick(bytes) ? this.#runHere() : await this.#runElsewhere();
     this.#quickRuns?.note(bytes, performance.now() - started);
     check(this.#context.api, status);
+  }
+
+  #runHere(): number {
+    const { api } = this.#context;
+    if (this.#reportsFailures) return api.ov_infer_request_infer(this.#request.pointer);
+    check(api, api.ov_infer_request_start_async(this.#request.pointer));
+    return api.ov_infer_request_wait(this.#request.pointer);
   }
 
   /** In the runtime's own threads: what runs there can be cancelled, which `infer` in a thread of the pool cannot. */

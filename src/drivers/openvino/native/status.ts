@@ -8,9 +8,9 @@ import type { OpenvinoApi } from "./c-api.ts";
 const KINDS: Readonly<Record<number, OpenvinoFailureKind>> = { [-13]: "cancelled" };
 
 /** Throws {@link OpenvinoFailure}, with OpenVINO's text, for a status other than success. */
-export function check(api: OpenvinoApi, status: number): void {
+export function check(api: OpenvinoApi, status: number, kind: OpenvinoFailureKind = "failed"): void {
   if (status === 0) return;
-  throw new OpenvinoFailure(KINDS[status] ?? "failed", `${lastMessage(api) || api.ov_get_error_info(status)}`);
+  throw new OpenvinoFailure(KINDS[status] ?? kind, `${lastMessage(api) || api.ov_get_error_info(status)}`);
 }
 
 /** The pointer that a function writes to its last argument. */

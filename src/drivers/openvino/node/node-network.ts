@@ -64,7 +64,13 @@ export class NodeNetwork implements Network {
   }
 
   #compile(): AddonCompiledModel {
-    this.#compiled ??= attempt(() => this.#context.core.compileModelSync(this.#model, this.#device));
+    this.#compiled ??= attempt(() => {
+      const { core } = this.#context;
+      const compiled = core.compileModelSync(this.#model, this.#device);
+      if (!dropsExceptions(compiled)) return compiled;
+      core.setProperty("CPU", { NUM_STREAMS: "0" });
+      return core.compileModelSync(this.#model, this.#device);
+    });
     return this.#compiled;
   }
 
@@ -88,5 +94,17 @@ export class NodeNetwork implements Network {
         ...(shape !== undefined && { shape }),
       };
     });
+  }
+}
+
+/**
+ * The CPU plugin drops the exception of a synchronous run, which the addon's are, where it has a single stream with a
+ * single thread: the run seems to succeed, and its outputs are an earlier run's. Without streams it does not.
+ */
+function dropsExceptions(compiled: AddonCompiledModel): boolean {
+  try {
+    return ["INFERENCE_NUM_THREADS", "NUM_STREAMS"].every((key) => Number(compiled.getProperty(key)) === 1);
+  } catch {
+    return false;
   }
 }

@@ -1,0 +1,123 @@
+import { unlessAborted } from "../../async/unless-aborted.ts";
+import { failedPrecondition, publicText, ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { Network } from "./engine.ts";
+import { KnownFailures } from "./known-failures.ts";
+import type { ModelSource } from "./model-source.ts";
+import { OpenvinoFailure } from "./openvino-failure.ts";
+import { type RequestPool, SpoiledRun } from "./request-pool.ts";
+import type { Runner } from "./runner.ts";
+
+/** A network, and what compiles it. */
+export interface RenewalChoice {
+  readonly network: Network;
+  readonly compile: () => Promise<RequestPool>;
+  readonly isPure: boolean;
+  readonly log: Logger;
+  readonly source: ModelSource;
+}
+
+/**
+ * Runs a network, and compiles it again after a run that failed in OpenVINO: the CPU plugin may keep sizes of such a
+ * run, and compute wrong answers for all later ones. Runs meanwhile wait; those that were under way run again.
+ */
+export class RenewingRunner implements Runner {
+  readonly concurrency: number;
+  readonly #choice: RenewalChoice;
+  #last: RequestPool;
+  /** Undefined while the network has to be compiled. */
+  #pool: RequestPool | undefined;
+  #renewal: Promise<unknown> | undefined;
+  /** Absent until a run fails, so that the others cost nothing. */
+  #failures: KnownFailures | undefined;
+  readonly #closing = new Set<Promise<void>>();
+  #renewals = 0;
+  #isClosed = false;
+
+  /** `first` is the network, compiled. Takes ownership of both. */
+  constructor(choice: RenewalChoice, first: RequestPool) {
+    this.#choice = choice;
+    this.#pool = first;
+    this.#last = first;
+    this.concurrency = first.concurrency;
+  }
+
+  get renewals(): number {
+    return this.#renewals;
+  }
+
+  property(key: string): string {
+    return this.#last.property(key);
+  }
+
+  async run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+    for (;;) {
+      const pool = this.#pool;
+      if (pool === undefined) {
+        await this.#renewed(signal);
+        continue;
+      }
+      const known = this.#failures?.find(inputs);
+      if (known !== undefined) throw known;
+      try {
+        return await pool.run(inputs, outputs, signal);
+      } catch (reason) {
+        if (pool.isSpoiled) this.#discard(pool);
+        if (reason instanceof OpenvinoFailure && reason.kind === "failed") this.#note(inputs, reason);
+        if (!(reason instanceof SpoiledRun)) throw reason;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#renewal?.catch(() => {});
+    await this.#pool?.close();
+    await Promise.all(this.#closing);
+    this.#choice.network.release();
+  }
+
+  /** Before the network is compiled, which is when it must not be reshaped. */
+  #note(inputs: readonly Tensor[], failure: OpenvinoFailure): void {
+    if (this.#renewal !== undefined) return;
+    this.#failures ??= new KnownFailures(this.#choice.network, this.#choice);
+    this.#failures.add(inputs, failure);
+    // The next request would have to wait for it.
+    this.#renewed().catch(() => {});
+  }
+
+  #discard(pool: RequestPool): void {
+    if (this.#pool !== pool) return;
+    this.#pool = undefined;
+    const closing = pool.discard();
+    this.#closing.add(closing);
+    void closing.finally(() => this.#closing.delete(closing));
+  }
+
+  async #renewed(signal?: AbortSignal): Promise<void> {
+    this.#renewal ??= this.#renew().finally(() => {
+      this.#renewal = undefined;
+    });
+    await (signal === undefined ? this.#renewal : unlessAborted(this.#renewal, signal));
+  }
+
+  async #renew(): Promise<void> {
+    const { compile, log, source } = this.#choice;
+    if (this.#isClosed) throw failedPrecondition("The model is closed.");
+    const started = performance.now();
+    try {
+      this.#last = await compile();
+    } catch (cause) {
+      const message = `The model has to be compiled again after a run that failed, and that fails: ${publicText(cause)}`;
+      throw new ServingError("unavailable", message, { cause });
+    }
+    this.#pool = this.#last;
+    this.#renewals++;
+    const ms = Math.round(performance.now() - started);
+    log.warn(
+      "a run failed or was cancelled in OpenVINO, whose later answers may be wrong: the model was compiled again",
+      { path: source.path, ms },
+    );
+  }
+}
