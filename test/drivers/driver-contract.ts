@@ -1,18 +1,23 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { serialize } from "node:v8";
 import { describe, expect, it } from "vitest";
 import type { Driver, Model, PredictCall } from "../../src/drivers/driver.ts";
 import { type OptionSpec, parseOptions, type RawOptions, takesOption } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
+import { ServingError } from "../../src/errors.ts";
+import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
+import type { ModelCall } from "../../src/model-host/model-handle.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../src/signature/signature.ts";
 import { DTYPES } from "../../src/tensor/dtype.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";
 import { copyTensors, expectTensors, overwriteTensors, type TensorRecord } from "./expect-tensors.ts";
 import { missingRuntime } from "./missing-runtime.ts";
+import { spoilingInputs } from "./spoiling-inputs.ts";
 
 /** A driver, and a model on which it can be seen to keep what `Driver` promises. */
 export interface DriverSubject {
@@ -24,6 +29,8 @@ export interface DriverSubject {
   readonly options?: RawOptions;
   /** The first is used throughout; all of them together show that answers are not mixed up. */
   readonly samples: readonly [Sample, Sample, ...Sample[]];
+  /** Inputs on which its runtime fails, in addition to variants of the first sample that it may refuse. */
+  readonly failing?: readonly TensorRecord[];
   /** Largest distance of a number from the expected one. Default 0. */
   readonly tolerance?: number;
   /** Promises that this driver has no occasion to keep, and why. */
@@ -161,6 +168,33 @@ const CASES = {
       expect(await Promise.all(codes)).toEqual(["cancelled", "deadline_exceeded"]);
     });
   },
+  "answers as before after runs that failed, and beside them": async (subject: Subject) => {
+    await withHostedModel(subject, async (ask) => {
+      const before = await answersTo(subject, ask);
+      for (const [what, inputs] of spoiling(subject)) {
+        const failing = ask(inputs).catch(expectServingError(what));
+        expect(await answersTo(subject, ask), `beside ${what}`).toEqual(before);
+        await failing;
+        expect(await answersTo(subject, ask), `after ${what}`).toEqual(before);
+      }
+    });
+  },
+  "answers as before after requests that were cancelled or too late": async (subject: Subject) => {
+    await withHostedModel(subject, async (ask) => {
+      const before = await answersTo(subject, ask);
+      for (const [what, inputs] of [["a sample", subject.samples[0].inputs] as const, ...spoiling(subject)])
+        for (const end of ENDINGS) {
+          const controller = new AbortController();
+          const ended = ask(inputs, { signal: controller.signal, deadline: Date.now() + 1 }).catch(
+            expectServingError(what),
+          );
+          await end(controller);
+          expect(await answersTo(subject, ask), `beside ${what}`).toEqual(before);
+          await ended;
+        }
+      expect(await answersTo(subject, ask)).toEqual(before);
+    });
+  },
   "gives hooks only data and functions, which can cross threads": async (subject: Subject) => {
     await withModel(subject, async ({ hookArgs = {} }) => {
       for (const [name, value] of Object.entries(hookArgs)) {
@@ -200,6 +234,40 @@ const CASES = {
     expect(printed.toString()).toBe("closed");
   },
 };
+
+/** Moments at which a request is cancelled. */
+const ENDINGS: readonly ((controller: AbortController) => unknown)[] = [
+  (controller) => controller.abort(),
+  (controller) => setImmediate().then(() => controller.abort()),
+  (controller) => setTimeout(1).then(() => controller.abort(new DOMException("too late", "TimeoutError"))),
+];
+
+function spoiling({ samples, failing = [] }: Subject): readonly (readonly [what: string, inputs: TensorRecord])[] {
+  return [...failing.map((inputs) => ["what fails", inputs] as const), ...spoilingInputs(samples[0].inputs)];
+}
+
+type Ask = (inputs: TensorRecord, call?: Partial<ModelCall>) => Promise<Tensors>;
+
+/** As requests reach it: with the checks, the queue and the errors of the model host. */
+async function withHostedModel(subject: Subject, use: (ask: Ask) => Promise<unknown>): Promise<void> {
+  const { driver, modelPath: path, options = {} } = subject;
+  const handle = await loadHostedModel({ driver, path, options, threads: 1 }, createSilentLogger());
+  const { signal } = new AbortController();
+  const call = { signature: handle.defaultSignature, signal };
+  try {
+    await use((inputs, own) => handle.predict(copyTensors(inputs), { ...call, ...own }));
+  } finally {
+    await handle.close();
+  }
+}
+
+function answersTo({ samples }: Subject, ask: Ask): Promise<Tensors[]> {
+  return Promise.all(samples.map(({ inputs }) => ask(inputs)));
+}
+
+function expectServingError(what: string): (reason: unknown) => void {
+  return (reason) => expect(reason, what).toBeInstanceOf(ServingError);
+}
 
 /** Loads the subject's model as the model host does. */
 async function load({ driver, modelPath, options = {} }: Subject): Promise<Model> {

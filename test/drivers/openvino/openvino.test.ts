@@ -3,7 +3,7 @@ import { findDriver } from "../../../src/drivers/registry.ts";
 import { type DriverSubject, describeDriver } from "../driver-contract.ts";
 import { expectTensors } from "../expect-tensors.ts";
 import { predict } from "../predict.ts";
-import { loadModel } from "./open-model.ts";
+import { floats, loadModel } from "./open-model.ts";
 import { OPENVINO_MODELS, openvinoModel, readRuns } from "./openvino-cases.ts";
 import { openvinoRuntime } from "./openvino-runtime.ts";
 
@@ -26,6 +26,14 @@ await describeDriver({
   options: { num_streams: "2" },
   tolerance: 1e-5,
   samples: samplesOf("convolutions"),
+});
+
+await describeDriver({
+  name: "openvino",
+  runtime: openvinoRuntime,
+  modelPath: openvinoModel("pooled"),
+  samples: samplesOf("pooled"),
+  failing: [{ x: floats([1, 3, 4, 1]) }, { x: floats([2, 3, 1, 4]) }],
 });
 
 describe.skipIf(!isThere)("the openvino driver gives what Python OpenVINO gives", () => {
