@@ -6,6 +6,8 @@ import type { GraphDef, NodeDef, TensorProto } from "../saved-model/graph-def.ts
 import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { fromTensorShape } from "../saved-model/tensor-proto.ts";
 import { graphFiles } from "./graph-files.ts";
+import { type Integers, MAX_INTEGERS } from "./known-integers.ts";
+import { MISSHAPABLE, takesSizes } from "./misshapen.ts";
 import { namesOperation } from "./names-operation.ts";
 import type { Feed } from "./run-session.ts";
 import { type Functions, ShapeWalk } from "./shape-walk.ts";
@@ -17,9 +19,8 @@ const KEPT = [
   ...["value", "shape", "squeeze_dims", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask", "keep_dims", "f"],
   ...["begin_mask", "end_mask", "ksize", "strides", "dilations", "padding", "explicit_paddings", "data_format"],
 ];
-/** Types of constants that are sizes or axes, and the elements that these have at most. */
+/** Types of sizes and axes. */
 const INTEGERS = new Set(["int32", "int64"]);
-const MAX_INTEGERS = 16;
 /** Runs whose result is known. */
 const MAX_KNOWN = 1024;
 /** gRPC's number of INVALID_ARGUMENT. */
@@ -33,6 +34,8 @@ const INVALID_ARGUMENT = 3;
 export class ShapeGuard {
   readonly #nodes: ReadonlyMap<string, NodeDef>;
   readonly #functions: Functions;
+  /** True where a request's integers may be sizes. */
+  readonly #takesSizes: boolean;
   /** True where more than the number of dimensions counts. */
   readonly #hasWindows: boolean;
   readonly #known = new Map<string, TensorflowFailure | undefined>();
@@ -43,16 +46,25 @@ export class ShapeGuard {
     this.#functions = new Map(
       functions.map(({ nodeDef, ...rest }) => [rest.signature?.name ?? "", { ...rest, nodes: byName(nodeDef) }]),
     );
-    this.#hasWindows = [node, ...functions.map(({ nodeDef }) => nodeDef)].flat().some(hasWindow);
+    const all = [node, ...functions.map(({ nodeDef }) => nodeDef)].flat();
+    this.#takesSizes = all.some(({ op }) => takesSizes(op));
+    this.#hasWindows = this.#takesSizes || all.some(hasWindow);
   }
 
   /** Throws {@link TensorflowFailure} for a run that would end the process. */
   check(feeds: readonly Feed[], wanted: readonly string[]): void {
-    const told = ({ shape }: Tensor) => (this.#hasWindows ? `[${shape}]` : shape.length);
+    const told = (tensor: Tensor) =>
+      this.#hasWindows ? `[${tensor.shape}](${this.#integersOf(tensor) ?? ""})` : tensor.shape.length;
     const key = `${feeds.map(({ target, tensor }) => `${target.name} ${told(tensor)}`)}>${wanted}`;
     if (!this.#known.has(key)) this.#note(key, this.#faultOf(feeds, wanted));
     const failure = this.#known.get(key);
     if (failure !== undefined) throw failure;
+  }
+
+  /** A request's few integers, where they may be sizes. */
+  #integersOf({ dtype, data }: Tensor): Integers {
+    if (!this.#takesSizes || !INTEGERS.has(dtype) || data.length > MAX_INTEGERS) return undefined;
+    return Array.from(data as ArrayLike<number | bigint>, Number);
   }
 
   #note(key: string, failure: TensorflowFailure | undefined): void {
@@ -61,9 +73,12 @@ export class ShapeGuard {
   }
 
   #faultOf(feeds: readonly Feed[], wanted: readonly string[]): TensorflowFailure | undefined {
-    const given = feeds.map(({ target, tensor }) => [target.name.replace(/:0$/, ""), tensor.shape] as const);
+    const given = feeds.map(({ target, tensor }) => {
+      const known = { shape: tensor.shape, integers: this.#integersOf(tensor) };
+      return [target.name.replace(/:0$/, ""), known] as const;
+    });
     const walk = new ShapeWalk(this.#nodes, new Map(given), this.#functions);
-    for (const name of wanted) walk.shape(name);
+    for (const name of wanted) walk.follow(name);
     if (walk.fault === undefined) return undefined;
     const { node, text } = walk.fault;
     return new TensorflowFailure(INVALID_ARGUMENT, `${text} [[{{node ${node}}}]]`);
@@ -87,7 +102,7 @@ export function createShapeGuard(source: ModelSource, tags: string): ShapeGuard 
 
 function hasConvolutions(file: string): boolean {
   const bytes = readFileSync(file);
-  return UNSAFE.some((name) => bytes.includes(namesOperation(name)));
+  return [...UNSAFE, ...MISSHAPABLE].some((name) => bytes.includes(namesOperation(name)));
 }
 
 function byName(nodes: readonly NodeDef[]): ReadonlyMap<string, NodeDef> {

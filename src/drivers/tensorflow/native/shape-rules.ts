@@ -1,5 +1,6 @@
 import type { NodeDef } from "../saved-model/graph-def.ts";
-import { constantIntegers, constantShape, integers, isTrue, shapeAttribute } from "./node-attributes.ts";
+import type { Integers } from "./known-integers.ts";
+import { constantShape, integers, isTrue, shapeAttribute } from "./node-attributes.ts";
 import { HOLDERS, isBroadcast, keepsShape, rankOf, type Shape } from "./rank-rules.ts";
 import { slicedShape } from "./slice-rule.ts";
 import { windowedShape } from "./windows.ts";
@@ -8,7 +9,7 @@ import { windowedShape } from "./windows.ts";
 const MAX_RANK = 254;
 
 type Rule = (node: NodeDef, shape: readonly number[], values: Values, shapes: readonly Shape[]) => Shape;
-/** The integers of the constant that gives an input. */
+/** The integers of an input, where they are known. */
 type Values = (index: number) => readonly number[] | undefined;
 
 /** Operations with a rule of their own, by the shape of their first input. */
@@ -27,9 +28,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   ConcatV2: (_, shape, values, shapes) => joined(shape, shapes.slice(0, -1), values(shapes.length - 1)?.[0]),
 };
 
-/** The shape of a node's first output, by those of its inputs, and by the nodes that give these. */
-export function shapeOf(node: NodeDef, shapes: readonly Shape[], sources: readonly (NodeDef | undefined)[]): Shape {
-  const sizes = sizesOf(node, shapes, (index) => constantIntegers(sources[index]));
+/** What is known of a node's inputs, and the nodes that give them. */
+interface Inputs {
+  readonly shapes: readonly Shape[];
+  readonly integers: readonly Integers[];
+  readonly sources: readonly (NodeDef | undefined)[];
+}
+
+/** The shape of a node's first output. */
+export function shapeOf(node: NodeDef, { shapes, integers, sources }: Inputs): Shape {
+  const sizes = sizesOf(node, shapes, (index) => integers[index]);
   const ranks = shapes.map((shape) => shape?.length);
   const rank = rankOf(node, ranks, sources) ?? sizes?.length;
   if (rank === undefined || rank < 0 || rank > MAX_RANK) return undefined;

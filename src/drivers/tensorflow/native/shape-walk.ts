@@ -1,18 +1,14 @@
 import type { FunctionDef, NodeDef } from "../saved-model/graph-def.ts";
+import { type Integers, integersOf } from "./known-integers.ts";
+import { misshapenOf } from "./misshapen.ts";
 import type { Shape } from "./rank-rules.ts";
 import { shapeOf } from "./shape-rules.ts";
 import { misfitOf } from "./windows.ts";
 
-/** Operations that end the process where their input has fewer dimensions. */
-const FEWEST: Readonly<Record<string, number>> = {
-  Conv2D: 4,
-  DepthwiseConv2dNative: 4,
-  Conv3D: 5,
-  MaxPool3D: 5,
-};
 const CALLS = new Set(["PartitionedCall", "StatefulPartitionedCall"]);
 /** In a function, results of normalisation that are not the first. */
 const STATISTICS = /:(batch_(mean|variance)|reserve_space_\d)$/;
+const UNKNOWN: Known = { shape: undefined };
 /** Deeper calls are a function that calls itself. */
 const MAX_DEPTH = 50;
 
@@ -28,6 +24,12 @@ interface Callee extends Omit<FunctionDef, "nodeDef"> {
   readonly nodes: ReadonlyMap<string, NodeDef>;
 }
 
+/** What is known of a tensor. */
+export interface Known {
+  readonly shape: Shape;
+  readonly integers?: Integers;
+}
+
 /** Functions of a graph, by name. */
 export type Functions = ReadonlyMap<string, Callee>;
 
@@ -39,24 +41,24 @@ export class ShapeWalk {
   readonly #functions: Functions;
   readonly #depth: number;
   /** By node, by `node:index` for outputs that are not the first, and by `node:name` for results of functions. */
-  readonly #shapes: Map<string, Shape>;
+  readonly #known: Map<string, Known>;
 
-  constructor(nodes: ReadonlyMap<string, NodeDef>, known: ReadonlyMap<string, Shape>, functions: Functions, depth = 0) {
+  constructor(nodes: ReadonlyMap<string, NodeDef>, known: ReadonlyMap<string, Known>, functions: Functions, depth = 0) {
     this.#nodes = nodes;
-    this.#shapes = new Map(known);
+    this.#known = new Map(known);
     this.#functions = functions;
     this.#depth = depth;
   }
 
   /**
-   * The shape of what an input's text names. Depth first without recursion, since graphs
+   * What is known of what an input's text names. Depth first without recursion, since graphs
    * are deep; a loop's way back has none.
    */
-  shape(text: string): Shape {
+  follow(text: string): Known {
     const pending = [nodeOf(text)];
     const entered = new Set<string>();
     for (let name = pending.at(-1); name !== undefined; name = pending.at(-1)) {
-      const node = this.#shapes.has(name) ? undefined : this.#nodes.get(name);
+      const node = this.#known.has(name) ? undefined : this.#nodes.get(name);
       const missing = node === undefined || entered.has(name) ? [] : this.#missing(node, entered);
       entered.add(name);
       pending.push(...missing);
@@ -68,30 +70,35 @@ export class ShapeWalk {
   }
 
   #missing({ input }: NodeDef, entered: ReadonlySet<string>): string[] {
-    return input.map(nodeOf).filter((name) => !this.#shapes.has(name) && !entered.has(name));
+    return input.map(nodeOf).filter((name) => !this.#known.has(name) && !entered.has(name));
   }
 
   #compute(node: NodeDef): void {
     const data = node.input.filter((text) => !text.startsWith("^"));
-    const shapes = data.map((text) => this.#given(text));
+    const given = data.map((text) => this.#given(text));
     const callee = this.#calleeOf(node);
     if (callee !== undefined) {
-      this.#call(node.name, callee, shapes);
+      this.#call(node.name, callee, given);
       return;
     }
-    const text = tooFewDimensions(node, shapes) ?? misfitOf(node, shapes);
+    const shapes = given.map(({ shape }) => shape);
+    const integers = given.map((one) => one.integers);
+    const text = misshapenOf(node.op, shapes, integers) ?? misfitOf(node, shapes);
     if (text !== undefined) this.fault ??= { node: node.name, text: `${node.op} ${text}` };
     const sources = data.map((text) => this.#nodes.get(nodeOf(text)));
-    this.#shapes.set(node.name, shapeOf(node, shapes, sources));
+    const shape = shapeOf(node, { shapes, integers, sources });
+    this.#known.set(node.name, { shape, integers: integersOf(node, integers, shapes) });
   }
 
-  #given(text: string): Shape {
-    if (!text.includes(":")) return this.#shapes.get(text);
+  #given(text: string): Known {
+    if (!text.includes(":")) return this.#known.get(text) ?? UNKNOWN;
     const [node, ...output] = text.split(":");
     const name = output.length === 2 ? `${node}:${output[0]}` : "";
-    if (this.#shapes.has(name)) return this.#shapes.get(name);
+    const named = this.#known.get(name);
+    if (named !== undefined) return named;
     const index = Number(output.at(-1) ?? 0);
-    return STATISTICS.test(name) ? undefined : this.#shapes.get(index === 0 ? node! : `${node}:${index}`);
+    if (STATISTICS.test(name)) return UNKNOWN;
+    return this.#known.get(index === 0 ? node! : `${node}:${index}`) ?? UNKNOWN;
   }
 
   #calleeOf({ op, attr }: NodeDef): Callee | undefined {
@@ -99,17 +106,19 @@ export class ShapeWalk {
     return this.#functions.get(called?.case === "func" ? called.value.name : op);
   }
 
-  #call(name: string, { signature, nodes, ret, controlRet }: Callee, shapes: readonly Shape[]): void {
-    this.#shapes.set(name, undefined);
+  #call(name: string, { signature, nodes, ret, controlRet }: Callee, known: readonly Known[]): void {
+    this.#known.set(name, UNKNOWN);
     if (this.#depth >= MAX_DEPTH) return;
-    const given = new Map((signature?.inputArg ?? []).map((argument, index) => [argument.name, shapes[index]]));
+    const given = new Map(
+      (signature?.inputArg ?? []).map((argument, index) => [argument.name, known[index] ?? UNKNOWN]),
+    );
     const walk = new ShapeWalk(nodes, given, this.#functions, this.#depth + 1);
     for (const [index, { name: result }] of (signature?.outputArg ?? []).entries()) {
-      const shape = walk.shape(ret[result] ?? result);
-      this.#shapes.set(index === 0 ? name : `${name}:${index}`, shape);
-      this.#shapes.set(`${name}:${result}`, shape);
+      const found = walk.follow(ret[result] ?? result);
+      this.#known.set(index === 0 ? name : `${name}:${index}`, found);
+      this.#known.set(`${name}:${result}`, found);
     }
-    for (const node of Object.values(controlRet)) walk.shape(node);
+    for (const node of Object.values(controlRet)) walk.follow(node);
     this.fault ??= walk.fault;
   }
 }
@@ -117,10 +126,4 @@ export class ShapeWalk {
 function nodeOf(text: string): string {
   const end = text.indexOf(":");
   return text.slice(text.startsWith("^") ? 1 : 0, end < 0 ? undefined : end);
-}
-
-function tooFewDimensions({ op }: NodeDef, [first]: readonly Shape[]): string | undefined {
-  const fewest = FEWEST[op] ?? 0;
-  if (first === undefined || first.length >= fewest) return undefined;
-  return `takes an input of ${fewest} dimensions, and this one has ${first.length}`;
 }

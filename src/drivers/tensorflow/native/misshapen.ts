@@ -1,0 +1,68 @@
+import type { Integers } from "./known-integers.ts";
+import type { Shape } from "./rank-rules.ts";
+
+/** Dimensions that operations of TensorFlow 2.21 need their first input to have, or more. */
+const FEWEST: Readonly<Record<string, number>> = {
+  ...{ Conv2D: 4, DepthwiseConv2dNative: 4, Conv3D: 5, MaxPool3D: 5, Unbatch: 1 },
+};
+/** Dimensions that they need their inputs to have, by place; null = any number. */
+const EXACT: Readonly<Record<string, readonly (number | null)[]>> = {
+  FakeQuantWithMinMaxVarsPerChannel: [null, 1, 1],
+  FakeQuantWithMinMaxVarsPerChannelGradient: [null, null, 1, 1],
+  CombinedNonMaxSuppression: [4, 3, 0, 0, 0, 0],
+  LSTMBlockCell: [2, 2, 2, 2, 1, 1, 1, 1],
+  LSTMBlockCellGrad: [2, 2, 2, 2, 1, 1, 1, 1],
+  Unbatch: [null, 2, 0],
+};
+/** Operations whose first input is their result's sizes. */
+const SIZED = ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"];
+/** Operations that change parts of their first input. */
+const SCATTER = ["Update", "Add", "Sub", "Min", "Max"].map((what) => `TensorScatter${what}`);
+
+/** Operations that end the process on some shapes or sizes of their inputs; `npm run check -- operators --hostile`. */
+export const MISSHAPABLE: readonly string[] = [...Object.keys(EXACT), ...SIZED, ...SCATTER];
+
+/** True for an operation whose inputs' sizes, and not their number alone, can end the process. */
+export function takesSizes(op: string): boolean {
+  return SIZED.includes(op) || SCATTER.includes(op);
+}
+
+/** The message about inputs with which an operation ends the process; undefined for those that it bears, or may. */
+export function misshapenOf(op: string, shapes: readonly Shape[], integers: readonly Integers[]): string | undefined {
+  if (SIZED.includes(op)) return missizedOf(shapes[0], integers[0]);
+  if (SCATTER.includes(op)) return mismatchOf(shapes);
+  const fewest = Object.hasOwn(FEWEST, op) ? FEWEST[op]! : 0;
+  const [first] = shapes;
+  if (first !== undefined && first.length < fewest)
+    return `takes an input of ${fewest} dimensions, and this one has ${first.length}`;
+  return Object.hasOwn(EXACT, op) ? misrankedOf(EXACT[op]!, shapes) : undefined;
+}
+
+function misrankedOf(ranks: readonly (number | null)[], shapes: readonly Shape[]): string | undefined {
+  const place = ranks.findIndex((rank, index) => rank !== null && (shapes[index]?.length ?? rank) !== rank);
+  if (place < 0) return undefined;
+  return `takes ${ranks[place]} dimensions in its input ${place}, which has ${shapes[place]!.length}`;
+}
+
+function missizedOf(shape: Shape, sizes: Integers): string | undefined {
+  if (shape !== undefined && shape.length !== 1)
+    return `takes a list of sizes, and this has ${shape.length} dimensions`;
+  // The number of images may be left open.
+  if (sizes === undefined || sizes.every((size, axis) => size >= (axis === 0 ? -1 : 0))) return undefined;
+  return `takes sizes of 0 or more for its result, and these are ${sizes.join("x")}`;
+}
+
+/** There is a part for each place that is named, of the axes that the places leave. */
+function mismatchOf([tensor, places, parts]: readonly Shape[]): string | undefined {
+  if (tensor === undefined || places === undefined || parts === undefined) return undefined;
+  const depth = places.at(-1);
+  if (depth === undefined || depth > tensor.length) return `takes places in ${tensor.length} dimensions or fewer`;
+  if (depth < 0) return undefined;
+  const expected = [...places.slice(0, -1), ...tensor.slice(depth)];
+  const fits = expected.length === parts.length && expected.every((size, axis) => isLike(size, parts[axis]!));
+  return fits ? undefined : `takes parts of shape [${expected}] for its places, and these are [${parts}]`;
+}
+
+function isLike(size: number, other: number): boolean {
+  return size < 0 || other < 0 || size === other;
+}
