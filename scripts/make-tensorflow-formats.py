@@ -48,6 +48,10 @@ def randomize(model, random):
             continue
         values = random.uniform(-0.8, 0.8, weight.shape)
         weight.assign(np.abs(values) + 0.3 if "variance" in name else values)
+    for layer in model.layers:
+        # What a normalization has learned is taken once.
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
 
 
 def input_for(spec, random):
@@ -224,6 +228,60 @@ def nested(k, l):
     outer.layers[-1].trainable = False
     x = k.Input((4,), name="x")
     return k.Model(x, l.Dense(4, name="y")(outer(block("first")(x))))
+
+
+@saved_as("model.keras", "model.h5")
+def own_shaping(k, l):
+    """Layers without weights that TensorFlow.js lacks, or has with fewer options."""
+    a, b = k.Input((6, 3), name="a"), k.Input((1, 3), name="b")
+    x = l.Subtract()([a, b])
+    x = l.Cropping1D((1, 2))(l.UpSampling1D(2)(l.ZeroPadding1D((2, 1))(x)))
+    image = l.GlobalMaxPooling2D(keepdims=True)(l.Reshape((3, 5, 3))(x))
+    space = l.Cropping3D(((1, 0), 1, (0, 1)))(l.ZeroPadding3D(1)(l.UpSampling3D((1, 2, 1))(l.Reshape((3, 1, 5, 3))(x))))
+    last = l.GlobalAveragePooling3D(name="space")(space)
+    means = l.GlobalAveragePooling1D(keepdims=True, name="means")(l.Identity()(x))
+    return k.Model([a, b], [l.Softmax(axis=1, name="soft")(x), l.Flatten(name="image")(image), last, means])
+
+
+@saved_as("model.keras", "model.h5")
+def own_normalizing(k, l):
+    x = k.Input((4, 6), name="x")
+    h = l.Normalization()(l.Normalization(mean=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], variance=[4.0, 9.0, 1.0, 2.0, 3.0, 5.0])(x))
+    h = l.GroupNormalization(3)(l.Dense(6)(h))
+    outputs = [l.GroupNormalization(-1, center=False, name="each")(h), l.UnitNormalization(name="unit")(h)]
+    inverse = l.Normalization(mean=1.0, variance=4.0, axis=None, invert=True, name="inverse")
+    return k.Model(x, [*outputs, l.RMSNormalization(name="rms")(h), inverse(h)])
+
+
+@saved_as("model.keras", "model.h5")
+def own_attention(k, l):
+    query, value = k.Input((4, 6), name="query"), k.Input((5, 3), name="value")
+    heads = l.MultiHeadAttention(2, 3, name="heads")(query, value)
+    wide = l.MultiHeadAttention(3, 2, value_dim=4, output_shape=5, use_bias=False, name="wide")(query, value=value, key=value)
+    dot = l.Attention(use_scale=True, name="dot")([query, heads])
+    added = l.AdditiveAttention(name="added")([heads, query, dot])
+    product = l.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de", activation="relu", name="product")(heads)
+    return k.Model([query, value], [wide, dot, added, product])
+
+
+@saved_as("model.keras", "model.h5")
+def own_convolutions(k, l):
+    x = k.Input((8, 4), name="x")
+    h = l.SeparableConv1D(6, 3, strides=2, depth_multiplier=2, padding="same", activation="relu")(x)
+    h = l.Conv1D(4, 2, groups=2, padding="same")(h)
+    h = l.Conv1D(4, 2, dilation_rate=2, padding="causal")(h)
+    h = l.DepthwiseConv1D(2, depth_multiplier=2)(h)
+    h = l.Conv1DTranspose(3, 3, strides=2, activation="hard_sigmoid", name="line")(h)
+    image = l.Conv2D(6, 2, groups=3, activation="relu")(l.Reshape((4, 2, 3))(l.Dense(3)(x)))
+    return k.Model(x, [h, l.Flatten(name="image")(image)])
+
+
+@saved_as("model.keras")
+def own_activations(k, l):
+    x = k.Input((6,), name="x")
+    h = l.Dense(6)(x)
+    names = "hard_sigmoid hard_silu hard_tanh leaky_relu exponential celu log_sigmoid tanh_shrink squareplus".split()
+    return k.Model(x, [l.Activation(name, name=name)(h) for name in names])
 
 
 @saved_as("model.h5")

@@ -1,8 +1,9 @@
-"""Makes the graph models of TensorFlow.js that the tests use, from the SavedModels in test/fixtures/tensorflow.
+"""Makes the models of TensorFlow.js that the tests use: graph models from the SavedModels in test/fixtures/tensorflow,
+layers models from the .h5 files of Keras 3 in test/fixtures/tensorflow-formats.
 
-    python3 -m pip install tensorflow-cpu tf-keras && python3 -m pip install --no-deps tensorflowjs && python3 scripts/make-tensorflowjs-models.py
+    python3 -m pip install tensorflow-cpu tf-keras && python3 -m pip install --no-deps tensorflowjs && python3 scripts/make-tensorflowjs-models.py [NAME ...]
 
-writes test/fixtures/tensorflow-formats/NAME/model.json with its weights, and the SavedModel's cases.json beside it.
+writes test/fixtures/tensorflow-formats/NAME/model.json with its weights, and the cases.json of what it was made from beside it.
 """
 
 import json
@@ -28,6 +29,7 @@ for name in ["object", "bool", "int", "float"]:
     if not hasattr(np, name):
         setattr(np, name, getattr(__import__("builtins"), name))
 
+from tensorflowjs.converters import keras_h5_conversion
 from tensorflowjs.converters import tf_saved_model_conversion_v2 as converter
 
 FIXTURES = Path(__file__).resolve().parent.parent / "test" / "fixtures"
@@ -54,10 +56,32 @@ MODELS = {
     "js_int16": ("dtype_int16", {}),
 }
 
-for name, (source, options) in MODELS.items():
-    folder = FIXTURES / "tensorflow-formats" / name
-    shutil.rmtree(folder, ignore_errors=True)
+# Layers models, by the .h5 files that they are made from.
+LAYERS = {
+    "js_layers_sequential": "convolution",
+    "js_layers_nested": "nested",
+    "js_layers_bidirectional": "bidirectional",
+    "js_layers_attention": "own_attention",
+}
+
+
+def convert_graph(name, folder):
+    source, options = MODELS[name]
     converter.convert_tf_saved_model(str(FIXTURES / "tensorflow" / source), str(folder), **options)
     cases = json.loads((FIXTURES / "tensorflow" / source / "cases.json").read_text())
-    served = [case for case in cases if case["signature"] == "serving_default" and not beyond_32_bits(case)]
-    (folder / "cases.json").write_text(json.dumps(served) + "\n")
+    return [case for case in cases if case["signature"] == "serving_default" and not beyond_32_bits(case)]
+
+
+def convert_layers(name, folder):
+    source = FIXTURES / "tensorflow-formats" / LAYERS[name]
+    topology, groups = keras_h5_conversion.h5_merged_saved_model_to_tfjs_format(str(source / "model.h5"))
+    folder.mkdir()
+    keras_h5_conversion.write_artifacts(topology, groups, str(folder))
+    return json.loads((source / "cases.json").read_text())
+
+
+for name in sys.argv[1:] or [*MODELS, *LAYERS]:
+    target = FIXTURES / "tensorflow-formats" / name
+    shutil.rmtree(target, ignore_errors=True)
+    made = convert_graph(name, target) if name in MODELS else convert_layers(name, target)
+    (target / "cases.json").write_text(json.dumps(made) + "\n")

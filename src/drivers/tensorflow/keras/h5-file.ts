@@ -76,6 +76,8 @@ function toH5File(file: H5wasmFile, label: string): H5File {
       const read = () => {
         const data = dataset.value;
         if (data instanceof Float32Array) return data;
+        // A scalar, or a count.
+        if (typeof data === "number" || typeof data === "bigint") return Float32Array.of(Number(data));
         throw missing();
       };
       return { name: path, shape: dataset.shape ?? [], read };

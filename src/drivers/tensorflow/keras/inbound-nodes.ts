@@ -1,5 +1,6 @@
 import { type LayerConfig, nameOf } from "./keras-config.ts";
 import type { Complain } from "./layer-options.ts";
+import { LAYER_RULES } from "./layer-rules.ts";
 
 /** A tensor in a graph of layers: the layer, its which call, which of the call's outputs. */
 type TensorKey = readonly [layer: string, call: number, output: number];
@@ -39,10 +40,14 @@ function checkCall(node: readonly unknown[], layer: LayerConfig, { complain }: G
 /** Keras 3: `{args, kwargs}`, with a record in place of each tensor. */
 function toCall(node: unknown, layer: LayerConfig, context: GraphContext): unknown {
   const { args = [], kwargs = {} } = node as { args?: unknown[]; kwargs?: Record<string, unknown> };
-  const { initial_state, ...options } = kwargs;
+  const { initial_state, ...others } = kwargs;
+  const further = LAYER_RULES[layer.class_name]?.inputs ?? [];
+  const named = further.map((name) => others[name]);
+  const options = Object.fromEntries(Object.entries(others).filter(([name]) => !further.includes(name)));
   complainOfOptions(options, layer, context.complain);
-  if (args.length > 1) context.complain(`layer "${nameOf(layer)}" is called with ${args.length} arguments`);
-  const tensors = tensorsIn([args, initial_state]);
+  if (args.length > 1 + further.length)
+    context.complain(`layer "${nameOf(layer)}" is called with ${args.length} arguments`);
+  const tensors = tensorsIn([args, initial_state, named]);
   return tensors.map((tensor) => [...shift(tensor, context), {}]);
 }
 

@@ -1,87 +1,18 @@
-import * as tf from "@tensorflow/tfjs-core";
-import { type LayersModel, models } from "@tensorflow/tfjs-layers";
-import { failedPrecondition, publicText } from "../../../errors.ts";
-import type { DType } from "../../../tensor/dtype.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import { createLayersModel } from "../tfjs/layers-model.ts";
 import { reportFallbacks } from "../tfjs/report-fallbacks.ts";
 import { startTfjs } from "../tfjs/tfjs-backend.ts";
-import { findBuiltObstacles } from "./find-built-obstacles.ts";
-import type { LayerConfig } from "./keras-config.ts";
-import { type KerasFile, withKerasFile } from "./keras-file.ts";
-import { readInputDTypes } from "./read-input-dtypes.ts";
-import { registerResetAfterGRU } from "./reset-after-gru.ts";
-import { type FoundWeight, findInArchive, findInH5 } from "./stored-weights.ts";
-import { type Obstacles, toLayersConfig } from "./to-layers-config.ts";
-import { findWeightSlots } from "./weight-slots.ts";
+import { withKerasFile } from "./keras-file.ts";
+import { loadKerasModel } from "./load-keras-model.ts";
 
-/** Serves .h5 and .keras files whose layers tfjs-layers computes as Keras does; refuses every other, saying why. */
+/** Serves .h5 and .keras files whose layers are computed here as Keras does; refuses every other, saying why. */
 const engine: TensorflowEngine = {
   name: "keras",
   load: async (source, _, { log }) => {
     await startTfjs();
-    registerResetAfterGRU();
     const { model, inputDTypes } = await withKerasFile(source, (file) => loadKerasModel(file, source.path));
     return reportFallbacks(createLayersModel(model, inputDTypes), log);
   },
 };
 
 export default engine;
-
-interface KerasModel {
-  readonly model: LayersModel;
-  readonly inputDTypes: ReadonlyMap<string, DType>;
-}
-
-async function loadKerasModel(file: KerasFile, path: string): Promise<KerasModel> {
-  const { config, obstacles } = toLayersConfig(file.config);
-  refuse(path, obstacles);
-  const model = await build(config, path);
-  try {
-    refuse(path, findBuiltObstacles(model));
-    for (const weight of findWeights(model, file)) setWeight(weight);
-    return { model, inputDTypes: readInputDTypes(file.config.root) };
-  } catch (reason) {
-    model.dispose();
-    throw reason;
-  }
-}
-
-const EXPORT = 'Export it in Python with model.export("DIR") and serve that folder, which holds the graph itself.';
-/** Maximum number of reasons in a message. */
-const MAX_REASONS = 8;
-
-function refuse(path: string, obstacles: Obstacles): void {
-  if (obstacles.length === 0) return;
-  const more = obstacles.length > MAX_REASONS ? `; and ${obstacles.length - MAX_REASONS} more` : "";
-  const reasons = `${obstacles.slice(0, MAX_REASONS).join("; ")}${more}`;
-  throw failedPrecondition(`The model "${path}" cannot be served from this file: ${reasons}. ${EXPORT}`);
-}
-
-/** tfjs-layers has its own reasons to refuse a model. */
-async function build(config: LayerConfig, path: string): Promise<LayersModel> {
-  try {
-    return await models.modelFromJSON(config as unknown as tf.io.ModelJSON);
-  } catch (cause) {
-    throw failedPrecondition(
-      `The model "${path}" cannot be served from this file: ${publicText(cause)} ${EXPORT}`,
-      cause,
-    );
-  }
-}
-
-function findWeights(model: LayersModel, { config: { root }, layout, weights }: KerasFile): FoundWeight[] {
-  const slots = findWeightSlots(root, model);
-  const found = layout === "archive" ? findInArchive(weights, slots) : findInH5(weights, root, slots);
-  const known = new Set(found.map(({ variable }) => variable));
-  const missing = model.weights.find((variable) => !known.has(variable));
-  if (missing !== undefined)
-    throw failedPrecondition(`The file has nothing for the weight "${missing.originalName}" of the model.`);
-  return found;
-}
-
-function setWeight({ variable, stored }: FoundWeight): void {
-  const value = tf.tensor(stored.read(), [...stored.shape]);
-  variable.write(value);
-  value.dispose();
-}

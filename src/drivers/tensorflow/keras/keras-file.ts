@@ -91,7 +91,7 @@ function parseJson(text: string | Buffer, path: string): unknown {
   }
 }
 
-/** Versions before 3 are alike here. */
-function majorOf(version: unknown): number {
+/** The first number of a version of Keras; those before 3 are alike here. */
+export function majorOf(version: unknown): number {
   return Number.parseInt(String(version ?? "2"), 10) || 2;
 }

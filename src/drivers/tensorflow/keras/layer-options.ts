@@ -1,5 +1,6 @@
 import { type LayerConfig, nameOf } from "./keras-config.ts";
 import { ACTIVATIONS, IDLE_OPTIONS, type LayerRule, REFUSED_OPTIONS } from "./layer-rules.ts";
+import { ownActivation } from "./own-layers/own-activations.ts";
 
 /** Collects the obstacles to serving a model. */
 export type Complain = (obstacle: string) => void;
@@ -19,6 +20,9 @@ const NOTHING_YET = { class_name: "Zeros", config: {} };
  * given; tfjs-layers would keep integers in some, and take those for the dtype of what is joined with them.
  */
 const INPUT_DTYPES = ["float32", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"];
+
+/** Those of layers: mixed ones have weights of float32, and compute here in float32 too, which is more exact. */
+const COMPUTED = ["float32", "mixed_float16", "mixed_bfloat16"];
 
 /** The options of one layer for tfjs-layers; those that it would interpret differently become obstacles. */
 export function toLayerOptions(layer: LayerConfig, rule: LayerRule, context: OptionContext): Record<string, unknown> {
@@ -52,6 +56,8 @@ function toValue(key: string, value: unknown, { major, complain }: OptionContext
 /** Keras 3 has another hard sigmoid than Keras 2 and tfjs-layers. */
 function toActivation(value: unknown, major: number, complain: Complain): unknown {
   if (value === "hard_sigmoid" && major < 3) return "hardSigmoid";
+  const own = typeof value === "string" ? ownActivation(value) : undefined;
+  if (own !== undefined) return own;
   const known = typeof value === "string" && Object.hasOwn(ACTIVATIONS, value);
   if (!known) complain(`has the activation ${typeof value === "string" ? value : JSON.stringify(value)}`);
   return known ? ACTIVATIONS[value] : value;
@@ -62,5 +68,5 @@ function checkDType({ class_name, config }: LayerConfig, complain: Complain): vo
   const name = typeof dtype === "object" ? dtype?.config?.name : dtype;
   const isInput = class_name === "InputLayer";
   if (isInput && !INPUT_DTYPES.includes(name ?? "")) complain(`takes ${name}`);
-  if (!isInput && name !== undefined && name !== "float32") complain(`computes in ${name}`);
+  if (!isInput && name !== undefined && !COMPUTED.includes(name)) complain(`computes in ${name}`);
 }

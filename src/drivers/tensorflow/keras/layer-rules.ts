@@ -10,6 +10,10 @@ export interface LayerRule {
   readonly renames?: Readonly<Record<string, string>>;
   /** Options with layers within. */
   readonly wraps?: readonly string[];
+  /** Made here: tfjs-layers lacks the class, or has another one of the name. */
+  readonly isOwn?: boolean;
+  /** Names of further inputs, in the order in which calls have them. */
+  readonly inputs?: readonly string[];
 }
 
 const CONVOLUTION = [
@@ -28,7 +32,9 @@ const LAST_CHANNELS = { data_format: ["channels_last"] };
 const RECURRENT_ONLY = { stateful: [false], time_major: [false], zero_output_for_mask: [true, false] };
 /** Layers that do something while a model learns, and nothing while it predicts. */
 const IDLE: LayerRule = { as: "Activation", takes: [] };
-const GLOBAL_POOLING: LayerRule = { takes: ["data_format"], only: { keepdims: [false] } };
+const GLOBAL_POOLING: LayerRule = { takes: ["data_format", "keepdims"] };
+const QUERIES: Pick<LayerRule, "inputs" | "isOwn"> = { inputs: ["value", "key"], isOwn: true };
+const AXIS_1D: LayerRule = { takes: [...CONVOLUTION, "groups"], only: LAST_CHANNELS };
 const MERGE: LayerRule = { takes: [] };
 
 /** Every layer that is known to give the same numbers in tfjs-layers as in Keras, by its class in Keras. */
@@ -42,8 +48,8 @@ export const LAYER_RULES: Readonly<Record<string, LayerRule>> = {
   RepeatVector: { takes: ["n"] },
   Masking: { takes: ["mask_value"] },
   Embedding: { takes: ["input_dim", "output_dim", "mask_zero"] },
-  Conv1D: { takes: CONVOLUTION, only: { ...LAST_CHANNELS, groups: [1], padding: ["valid", "same"] } },
-  Conv2D: { takes: CONVOLUTION, only: { groups: [1] } },
+  Conv1D: { takes: [...CONVOLUTION, "groups"], only: LAST_CHANNELS },
+  Conv2D: { takes: [...CONVOLUTION, "groups"] },
   Conv3D: { takes: CONVOLUTION, only: { groups: [1] } },
   Conv2DTranspose: { takes: CONVOLUTION, only: { output_padding: [null], dilation_rate: [[1, 1]], groups: [1] } },
   DepthwiseConv2D: {
@@ -55,6 +61,27 @@ export const LAYER_RULES: Readonly<Record<string, LayerRule>> = {
     only: { ...LAST_CHANNELS, groups: [1] },
     renames: { kernel_initializer: "depthwise_initializer" },
   },
+  Conv1DTranspose: {
+    ...AXIS_1D,
+    isOwn: true,
+    only: { ...LAST_CHANNELS, output_padding: [null], dilation_rate: [[1], 1] },
+  },
+  SeparableConv1D: {
+    takes: [...CONVOLUTION, "depth_multiplier"],
+    only: { ...LAST_CHANNELS, groups: [1], padding: ["valid", "same"] },
+    isOwn: true,
+  },
+  DepthwiseConv1D: {
+    takes: [...CONVOLUTION, "depth_multiplier"],
+    only: { ...LAST_CHANNELS, groups: [1], padding: ["valid", "same"] },
+    isOwn: true,
+  },
+  ZeroPadding1D: { takes: ["padding"], only: LAST_CHANNELS, isOwn: true },
+  ZeroPadding3D: { takes: ["padding"], only: LAST_CHANNELS, isOwn: true },
+  Cropping1D: { takes: ["cropping"], only: LAST_CHANNELS, isOwn: true },
+  Cropping3D: { takes: ["cropping"], only: LAST_CHANNELS, isOwn: true },
+  UpSampling1D: { takes: ["size"], only: LAST_CHANNELS, isOwn: true },
+  UpSampling3D: { takes: ["size"], only: LAST_CHANNELS, isOwn: true },
   ZeroPadding2D: { takes: ["padding", "data_format"] },
   Cropping2D: { takes: ["cropping", "data_format"] },
   UpSampling2D: { takes: ["size", "data_format"], only: { interpolation: ["nearest"] } },
@@ -64,15 +91,29 @@ export const LAYER_RULES: Readonly<Record<string, LayerRule>> = {
   AveragePooling1D: { takes: POOLING, only: LAST_CHANNELS },
   AveragePooling2D: { takes: POOLING },
   AveragePooling3D: { takes: POOLING },
-  GlobalAveragePooling1D: { takes: ["data_format"], only: { ...LAST_CHANNELS, keepdims: [false] } },
+  GlobalAveragePooling1D: GLOBAL_POOLING,
   GlobalAveragePooling2D: GLOBAL_POOLING,
-  GlobalMaxPooling1D: { takes: ["data_format"], only: { ...LAST_CHANNELS, keepdims: [false] } },
+  GlobalAveragePooling3D: GLOBAL_POOLING,
+  GlobalMaxPooling1D: GLOBAL_POOLING,
   GlobalMaxPooling2D: GLOBAL_POOLING,
+  GlobalMaxPooling3D: GLOBAL_POOLING,
   BatchNormalization: {
     takes: ["axis", "epsilon", "center", "scale"],
     only: { virtual_batch_size: [null], adjustment: [null], fused: [null, true, false] },
   },
   LayerNormalization: { takes: ["axis", "epsilon", "center", "scale"], only: { rms_scaling: [false] } },
+  Normalization: { takes: ["axis", "mean", "variance", "invert"], isOwn: true },
+  GroupNormalization: { takes: ["groups", "axis", "epsilon", "center", "scale"], isOwn: true },
+  UnitNormalization: { takes: ["axis"], isOwn: true },
+  RMSNormalization: { takes: ["axis", "epsilon"], only: { axis: [-1, [-1]] }, isOwn: true },
+  MultiHeadAttention: {
+    ...QUERIES,
+    takes: ["num_heads", "key_dim", "value_dim", "use_bias", "output_shape"],
+    only: { attention_axes: [null, [1]], use_gate: [false], sliding_window: [null], flash_attention: [null, false] },
+  },
+  Attention: { ...QUERIES, takes: ["use_scale"], only: { score_mode: ["dot"], causal: [false] } },
+  AdditiveAttention: { ...QUERIES, takes: ["use_scale"], only: { causal: [false] } },
+  EinsumDense: { takes: ["equation", "output_shape", "activation", "bias_axes"], isOwn: true },
   SimpleRNN: { takes: RECURRENT, only: RECURRENT_ONLY },
   LSTM: { takes: [...RECURRENT, "recurrent_activation"], only: RECURRENT_ONLY },
   GRU: { takes: [...RECURRENT, "recurrent_activation", "reset_after"], only: RECURRENT_ONLY },
@@ -83,8 +124,10 @@ export const LAYER_RULES: Readonly<Record<string, LayerRule>> = {
   PReLU: { takes: ["shared_axes"] },
   ELU: { takes: ["alpha"], only: { alpha: [1] } },
   ThresholdedReLU: { takes: ["theta"] },
-  Softmax: { takes: [], only: { axis: [-1, [-1]] } },
+  Softmax: { takes: ["axis"], isOwn: true },
   Add: MERGE,
+  Subtract: { ...MERGE, isOwn: true },
+  Identity: { ...MERGE, isOwn: true },
   Multiply: MERGE,
   Average: MERGE,
   Maximum: MERGE,

@@ -2,6 +2,7 @@ import { toInboundNodes, toTensorList } from "./inbound-nodes.ts";
 import { CONTAINERS, isContainer, type KerasConfig, type LayerConfig, layersOf, nameOf } from "./keras-config.ts";
 import { type Complain, toLayerOptions } from "./layer-options.ts";
 import { LAYER_RULES } from "./layer-rules.ts";
+import { ownClassName } from "./own-layers/own-layer.ts";
 
 /**
  * Modules from which Keras 3 takes layers; operators of `keras.ops` have the same class names and mean something else.
@@ -70,7 +71,8 @@ function toLayer(layer: LayerConfig, major: number, complain: Complain): LayerCo
   for (const key of rule.wraps ?? []) {
     if (config[key] !== undefined) config[key] = toLayer(config[key] as LayerConfig, major, complain);
   }
-  return toOwnClass({ class_name: rule.as ?? class_name, config }, complain);
+  const name = rule.isOwn === true ? ownClassName(class_name) : (rule.as ?? class_name);
+  return toOwnClass({ class_name: name, config }, complain);
 }
 
 /** Renames layers that tfjs-layers has under another class, or in another form. */
@@ -79,9 +81,23 @@ function toOwnClass(layer: LayerConfig, complain: Complain): LayerConfig {
   if (class_name === "Activation" && config.activation === undefined) {
     return { class_name, config: { ...config, activation: "linear" } };
   }
+  if (/^Conv[12]D$/.test(class_name)) return toConvolution(layer, complain);
+  const [, pooling] = /^Global(Average|Max)Pooling\dD$/.exec(class_name) ?? [];
+  if (pooling !== undefined) return { class_name: ownClassName(`Global${pooling}`), config };
   if (class_name === "Bidirectional") return toBidirectional(layer, complain);
   if (class_name === "GRU" && config.reset_after === true) return { class_name: "ResetAfterGRU", config };
   return layer;
+}
+
+/** tfjs-layers has no groups, and no causal padding. */
+function toConvolution(
+  { class_name, config: { groups = 1, ...config } }: LayerConfig,
+  complain: Complain,
+): LayerConfig {
+  if (groups === 1 && config.padding !== "causal") return { class_name, config };
+  const isPlain = config.data_format !== "channels_first";
+  if (!isPlain) complain(`layer "${config.name}" (${class_name}) has groups=${groups} with channels_first`);
+  return { class_name: ownClassName("GroupedConvolution"), config: { ...config, groups } };
 }
 
 /** tfjs-layers makes the second layer from the first. */

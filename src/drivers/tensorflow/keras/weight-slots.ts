@@ -1,5 +1,6 @@
 import type { LayerVariable, layers } from "@tensorflow/tfjs-layers";
 import { isContainer, type LayerConfig, layersOf, nameOf } from "./keras-config.ts";
+import type { WeightPart } from "./own-layers/own-layer.ts";
 
 /** The weights of one layer in the order in which Keras numbers them, and where its archive keeps them. */
 export interface WeightSlots {
@@ -22,6 +23,8 @@ interface LayerParts {
   readonly forwardLayer?: layers.Layer;
   readonly backwardLayer?: layers.Layer;
   readonly cell?: layers.Layer;
+  /** Of our own layers: weights that Keras keeps in layers within. */
+  readonly parts?: readonly WeightPart[];
   readonly _trainableWeights?: readonly LayerVariable[];
   readonly _nonTrainableWeights?: readonly LayerVariable[];
 }
@@ -64,6 +67,15 @@ function slotsOf(layer: LayerConfig, built: layers.Layer, place: Place): WeightS
   }
   if (wrapped !== undefined) return inner(wrapped, "layer", parts.layer);
   const slot = { top: "", ...place, layer: nameOf(layer) };
+  if (parts.parts !== undefined && parts.parts.length > 0) {
+    return parts.parts.map(({ name, group: part, variables }) => ({
+      ...slot,
+      layer: name,
+      group: `${group}${part}/`,
+      learned: variables,
+      fixed: [],
+    }));
+  }
   if (parts.cell === undefined) return [{ ...slot, ...ownWeights(built) }];
   return [{ ...slot, ...ownWeights(parts.cell), group: `${group}cell/` }];
 }

@@ -4,6 +4,8 @@ import { type LayersModel, loadLayersModel } from "@tensorflow/tfjs-layers";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
+import { isKeras3, withLayersJson } from "../keras/layers-json.ts";
+import { loadKerasModel } from "../keras/load-keras-model.ts";
 import type { ModelSource } from "../model-source.ts";
 import { exclusively } from "./exclusive-run.ts";
 import { createGraphModel, type GraphModel, type GraphNode } from "./graph-model.ts";
@@ -28,6 +30,10 @@ const engine: TensorflowEngine = {
 export default engine;
 
 async function loadLayers(artifacts: io.ModelArtifacts, { path }: ModelSource): Promise<Model> {
+  if (isKeras3(artifacts.modelTopology)) {
+    const { model, inputDTypes } = await withLayersJson(artifacts, (file) => loadKerasModel(file, path));
+    return createLayersModel(model, inputDTypes);
+  }
   const handler = { load: async () => ({ ...artifacts, modelTopology: withoutInitializers(artifacts.modelTopology) }) };
   const model: LayersModel = await loadLayersModel(handler as io.IOHandler).catch((cause: unknown) => {
     throw refused(
