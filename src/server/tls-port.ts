@@ -27,7 +27,7 @@ export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "h
 
 /**
  * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1,
- * which is the default where it offers nothing. Clients need a certificate where there
+ * which counts where it offers both, or nothing. Clients need a certificate where there
  * is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
 export async function listenTls(place: ListenPlace, users: TlsPortUsers): Promise<TlsPort> {
@@ -50,10 +50,14 @@ export async function listenTls(place: ListenPlace, users: TlsPortUsers): Promis
 }
 
 /** Listens on a Unix socket as {@link listenTls} does on a port; its clients are programs of this machine. */
-export async function listenTlsUnix(path: string, users: TlsPortUsers): Promise<Omit<TlsPort, "host" | "port">> {
+export async function listenTlsUnix(
+  path: string,
+  users: TlsPortUsers,
+  takesOver?: boolean,
+): Promise<Omit<TlsPort, "host" | "port">> {
   const server = createTlsServer(users);
   server.prependListener("secureConnection", markLocal);
-  const socket = await listenUnix(path, (connection) => void server.emit("connection", connection));
+  const socket = await listenUnix(path, (connection) => void server.emit("connection", connection), takesOver);
   return { server, close: () => socket.close() };
 }
 
@@ -83,7 +87,8 @@ function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {
   const needsClient = credentials.ca !== undefined;
   return {
     ...credentials,
-    ALPNProtocols: [...(http2 === undefined ? [] : ["h2"]), ...(http1 === undefined ? [] : ["http/1.1"])],
+    // The first one that the client offers too: curl and browsers offer both, gRPC's clients h2 alone.
+    ALPNProtocols: [...(http1 === undefined ? [] : ["http/1.1"]), ...(http2 === undefined ? [] : ["h2"])],
     minVersion: "TLSv1.2",
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     requestCert: needsClient,

@@ -1,14 +1,17 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:https";
 import { connect as connectPlain } from "node:net";
 import { join } from "node:path";
 import { type ConnectionOptions, connect } from "node:tls";
+import { promisify } from "node:util";
 import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { OPENING, refusedCalls } from "../grpc/flood-frames.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { hasProgram } from "../helpers/has-program.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
@@ -92,6 +95,29 @@ describe("a server with a certificate", () => {
     expect((await ask(`${server.httpUrl}/v2/health/ready`, ""))[0]).toBe(405);
     expect(await inferOver(server.grpcAddress, credentials.createSsl(CA))).toEqual([1, 2]);
     expect(new URL(server.httpUrl).host).toBe(server.grpcAddress);
+  });
+
+  test.each([
+    ["a browser or curl", ["h2", "http/1.1"], "http/1.1"],
+    ["a client of HTTP/1.1", ["http/1.1"], "http/1.1"],
+    ["grpc-js or grpc-go", ["h2"], "h2"],
+    ["gRPC in C++", ["grpc-exp", "h2"], "h2"],
+    ["a client that offers nothing", [], false],
+  ])("on one port, %s gets its protocol", async (_, ALPNProtocols, expected) => {
+    const port = await probePort("127.0.0.1", 0, "port");
+    await start({ port, http: { port } });
+    const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: CA, ALPNProtocols });
+    onTestFinished(() => void socket.destroy());
+    await once(socket, "secureConnect");
+    expect(socket.alpnProtocol).toBe(expected);
+  });
+
+  test.skipIf(!hasProgram("curl"))("curl reads from a port that both share", async () => {
+    const port = await probePort("127.0.0.1", 0, "port");
+    const { server } = await start({ port, http: { port } });
+    const flags = ["--silent", "--show-error", "--fail", "--cacert", tlsPath("ca.pem")];
+    const { stdout } = await promisify(execFile)("curl", [...flags, `${server.httpUrl}/v2`]);
+    expect(JSON.parse(stdout)).toMatchObject({ name: "kserving" });
   });
 
   test("tells who speaks without encryption so, logs it once, and goes on", async () => {
