@@ -1,5 +1,7 @@
-import { chmodSync, lstatSync, rmSync, unlinkSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { randomBytes } from "node:crypto";
+import { chmodSync, lstatSync, renameSync, unlinkSync } from "node:fs";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { dirname, join } from "node:path";
 import { reasonText, ServingError } from "../errors.ts";
 import { keepSocket, takeKept } from "./kept-sockets.ts";
 
@@ -15,10 +17,14 @@ export interface UnixSocket {
 }
 
 /**
- * Listens on a Unix socket; replaces the file of an ended server. Throws `unavailable` for a path that is too long or
- * in use, or where no socket can be created.
+ * Listens on a Unix socket; replaces the file of an ended server, and with `takesOver` that of one that listens, which
+ * keeps its connections. Throws `unavailable` for a path that is too long or in use, or where no socket can be created.
  */
-export async function listenUnix(path: string, onConnection: (socket: Socket) => void): Promise<UnixSocket> {
+export async function listenUnix(
+  path: string,
+  onConnection: (socket: Socket) => void,
+  takesOver = false,
+): Promise<UnixSocket> {
   const bytes = Buffer.byteLength(path);
   if (bytes > MAX_PATH_BYTES) {
     throw cannotListen(
@@ -28,25 +34,52 @@ export async function listenUnix(path: string, onConnection: (socket: Socket) =>
   }
   const title = `unix:${path}`;
   const fd = takeKept(title);
-  if (fd === undefined) await removeStale(path);
+  if (fd === undefined) await checkPlace(path, takesOver);
   const server = createServer(onConnection);
+  const bound = ownPath(path);
   await new Promise<void>((resolve, reject) => {
     server.on("error", (cause) => reject(cannotListen(path, reasonText(cause), cause)));
-    server.listen(fd === undefined ? { path } : { fd }, resolve);
+    server.listen(fd === undefined ? { path: bound } : { fd }, resolve);
   });
-  if (fd !== undefined) return { close: () => void server.close(() => rmSync(path, { force: true })) };
-  chmodSync(path, MODE);
-  await keepSocket(title, server);
-  return { close: () => void server.close() };
+  if (fd === undefined) {
+    chmodSync(bound, MODE);
+    renameSync(bound, path);
+    await keepSocket(title, server);
+  }
+  const ino = inodeOf(path);
+  return { close: () => close(server, path, ino) };
 }
 
-/** Removes the socket of an ended server. */
-async function removeStale(path: string): Promise<void> {
+/**
+ * A path beside the socket's, which is bound, and then given its name: so clients meet one server or the other, and a
+ * server that closes removes no other's file, as Node does with the path that it bound.
+ */
+function ownPath(path: string): string {
+  const beside = join(dirname(path), `.${randomBytes(3).toString("hex")}`);
+  return Buffer.byteLength(beside) > MAX_PATH_BYTES ? `${path.slice(0, -1)}~` : beside;
+}
+
+function close(server: Server, path: string, ino: number | undefined): void {
+  server.close();
+  // Another server may have taken the path over.
+  if (ino !== undefined && inodeOf(path) === ino) unlinkSync(path);
+}
+
+/** Undefined where there is no file. */
+function inodeOf(path: string): number | undefined {
+  return lstatSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** Throws for a path that is another server's, or no socket's. */
+async function checkPlace(path: string, takesOver: boolean): Promise<void> {
   const file = lstatSync(path, { throwIfNoEntry: false });
   if (file === undefined) return;
   if (!file.isSocket()) throw cannotListen(path, "a file of that name exists and is not a socket; remove it");
-  if (await answers(path)) throw cannotListen(path, "another server listens there; stop it, or choose another path");
-  unlinkSync(path);
+  if (takesOver || !(await answers(path))) return;
+  throw cannotListen(
+    path,
+    "another server listens there; stop it, choose another path, or take it over (--grpc-socket-takeover)",
+  );
 }
 
 function answers(path: string): Promise<boolean> {

@@ -48,6 +48,7 @@ const OPTIONS = {
   port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
   grpcSocketPath: TEXT_CHECK,
+  grpcSocketTakeover: BOOLEAN_CHECK,
   grpcSocketOnly: BOOLEAN_CHECK,
   grpcChannelArguments: TEXTS,
   remoteAuthFile: TEXT_CHECK,

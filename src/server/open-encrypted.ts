@@ -9,7 +9,17 @@ export async function openEncrypted(
   service: InferenceService,
   options: Opening & { tls: TlsFiles },
 ): Promise<Transports> {
-  const { host, httpPort, tls: files, sockets, grpcSocketPath, grpcSocketOnly, connections, log } = options;
+  const {
+    host,
+    httpPort,
+    tls: files,
+    sockets,
+    grpcSocketPath,
+    grpcSocketTakeover,
+    grpcSocketOnly,
+    connections,
+    log,
+  } = options;
   const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
   const grpc = await startGrpc(service, isForGrpc ? withoutSocket(options) : options, "shared");
@@ -25,6 +35,7 @@ export async function openEncrypted(
     log,
     port: grpcSocketOnly ? undefined : options.port,
     socketPath: isForGrpc ? grpcSocketPath : undefined,
+    takesSocketOver: grpcSocketTakeover,
     http: isForGrpc ? undefined : http,
   }).catch(async (reason) => {
     await closeBoth(0);

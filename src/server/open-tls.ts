@@ -17,6 +17,8 @@ export interface TlsTransports {
   readonly port: number | undefined;
   /** Path of gRPC's Unix socket, where that is encrypted. */
   readonly socketPath: string | undefined;
+  /** True where that is taken over from a server that listens there. */
+  readonly takesSocketOver?: boolean | undefined;
   readonly httpPort: number | undefined;
   readonly sockets?: InheritedSockets | undefined;
   readonly files: TlsFiles;
@@ -41,6 +43,7 @@ export async function openTls({
   host,
   port,
   socketPath,
+  takesSocketOver,
   httpPort,
   sockets = {},
   files,
@@ -69,7 +72,7 @@ export async function openTls({
   };
   const [http1, http2] = [http?.accept, grpc.accept];
   try {
-    if (socketPath !== undefined) opened.push(await listenTlsUnix(socketPath, toUsers({ http2 })));
+    if (socketPath !== undefined) opened.push(await listenTlsUnix(socketPath, toUsers({ http2 }), takesSocketOver));
     const isShared = sockets.http === undefined && port !== undefined && port !== 0 && port === httpPort;
     if (http1 !== undefined && isShared) {
       const address = await open({ port, fd: sockets.grpc }, { http1, http2 });

@@ -84,7 +84,7 @@ export function toTransportOptions(
   const { host, port, http, maxMessageBytes, sendTimeoutMs, log, accessLog, serverTiming } = choices;
   const { tensorContent, requireModelSpec, checkMethodNames, ignoreUnknownOutputs } = choices;
   const httpPort = http && { httpPort: http.port ?? 0 };
-  const { grpcSocketPath, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
+  const { grpcSocketPath, grpcSocketTakeover = false, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
   const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata } = choices;
@@ -95,7 +95,7 @@ export function toTransportOptions(
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });
   const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
-  const grpc = { ...socket, grpcSocketOnly, grpcChannelArguments };
+  const grpc = { ...socket, grpcSocketTakeover, grpcSocketOnly, grpcChannelArguments };
   const limits = { connections, clients };
   const sockets = choices.sockets && { sockets: choices.sockets };
   return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, page, policy, ...limits, ...logs };

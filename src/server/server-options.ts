@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly port?: number;
   /** Path of a Unix socket on which gRPC is served in addition to its port. */
   readonly grpcSocketPath?: string;
+  /** Takes the path of that socket over where another server listens there, as in a rolling restart. Default false. */
+  readonly grpcSocketTakeover?: boolean;
   /** Serves gRPC on that socket alone, and on no port. Default false. */
   readonly grpcSocketOnly?: boolean;
   /** Limits of gRPC connections as `KEY=VALUE`, such as `grpc.max_connection_age_ms=600000`. Default none. */

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
@@ -38,7 +39,8 @@ export async function startGrpc(
   });
   if (path === undefined) return grpc;
   const { listenUnix } = await import("../net/unix-socket.ts");
-  const socket = await listenUnix(path, (connection) => grpc.accept(markLocal(connection))).catch(async (reason) => {
+  const accept = (connection: Socket) => grpc.accept(markLocal(connection));
+  const socket = await listenUnix(path, accept, options.grpcSocketTakeover).catch(async (reason) => {
     await grpc.close(0);
     throw reason;
   });

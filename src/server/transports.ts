@@ -32,6 +32,8 @@ export interface TransportOptions {
   readonly port: number;
   /** Path of a Unix socket on which gRPC is served too. */
   readonly grpcSocketPath?: string;
+  /** True where that is taken over from a server that listens there. */
+  readonly grpcSocketTakeover?: boolean;
   /** True where gRPC is served there alone, and has no port. */
   readonly grpcSocketOnly: boolean;
   /** gRPC's channel arguments, `KEY=VALUE`. */

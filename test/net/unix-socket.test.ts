@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -48,10 +48,35 @@ describe("listenUnix", () => {
     const path = join(folder, "grpc.sock");
     await listen(path);
     await expect(listen(path)).rejects.toThrow(
-      `Cannot listen on the Unix socket ${path}: another server listens there; stop it, or choose another path.`,
+      `Cannot listen on the Unix socket ${path}: another server listens there; stop it, choose another path, or take it over (--grpc-socket-takeover).`,
     );
     expect(await ask(path)).toBe("hello");
     await expect(listen(join(folder, "notes.txt"))).rejects.toThrow("exists and is not a socket");
+  });
+
+  it("takes over the path of a server that listens, whose end leaves it alone", async () => {
+    const folder = tempFolder();
+    const path = join(folder, "grpc.sock");
+    const old = await listen(path);
+    const kept = connect(path);
+    await once(kept, "data");
+    const asked = Array.from({ length: 50 }, () => ask(path));
+    const other = await listenUnix(path, (connection) => connection.on("error", () => {}).end("other"), true);
+    onTestFinished(() => other.close());
+    for (const answer of await Promise.all(asked)) expect(["hello", "other"]).toContain(answer);
+    expect(await ask(path)).toBe("other");
+    old.close();
+    expect(await ask(path)).toBe("other");
+    other.close();
+    expect(readdirSync(folder)).toEqual([]);
+    kept.destroy();
+  });
+
+  it("takes a path as long as one may be", async () => {
+    const folder = tempFolder();
+    const path = join(folder, "x".repeat(103 - Buffer.byteLength(folder) - 1));
+    await listen(path);
+    expect(await ask(path)).toBe("hello");
   });
 
   it.each([

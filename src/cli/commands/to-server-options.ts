@@ -39,6 +39,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
     host: settings.host,
     port: settings.port,
     ...(settings.grpcSocketPath !== undefined && { grpcSocketPath: settings.grpcSocketPath }),
+    grpcSocketTakeover: settings.grpcSocketTakeover,
     grpcSocketOnly: settings.grpcSocketOnly,
     grpcChannelArguments: settings.grpcChannelArguments,
     maxMessageBytes: settings.maxMessageBytes,

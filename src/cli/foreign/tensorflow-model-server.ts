@@ -98,6 +98,7 @@ const DEFAULTS: ForeignCommandLine["defaults"] = new Map(
   (
     [
       ["port", "8500"],
+      ["grpcSocketTakeover", "true"],
       ["allowControl", "local"],
       ["requireModelSpec", "true"],
       ["failFast", "true"],

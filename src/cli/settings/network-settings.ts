@@ -29,6 +29,13 @@ export const NETWORK_SETTINGS = {
     isPath: true,
     commands: SERVE,
   },
+  grpcSocketTakeover: {
+    type: "boolean",
+    default: false,
+    help: "take the Unix socket over from a server that listens there",
+    details: "For a restart without a gap: the other server keeps its connections until it ends.",
+    commands: SERVE,
+  },
   grpcSocketOnly: {
     type: "boolean",
     default: false,

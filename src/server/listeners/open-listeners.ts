@@ -78,7 +78,7 @@ async function tryPort(host: string, wanted: number): Promise<number> {
 
 /** The transports of this thread, without ports; gRPC's Unix socket is its own. */
 async function startInner(service: InferenceService, options: Opening) {
-  const { tls, grpcSocketPath: path, host, log } = options;
+  const { tls, grpcSocketPath: path, grpcSocketTakeover, host, log } = options;
   const isEncrypted = tls?.isForGrpcAlone === true && path !== undefined;
   const { grpcSocketPath: _, ...withoutSocket } = options;
   const grpc = await startGrpc(service, isEncrypted ? withoutSocket : options, "shared");
@@ -90,6 +90,7 @@ async function startInner(service: InferenceService, options: Opening) {
     port: undefined,
     httpPort: undefined,
     socketPath: path,
+    takesSocketOver: grpcSocketTakeover,
     files: tls,
     grpc,
     http: undefined,

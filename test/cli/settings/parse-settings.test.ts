@@ -32,6 +32,7 @@ describe("without flags", () => {
       corsOrigin: [],
       grpcChannelArguments: [],
       grpcSocketPath: undefined,
+      grpcSocketTakeover: false,
       grpcSocketOnly: false,
       tlsScope: "ports",
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
