@@ -6,6 +6,8 @@ export interface Deployment {
   readonly image: string;
   /** Version of this program. */
   readonly version: string;
+  /** This program's package. */
+  readonly program: PackedProgram;
   /** Arguments of `kserving`, with paths relative to {@link WORK_FOLDER}. */
   readonly args: readonly string[];
   /** Files and folders of the command line, relative to the folder where it is given. */
@@ -28,6 +30,18 @@ export interface Deployment {
   /** Seconds from SIGTERM until it has stopped at the latest. */
   readonly stopSeconds: number;
 }
+
+/** This program's own package, which an image is built with: its name in a registry may be anybody's. */
+export interface PackedProgram {
+  /** The path of the archive from the folder that the image is built from, or, where it is outside, its name. */
+  readonly file: string;
+  readonly sha256: string;
+  /** True where it is in a build context of its own, {@link PACKAGE_CONTEXT}. */
+  readonly isOutside: boolean;
+}
+
+/** Name of the build context with the package, where that is not below the folder that the image is built from. */
+export const PACKAGE_CONTEXT = "package";
 
 /** Parts of an image that some models need, and others of the same driver do not. */
 export interface ImageNeeds {

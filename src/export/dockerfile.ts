@@ -1,7 +1,7 @@
 import { dirname, posix } from "node:path";
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "../runtimes/python-frameworks.ts";
 import { portsOf, USER_ID } from "./container.ts";
-import { type Deployment, WORK_FOLDER } from "./deployment.ts";
+import { type Deployment, PACKAGE_CONTEXT, WORK_FOLDER } from "./deployment.ts";
 
 /** Drivers of which every model needs the runtime that `kserving runtimes install` gets. */
 const RUNTIMES = ["openvino", "pytorch"];
@@ -20,19 +20,20 @@ export function dockerfile(deployment: Deployment): string {
 }
 
 /** The lines that make an image with the program and the runtimes that the models need, without the models. */
-export function programLines({ version, drivers, needs }: Deployment): readonly string[] {
+export function programLines({ program, drivers, needs }: Deployment): readonly string[] {
   const runtimes = [...RUNTIMES.filter((name) => drivers.includes(name)), ...needs.runtimes];
-  const packages = ['"$KSERVING"', ...needs.packages].join(" ");
+  const archive = `/tmp/${posix.basename(program.file)}`;
+  const packages = [archive, ...needs.packages].join(" ");
   return [
     "# Give a digest to build the same image again: --build-arg NODE_IMAGE=node@sha256:...",
     "ARG NODE_IMAGE=node:24-bookworm-slim",
     `FROM \${NODE_IMAGE}`,
-    "# Another version, or the address of a package: --build-arg KSERVING=...",
-    `ARG KSERVING=kserving@${version}`,
     "ENV NODE_ENV=production KSERVING_RUNTIMES_DIR=/opt/kserving/runtimes",
     ...pythonLines(drivers),
+    "# The program that wrote this file, as kserving export has packed it.",
+    copyTo(program.file, "/tmp/").replace(/^COPY/, program.isOutside ? `COPY --from=${PACKAGE_CONTEXT}` : "COPY"),
     "# hadolint ignore=DL3016",
-    `RUN npm install --global ${packages} && npm cache clean --force`,
+    `RUN echo "${program.sha256}  ${archive}" | sha256sum --check - && npm install --global ${packages} && npm cache clean --force`,
     ...runtimes.map((name) => `RUN kserving runtimes install ${name}`),
   ];
 }

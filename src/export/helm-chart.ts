@@ -18,6 +18,8 @@ export function helmChart(deployment: Deployment): ExportedFiles {
     .replace(JSON.stringify(RESOURCES), RESOURCES)
     .replace(JSON.stringify(REPLICAS), REPLICAS);
   return {
+    // A release has room for a megabyte.
+    ".helmignore": "*.tgz\nDockerfile\n",
     "Chart.yaml": writeYaml({ apiVersion: "v2", name, version, appVersion: version, type: "application" }),
     "values.yaml": writeYaml({ image, replicas, resources }),
     "templates/deployment.yaml": templated,

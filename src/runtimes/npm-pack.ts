@@ -1,5 +1,5 @@
 import { mkdir, readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { runProgram } from "./run-program.ts";
 
@@ -12,7 +12,7 @@ export interface NpmPackOptions {
 
 /**
  * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and
- * compare it with what the registry states; no script is run. Returns the archive's path. Throws `unavailable` with
+ * compare it with what the registry states, or pack the folder of a package; no script is run. Returns the archive's path. Throws `unavailable` with
  * what npm says, `failed_precondition` where there is no npm.
  */
 export async function npmPack(spec: string, { folder, signal }: NpmPackOptions): Promise<string> {
@@ -39,7 +39,9 @@ function noNpm(cause: unknown): ServingError {
 }
 
 function npmFailed(spec: string, stderr: string): ServingError {
-  const message = `npm could not download ${spec}: ${npmErrorText(stderr)}. npm config get registry tells which registry it asks; npm_config_registry=URL chooses another.`;
+  const message = isAbsolute(spec)
+    ? `npm could not pack ${spec}: ${npmErrorText(stderr)}.`
+    : `npm could not download ${spec}: ${npmErrorText(stderr)}. npm config get registry tells which registry it asks; npm_config_registry=URL chooses another.`;
   return new ServingError("unavailable", message, { cause: new Error(stderr) });
 }
 

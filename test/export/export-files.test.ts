@@ -15,6 +15,7 @@ const DEPLOYMENT: Deployment = {
   hooks: ["my hooks/faces.ts", "my hooks/lib/draw.ts"],
   ...{ secrets: [], variables: { KSERVING_MAX_QUEUE: "100" }, drivers: ["onnx"] },
   needs: { runtimes: [], packages: [] },
+  program: { file: "deploy/kserving-1.2.3.tgz", sha256: "0123", isOutside: false },
   ...{ grpcPort: 9000, httpPort: 9001, stopSeconds: 25 },
 };
 const CONTEXT = { folder: { up: "..", down: "deploy" }, isRemote: (path: string) => path.includes("://") };
@@ -34,9 +35,28 @@ describe("the image", () => {
   it("has the program, the files where the command line has them, and the command line", () => {
     const { Dockerfile = "" } = files("docker");
     const lines = Dockerfile.split("\n");
-    expect(lines).toEqual(expect.arrayContaining(["ARG KSERVING=kserving@1.2.3", "USER 1000:0", "EXPOSE 9001 9000"]));
+    expect(lines).toEqual(expect.arrayContaining(["USER 1000:0", "EXPOSE 9001 9000"]));
     expect(lines).toContain('COPY ["my hooks/lib/draw.ts","my hooks/lib/"]');
     expect(lines.at(-2)).toBe('CMD ["models/face.onnx","my hooks/faces.ts"]');
+  });
+
+  it.each(EXPORT_TARGETS)("of %s has the program of the archive beside it, compared with its hash", (target) => {
+    const { Dockerfile = "" } = files(target);
+    expect(Dockerfile).toContain('COPY ["deploy/kserving-1.2.3.tgz","/tmp/"]\n');
+    expect(Dockerfile).toContain(
+      'RUN echo "0123  /tmp/kserving-1.2.3.tgz" | sha256sum --check - && npm install --global /tmp/kserving-1.2.3.tgz &&',
+    );
+    for (const text of Object.values(files(target)))
+      expect(text).not.toMatch(/npm (?:i|install)\b.* kserving\b|kserving@/);
+  });
+
+  it("has the archive from a context of its own where that is not below the folder of the command line", () => {
+    const program = { file: "kserving-1.2.3.tgz", sha256: "0123", isOutside: true };
+    const { Dockerfile, "compose.yaml": compose } = files("compose", { program });
+    expect(Dockerfile).toContain('COPY --from=package ["kserving-1.2.3.tgz","/tmp/"]\n');
+    expect(documents(compose)).toMatchObject([
+      { services: { faces: { build: { additional_contexts: { package: "." } } } } },
+    ]);
   });
 
   it("has files of any name: Docker takes a path for a pattern with variables", () => {
@@ -60,7 +80,7 @@ describe("the image", () => {
   it("has what its models need besides", () => {
     const needs = { runtimes: ["tensorflow"], packages: ["h5wasm", "@litertjs/core"] };
     const { Dockerfile } = files("docker", { drivers: ["tensorflow"], needs });
-    expect(Dockerfile).toContain('RUN npm install --global "$KSERVING" h5wasm @litertjs/core &&');
+    expect(Dockerfile).toContain("&& npm install --global /tmp/kserving-1.2.3.tgz h5wasm @litertjs/core &&");
     expect(Dockerfile).toContain("RUN kserving runtimes install tensorflow\n");
     expect(files("kserve", { drivers: ["tensorflow"], needs }).Dockerfile).toContain("install tensorflow\n");
   });

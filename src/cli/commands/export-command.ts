@@ -1,14 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Argument, type Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { WORK_FOLDER } from "../../export/deployment.ts";
+import { PACKAGE_CONTEXT, type PackedProgram, WORK_FOLDER } from "../../export/deployment.ts";
 import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/export-files.ts";
 import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
 import { outputProblem } from "../../text/output-problem.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { type PackedPackage, packProgram } from "../export/pack-program.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
@@ -53,13 +54,21 @@ async function run(target: ExportTarget, flags: ExportFlags, args: readonly stri
   const { to = target } = flags;
   const folder = resolve(to);
   assertEmptyFolder(folder, to);
-  const deployment = await readDeployment(args, flags);
+  const read = await readDeployment(args, flags);
   const paths = { up: relative(folder, resolve()) || ".", down: relative(resolve(), folder) || "." };
+  const packed = await packProgram();
+  const deployment = { ...read, program: toProgram(packed, paths.down) };
   const files = exportFiles(target, deployment, { folder: paths, isRemote: isRemoteAddress });
-  writeAll(files, { folder, to });
+  writeAll({ ...files, [packed.name]: packed.bytes }, { folder, to });
   const steps = nextSteps(target, { to, ...deployment, hasModelImage: MODEL_FILE in files });
   const notes = [...secretNote(deployment.secrets), ...wordNote(args)];
-  console.log([`${to} has ${Object.keys(files).join(", ")}.`, ...notes, "", ...steps].join("\n"));
+  console.log([`${to} has ${[...Object.keys(files), packed.name].join(", ")}.`, ...notes, "", ...steps].join("\n"));
+}
+
+function toProgram({ name, sha256 }: PackedPackage, down: string): PackedProgram {
+  const isOutside = down.startsWith("..") || isAbsolute(down);
+  const file = isOutside || down === "." ? name : `${down.split(sep).join("/")}/${name}`;
+  return { file, sha256, isOutside };
 }
 
 /** A key in an image is everybody's who has the image. */
@@ -77,7 +86,10 @@ function wordNote(args: readonly string[]): readonly string[] {
   return [`The files have what is secret in ${secret.join(", ")}: keep them, and the image, from others.`];
 }
 
-function writeAll(files: Readonly<Record<string, string>>, { folder, to }: { folder: string; to: string }): void {
+function writeAll(
+  files: Readonly<Record<string, string | Uint8Array>>,
+  { folder, to }: { folder: string; to: string },
+): void {
   try {
     for (const [name, text] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -89,6 +101,7 @@ function writeAll(files: Readonly<Record<string, string>>, { folder, to }: { fol
 }
 
 interface Written {
+  readonly program: PackedProgram;
   readonly to: string;
   readonly name: string;
   readonly image: string;
@@ -96,11 +109,11 @@ interface Written {
 }
 
 /** The commands that use the files. */
-function nextSteps(target: ExportTarget, { to, name, image, hasModelImage }: Written): readonly string[] {
+function nextSteps(target: ExportTarget, { to, name, image, hasModelImage, program }: Written): readonly string[] {
   const at = (file: string) => shellWord(`${to}/${file}`);
-  const buildAs = (file: string, tag: string) => `  docker build -f ${at(file)} -t ${shellWord(tag)} .`;
-  const build = buildAs("Dockerfile", image);
-  const model = hasModelImage ? [buildAs(MODEL_FILE, modelImage(image))] : [];
+  const buildAs = (file: string, tag: string) => `docker build -f ${at(file)} -t ${shellWord(tag)} .`;
+  const build = `  ${withContext(buildAs("Dockerfile", image), program, to)}`;
+  const model = hasModelImage ? [`  ${buildAs(MODEL_FILE, modelImage(image))}`] : [];
   const steps: Readonly<Record<ExportTarget, readonly string[]>> = {
     docker: [build],
     compose: [`  docker compose -f ${at("compose.yaml")} up --build`],
@@ -110,4 +123,9 @@ function nextSteps(target: ExportTarget, { to, name, image, hasModelImage }: Wri
     sagemaker: [build, `  sh ${at("pack-model.sh")}`],
   };
   return steps[target];
+}
+
+/** Files that are not below the folder that an image is built from are in another context. */
+function withContext(build: string, { isOutside }: PackedProgram, to: string): string {
+  return isOutside ? build.replace(" -f ", ` --build-context ${PACKAGE_CONTEXT}=${shellWord(to)} -f `) : build;
 }

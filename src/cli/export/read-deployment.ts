@@ -36,7 +36,7 @@ export async function readDeployment(
   args: readonly string[],
   { name, image }: DeploymentNames,
   folder = process.cwd(),
-): Promise<Deployment> {
+): Promise<Omit<Deployment, "program">> {
   const commandLine = await readServeSettings(args, {});
   const { settings } = commandLine;
   if (/^(?:localhost|127\.|\[?::1)/.test(settings.host))

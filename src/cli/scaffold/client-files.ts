@@ -61,5 +61,5 @@ const readme = (address: string, start: string) => `# A client of served models
     npm start           # ${start}
     npm install && npm run typecheck
 
-Where the models change, write their types again: \`npx kserving client ${address} --out models.d.ts\`
+Where the models change, write their types again: \`npx --no kserving client ${address} --out models.d.ts\`
 `;

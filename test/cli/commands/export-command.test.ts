@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { readDeployment } from "../../../src/cli/export/read-deployment.ts";
+import { readVersion } from "../../../src/version.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -10,8 +12,14 @@ const HOOKS = "examples/hooks/ui.ts";
 
 test("export writes the files for a command line, and says what to do with them", async () => {
   const folder = join(tempFolder(), "out");
+  const archive = `kserving-${readVersion()}.tgz`;
   const { code, stdout } = await runCommand(["export", "kserve", "--to", folder, "--image", "r/half:1", "--", MODEL]);
-  expect([code, readdirSync(folder)]).toEqual([0, ["Dockerfile", "kserve.yaml", "model.Dockerfile"]]);
+  expect([code, readdirSync(folder)]).toEqual([0, ["Dockerfile", "kserve.yaml", archive, "model.Dockerfile"]]);
+  const sha256 = createHash("sha256")
+    .update(readFileSync(join(folder, archive)))
+    .digest("hex");
+  expect(readFileSync(join(folder, "Dockerfile"), "utf8")).toContain(`echo "${sha256}  /tmp/${archive}" | sha256sum`);
+  expect(stdout).toContain(`docker build --build-context package=${folder} -f ${folder}/Dockerfile -t r/half:1 .`);
   expect(stdout).toContain(`docker build -f ${folder}/model.Dockerfile -t r/half-model:1 .`);
   expect(readFileSync(join(folder, "model.Dockerfile"), "utf8")).toContain(`COPY ["${MODEL}","/models/"]`);
 });
@@ -121,6 +129,8 @@ test.each(["2024 a very long name that goes on and on for ever and ever", "-", "
 test("the commands that export prints are those of a shell", async () => {
   const folder = join(tempFolder(), "my out");
   const { stdout } = await runCommand(["export", "kubernetes", "--to", folder, "--", MODEL]);
-  expect(stdout).toContain(`docker build -f '${folder}/Dockerfile' -t half-plus-two:latest .`);
+  expect(stdout).toContain(
+    `docker build --build-context package='${folder}' -f '${folder}/Dockerfile' -t half-plus-two:latest .`,
+  );
   expect(stdout).toContain(`kubectl apply -f '${folder}/kubernetes.yaml'`);
 });
