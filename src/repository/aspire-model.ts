@@ -12,7 +12,7 @@ import { scanModel } from "./scan-model.ts";
 export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
   try {
     options.storage?.expire();
-    const { model, available, warnings } = await scanModel(config, options, (version) => version);
+    const { model, available, warnings } = await scanModel(config, options, { settle: (version) => version });
     for (const warning of warnings) options.log.warn(warning);
     return { ...model, present: [...available] };
   } catch (reason) {

@@ -1,7 +1,10 @@
+import { basename } from "node:path";
 import type { AnyHooks } from "../hooks/hooks.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
-import { isRemoteAddress } from "../storage/remote-address.ts";
+import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import type { CleanupStack } from "./cleanup-stack.ts";
+import { highestVersion } from "./folders/highest-version.ts";
 import { requireStorage } from "./folders/require-storage.ts";
 import type { StageOptions } from "./stage.ts";
 
@@ -9,6 +12,7 @@ import type { StageOptions } from "./stage.ts";
 export interface FetchOptions {
   readonly storage?: ModelStorage | undefined;
   readonly signal?: AbortSignal;
+  readonly log?: Logger;
 }
 
 interface Fetched {
@@ -29,16 +33,23 @@ export async function fetchSource<Source extends Fetched>(
   return { ...source, stages, hooks: await fetchPath(source.hooks, options, cleanup) };
 }
 
-/** The local path for an address, as {@link fetchSource} has it; a path is returned unchanged. */
+/**
+ * The local path for an address, as {@link fetchSource} has it; a path is returned unchanged. An archive of versions
+ * means the highest of them.
+ */
 export async function fetchPath(
   path: string,
-  { storage, signal = NEVER }: FetchOptions,
+  { storage: given, signal = NEVER, log }: FetchOptions,
   cleanup: CleanupStack,
 ): Promise<string> {
   if (!isRemoteAddress(path)) return path;
-  const copy = await requireStorage(storage, path).fetch(path, signal);
+  const storage = requireStorage(given, path);
+  const copy = await storage.fetch(path, signal);
   cleanup.add(async () => copy.release());
-  return copy.path;
+  const version = (await storage.isArchive(path)) ? await highestVersion(copy.path) : undefined;
+  if (version === undefined) return copy.path;
+  log?.info(`${shownAddress(path)} is an archive of versions: ${basename(version)}, the highest, is what it means`);
+  return version;
 }
 
 const NEVER = new AbortController().signal;

@@ -111,9 +111,12 @@ export class ModelRepository {
         warnings,
         hasFolders,
         disk,
-      } = await scanModel(config, this.#load, (version, changedMs) => {
-        const key = [config.name, version.version] as const;
-        return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
+      } = await scanModel(config, this.#load, {
+        served: known.present,
+        settle: (version, changedMs) => {
+          const key = [config.name, version.version] as const;
+          return known.choose(version, () => this.#scan.isSettled(key, version.fingerprint, changedMs));
+        },
       });
       known.saw(available, disk);
       const model = { ...found, present: known.present };

@@ -34,16 +34,27 @@ export interface ModelScan {
  * Decides about a version by the last change of its files: returns it, the one to serve instead, or undefined where it
  * does not count yet.
  */
-export type Settle = (version: AspiredVersion, changedMs: number) => AspiredVersion | undefined;
+type Settle = (version: AspiredVersion, changedMs: number) => AspiredVersion | undefined;
+
+/** Results of a model's earlier scans. */
+export interface ScanChoice {
+  readonly settle: Settle;
+  /** Versions that are served now. */
+  readonly served?: readonly bigint[];
+}
 
 /**
  * Lists a model's versions and fingerprints their files. Throws `not_found` where there is none, `failed_precondition`
  * where they cannot be listed, or the model is refused.
  */
-export async function scanModel(config: ModelConfig, options: LoadOptions, settle: Settle): Promise<ModelScan> {
+export async function scanModel(
+  config: ModelConfig,
+  options: LoadOptions,
+  { settle, served = [] }: ScanChoice,
+): Promise<ModelScan> {
   if (config.refusal !== undefined) throw failedPrecondition(`${config.refusal}.`);
   const { storage } = options;
-  const { available, warnings, disk } = await chosenVersions(config, storage);
+  const { available, warnings, disk } = await chosenVersions(config, { storage, served });
   const shared = await sharedFingerprint(config, storage);
   const needs = neededModels(config);
   const needsVersions = config.stages?.some(({ version }) => version !== undefined) === true;

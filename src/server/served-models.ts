@@ -23,6 +23,8 @@ export interface ServedModelsOptions {
   readonly manager: Omit<ManagerOptions, "refresh" | "log">;
   /** Fails the start where any model cannot be loaded. */
   readonly failFast: boolean;
+  /** Starts where no model has a version yet. */
+  readonly mayBeEmpty?: boolean | undefined;
   readonly log: Logger;
 }
 
@@ -52,7 +54,7 @@ export class ServedModels {
    * loaded, or anything could not with `failFast`.
    */
   async start(load: LoadOptions, isAlone: boolean): Promise<void> {
-    const { log, failFast } = this.#options;
+    const { log, failFast, mayBeEmpty = false } = this.#options;
     this.#load = load;
     // The failure of the only model is what the start rejects with.
     if (!isAlone) this.manager.onState(logState(log));
@@ -60,7 +62,8 @@ export class ServedModels {
     for (const source of this.#sources) await source.start(load, (models) => this.#aspire(source, models), isUnloaded);
     const failures = await this.manager.settled();
     const [first, ...others] = failures;
-    const isFatal = failFast || this.manager.servables().length === 0;
+    const waits = mayBeEmpty && failures.every(({ reason }) => ServingError.from(reason).code === "not_found");
+    const isFatal = !waits && (failFast || this.manager.servables().length === 0);
     if (first !== undefined && isFatal) throw others.length === 0 ? first.reason : notLoaded(failures);
     if (isAlone) this.manager.onState(logState(log));
   }

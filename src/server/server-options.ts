@@ -240,6 +240,8 @@ export type ServerChoices = ServerOptions &
   Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">> & {
     /** Folder from which a platform loads models; absent = no platform does. */
     readonly platform?: PlatformFolder | undefined;
+    /** True for a start that goes on where no model has a version yet. */
+    readonly mayBeEmpty?: boolean | undefined;
     /** The `-o` keys that were given for all models. */
     readonly keysForAll?: readonly string[];
   };

@@ -55,7 +55,7 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { choices, page } = withPage(given);
-  const { drainTimeoutMs, failFast, log } = choices;
+  const { drainTimeoutMs, failFast, mayBeEmpty, log } = choices;
   const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
@@ -71,7 +71,7 @@ export async function openServer(
   if (isListening) prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
   const storage = new LazyStorage(choices);
-  const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, log });
+  const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, mayBeEmpty, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
   let service: LocalService | undefined;

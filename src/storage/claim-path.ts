@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import { localName } from "./local-name.ts";
-import { schemeOf } from "./remote-address.ts";
+import { filePath, schemeOf } from "./remote-address.ts";
 
 /**
- * The local path for `pvc://CLAIM/PATH`; other paths are returned unchanged. The claim is where KServe mounts it: all
- * of it at `/mnt/pvc`, or what is at its path at `/mnt/models`. Throws `failed_precondition` where it is not mounted.
+ * The local path for `pvc://CLAIM/PATH` and `file:///PATH`; other paths are returned unchanged. The claim is where
+ * KServe mounts it: all of it at `/mnt/pvc`, or what is at its path at `/mnt/models`. Throws `failed_precondition` where it is not mounted.
  */
 export function claimPath(path: string, root = "/mnt"): string {
-  if (schemeOf(path) !== "pvc") return path;
+  if (schemeOf(path) !== "pvc") return filePath(path);
   const [claim = "", ...parts] = path.slice("pvc://".length).replace(/\/+$/, "").split("/");
   if (!/^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/.test(claim))
     throw invalidArgument(`${path.slice(0, 200)} has no claim's name; expected pvc://CLAIM/PATH.`);

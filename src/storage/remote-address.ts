@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, isAbsolute, posix, resolve } from "node:path";
 
 /** Schemes of addresses that can be read. */
@@ -15,10 +16,30 @@ export function isRemoteAddress(path: string): boolean {
 }
 
 /**
+ * The path that `file:///PATH` means, as TensorFlow's and KServe's programs read it: its signs stand for themselves,
+ * or, where there is no such path, for what they encode. Other texts are returned unchanged.
+ */
+export function filePath(path: string): string {
+  const [, plain] = /^file:\/\/(?:localhost)?(\/.*)$/is.exec(path) ?? [];
+  if (plain === undefined || existsSync(plain)) return plain ?? path;
+  const decoded = decodeUri(plain);
+  return existsSync(decoded) ? decoded : plain;
+}
+
+function decodeUri(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
  * The absolute path, or the address, for one that goes out from a folder (default: the working directory), which may be
  * an address too. An address loses the slash at its end.
  */
-export function toPlace(path: string, folder = ""): string {
+export function toPlace(given: string, folder = ""): string {
+  const path = filePath(given);
   if (isRemoteAddress(path)) return path.replace(/(?<!\/)\/+$/, "");
   if (!isRemoteAddress(folder) || isAbsolute(path)) return resolve(folder, path);
   const [, start = "", rest = ""] = /^([^:]+:\/\/)(.*)$/s.exec(folder) ?? [];

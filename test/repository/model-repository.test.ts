@@ -109,7 +109,7 @@ describe("a folder of models", () => {
 
   test("keeps what a config.pbtxt said while it is broken", async () => {
     const folder = tempFolder({ ...files, "a/config.pbtxt": 'backend: "onnxruntime" version_policy { all {} }' });
-    mkdirSync(join(folder, "a/2"));
+    writeFileSync(join(mkdirSync(join(folder, "a/2"), { recursive: true }) as string, "model.onnx"), "");
     const { scan, messages } = openRepository({ folders: [folder] });
     expect(await scan()).toEqual({ a: "1,2", b: "1" });
     writeFileSync(join(folder, "a/config.pbtxt"), 'backend: "onnx');

@@ -61,8 +61,8 @@ export async function serve(
   await probePorts(settings, sockets);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
   const onState = (version: ServedVersion) => reporter.changed?.(version);
-  const { platform } = foreign ?? {};
-  const { server, rescan } = await startServer({ options, sources, settings, platform, log, onState });
+  const { platform, mayBeEmpty } = foreign ?? {};
+  const { server, rescan } = await startServer({ options, sources, settings, platform, mayBeEmpty, log, onState });
   endWaitingWorker();
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = await readyFacts({ server, httpUrl, sources, settings });

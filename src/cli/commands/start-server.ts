@@ -15,6 +15,8 @@ export interface WantedServer {
   readonly settings: Settings<"serve">;
   /** Folder from which a platform loads models. */
   readonly platform?: PlatformFolder | undefined;
+  /** True for a start that goes on where no model has a version yet. */
+  readonly mayBeEmpty?: boolean | undefined;
   readonly log: Logger;
   /** Called after each change of a named version's state, from its first load on. */
   readonly onState?: (version: ServedVersion) => void;
@@ -29,14 +31,14 @@ export interface StartedServer {
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
 export async function startServer(wanted: WantedServer): Promise<StartedServer> {
-  const { options, sources, settings, platform, log, onState } = wanted;
+  const { options, sources, settings, platform, mayBeEmpty, log, onState } = wanted;
   const { createServer, openServer } = await import("../../server/server.ts");
   if (sources === undefined) return { server: await createServer({ ...options, log }) };
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
   const hosted = platform && { ...platform, options: sources.options };
   const keysForAll = Object.keys(sources.options ?? {});
-  const choices = { ...withDefaults({ ...options, log }), platform: hosted, keysForAll };
+  const choices = { ...withDefaults({ ...options, log }), platform: hosted, mayBeEmpty, keysForAll };
   const server = await openServer(choices, source, onState);
   return { server, rescan: () => source.rescan() };
 }

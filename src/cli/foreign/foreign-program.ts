@@ -16,6 +16,8 @@ export interface ForeignCommandLine {
   readonly models: readonly ModelConfig[];
   /** Folder from which its platform loads models while it runs; absent = no platform does. */
   readonly platform?: PlatformFolder;
+  /** Starts where no model has a version yet. */
+  readonly mayBeEmpty?: true;
   /** Reads configuration files once, at the start. */
   readonly keepsFiles: boolean;
   /** The password of `--auth-username`, where the command line has it and no file does. */

@@ -47,6 +47,7 @@ function toCommandLine(given: ReadonlyMap<string, string>, table: ForeignFlags, 
     defaults: new Map([...OPENVINO_DEFAULTS, ["port", settingOf("port", "9000", "ie_serving's default")]]),
     models: settings.has("config") ? [] : toOpenvinoModel(fields),
     keepsFiles: false,
+    mayBeEmpty: true,
     warnings,
     notice: OPENVINO_NOTICE,
   };

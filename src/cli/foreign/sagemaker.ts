@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { findSagemakerModels } from "../../repository/formats/sagemaker.ts";
+import { toPlace } from "../../storage/remote-address.ts";
 import { printable } from "../../text/printable.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
@@ -48,7 +49,7 @@ const DEFAULTS: FileSettings = new Map(
 
 async function read(_argv: readonly string[], env: Environment): Promise<ForeignCommandLine> {
   if (isTrue(env, "SAGEMAKER_MULTI_MODEL")) return multiModel(env);
-  const folder = env.SM_MODEL_DIR ?? MODEL_FOLDER;
+  const folder = toPlace(env.SM_MODEL_DIR || MODEL_FOLDER);
   return {
     settings: toSettings(env),
     defaults: DEFAULTS,
@@ -61,7 +62,7 @@ async function read(_argv: readonly string[], env: Environment): Promise<Foreign
 
 /** Begins without a model: the platform loads those that are asked for. */
 function multiModel(env: Environment): ForeignCommandLine {
-  const path = env.SM_MODEL_DIR ?? MODELS_FOLDER;
+  const path = toPlace(env.SM_MODEL_DIR || MODELS_FOLDER);
   return {
     settings: toSettings(env),
     defaults: DEFAULTS,

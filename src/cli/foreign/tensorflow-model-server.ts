@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { invalidArgument } from "../../errors.ts";
 import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts";
+import { filePath } from "../../storage/remote-address.ts";
 import { readVersion } from "../../version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";
@@ -110,7 +111,7 @@ const DEFAULTS: ForeignCommandLine["defaults"] = new Map(
 function toModel({ name = "default", path = "" }: Translation["fields"]): ModelConfig {
   const refusal = basePathRefusal(name, path);
   if (refusal !== undefined) throw invalidArgument(refusal);
-  return modelConfig({ name, path });
+  return modelConfig({ name, path: filePath(path) });
 }
 
 /** There, a flag and its value are one word. */

@@ -6,6 +6,7 @@ export const HOOK_SETTINGS = {
   hooks: {
     type: "text",
     placeholder: "FILE",
+    isPath: true,
     help: "TypeScript, JavaScript or Python file with hooks",
     commands: SERVE,
   },

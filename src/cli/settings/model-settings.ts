@@ -8,6 +8,7 @@ export const MODEL_SETTINGS = {
     type: "list",
     separator: ",",
     placeholder: "PATH",
+    isPath: true,
     help: "model file or folder; repeatable, one stage of the pipeline each",
     details: "The null driver needs none.",
     commands: SERVE,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import { filePath } from "../../storage/remote-address.ts";
 import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
 import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
@@ -41,14 +42,20 @@ export function parseSettings<Command extends SettingsCommand>(
   for (const [name, setting] of settingsOf(command)) {
     const flag = readFlag(name, setting, flags[name]) ?? foreign.get(name);
     const value = flag ?? readVariable(name, setting, env, listed) ?? files.get(name);
-    if (value !== undefined) given.set(name, value);
+    if (value !== undefined) given.set(name, setting.isPath ? withoutUrls(value) : value);
   }
   const complete = settingsOf(command).map(([name, setting]) => [
     name,
     given.has(name) ? given.get(name)?.value : valueOfAbsent(setting, given),
   ]);
   const origins = new Map(Array.from(given, ([name, { origin }]) => [name, origin]));
-  return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins, words };
+  return { settings: Object.fromEntries(complete) as Settings<Command>, listed, origins, words: words.map(filePath) };
+}
+
+/** A setting whose `file:///PATH` are paths. */
+function withoutUrls({ value, origin }: FileSetting): FileSetting {
+  const paths = Array.isArray(value) ? value.map(filePath) : filePath(String(value));
+  return { value: paths, origin };
 }
 
 /** Sources of settings in addition to the command line. */

@@ -28,6 +28,7 @@ export const REPOSITORY_SETTINGS = {
     type: "list",
     separator: ",",
     placeholder: "FILE",
+    isPath: true,
     help: "models and settings, ours or other servers'; repeatable",
     details: "Flags and environment variables override the settings in it. docs/models.md has its keys.",
     commands: SERVE,

@@ -8,8 +8,11 @@ import { StampedCache } from "./stamped-cache.ts";
 /** Maximum number of entries in a folder of models; a mistaken path may be a folder of a million images. */
 const MAX_ENTRIES = 10_000;
 
-/** Name of a folder that every new disk of Linux has, and that only root may read. */
-const LOST_AND_FOUND = "lost+found";
+/**
+ * Folders that are no models: every new disk of Linux has the first, which only root may read, archives of a Mac
+ * the second.
+ */
+const FOREIGN = ["lost+found", "__MACOSX"];
 
 /** An entry of a folder, with links followed; hidden names are omitted. */
 export interface FolderEntry {
@@ -36,7 +39,7 @@ async function readFolder(folder: string): Promise<readonly OwnEntry[]> {
   const entries: OwnEntry[] = [];
   try {
     for await (const entry of await opendir(folder)) {
-      if (entry.name.startsWith(".") || entry.name === LOST_AND_FOUND) continue;
+      if (entry.name.startsWith(".") || FOREIGN.includes(entry.name)) continue;
       if (entries.length === MAX_ENTRIES) throw failedPrecondition(tooMany(folder));
       const kind = entry.isSymbolicLink() ? "link" : kindOf(entry);
       entries.push({ name: entry.name, path: join(folder, entry.name), kind });

@@ -27,6 +27,7 @@ export async function listRemoteVersions(
     const remote = versions.map(({ version, path }) => ({
       version,
       path: addressBelow(address, path.slice(index.length)),
+      listed: path,
     }));
     return { versions: remote, warnings: warnings.map(toShown) };
   } catch (reason) {

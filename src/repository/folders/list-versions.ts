@@ -13,6 +13,8 @@ export interface FoundVersion {
   readonly version: bigint;
   /** A folder, or a model's file. */
   readonly path: string;
+  /** The folder that lists it, where it is on another server. */
+  readonly listed?: string;
 }
 
 /** The versions at a model's path. */

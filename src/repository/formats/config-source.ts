@@ -1,6 +1,6 @@
 import { reasonText } from "../../errors.ts";
 import { claimPath } from "../../storage/claim-path.ts";
-import { isRemoteAddress, REMOTE_SCHEMES, schemeOf, toPlace } from "../../storage/remote-address.ts";
+import { filePath, isRemoteAddress, REMOTE_SCHEMES, schemeOf, toPlace } from "../../storage/remote-address.ts";
 import type { ReadOptions } from "../config/read-fields.ts";
 
 /** The file that is read, and the list of its errors. */
@@ -18,7 +18,7 @@ export function pathIn({ folder }: ConfigSource, path: string): string {
  * The reason why models cannot be served from a path; undefined for a local path, and for an address that can be read.
  */
 export function remotePathRefusal(path: string): string | undefined {
-  const scheme = schemeOf(path);
+  const scheme = schemeOf(filePath(path));
   if (scheme === "pvc") return claimRefusal(path);
   if (scheme === undefined || isRemoteAddress(path)) return undefined;
   const known = REMOTE_SCHEMES.map((each) => `${each}://`).join(", ");

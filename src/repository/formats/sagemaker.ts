@@ -1,5 +1,6 @@
-import { readdir } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import type { Dirent } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
@@ -47,10 +48,18 @@ export async function foldersOfVersions(folder: string, depth: number): Promise<
 
 async function list(folder: string) {
   try {
-    return await readdir(folder, { withFileTypes: true });
+    const entries = await readdir(folder, { withFileTypes: true });
+    return await Promise.all(entries.map((entry) => followLink(folder, entry)));
   } catch (cause) {
     throw failedPrecondition(`${folder}, the model folder of SageMaker, cannot be read: ${readProblem(cause)}`, cause);
   }
+}
+
+/** Of a link to nothing its own facts. */
+async function followLink(folder: string, entry: Dirent) {
+  if (!entry.isSymbolicLink()) return entry;
+  const target = await stat(join(folder, entry.name)).catch(() => entry);
+  return { name: entry.name, isDirectory: () => target.isDirectory() };
 }
 
 /** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. */
@@ -59,5 +68,6 @@ export async function findHooks(path: string, root: string): Promise<string | un
   const names = await readdir(code).catch((): readonly string[] => []);
   const own = HOOK_FILES.find((name) => names.includes(name));
   if (own !== undefined) return join(code, own);
-  return path === root ? undefined : findHooks(dirname(path), root);
+  const above = relative(root, path);
+  return above === "" || above.startsWith("..") ? undefined : findHooks(dirname(path), root);
 }

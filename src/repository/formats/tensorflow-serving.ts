@@ -2,7 +2,7 @@ import { isAbsolute, resolve } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
-import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { filePath, isRemoteAddress } from "../../storage/remote-address.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { prefixPath } from "../config/prefix-path.ts";
@@ -65,7 +65,7 @@ function toModelConfig(fields: FieldValues<typeof MODEL_FIELDS>): ModelConfig {
   const requestLog = toRequestLog(fields);
   return modelConfig({
     name,
-    path,
+    path: filePath(path),
     labels,
     versions: toVersionPolicy(fields.model_version_policy),
     ...(driver !== undefined && { driver }),
@@ -110,7 +110,7 @@ function refusalOf(
 export function basePathRefusal(name: string, path: string): string | undefined {
   const remote = remotePathRefusal(path);
   if (remote !== undefined) return remote;
-  return isAbsolute(path) || isRemoteAddress(path)
+  return isAbsolute(filePath(path)) || isRemoteAddress(path)
     ? undefined
     : `Expected model ${name} to have an absolute path or URI; got base_path()=${path}`;
 }

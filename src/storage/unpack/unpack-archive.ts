@@ -74,8 +74,11 @@ async function unpackZip(path: string, files: UnpackedFiles, { within = "" }: Un
   }
 }
 
+/** Names that a Mac packs beside the files: their resource forks, and the look of its folders. */
+const OF_A_MAC = /(?:^|\/)(?:__MACOSX(?:\/|$)|\._[^/]*$|\.DS_Store$)/;
+
 function isWithin(name: string, folder: string): boolean {
-  return name.replace(/^(?:\.?\/)+/, "").startsWith(folder);
+  return !OF_A_MAC.test(name) && name.replace(/^(?:\.?\/)+/, "").startsWith(folder);
 }
 
 function notAFile(name: string, kind: string): ServingError {

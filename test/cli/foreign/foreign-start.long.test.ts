@@ -111,3 +111,19 @@ test("ie_serving says at level debug how long the parts of each inference took",
     "PREDICT; inference results serialization completed; half; 3; ",
   ]);
 });
+
+test("ie_serving waits on an empty folder with open ports, and serves the version that comes", async () => {
+  const folder = tempFolder();
+  const [port, rest] = [await freePort(), await freePort()];
+  const flags = ["--model_name", "half", "--model_path", folder, "--port", `${port}`, "--rest_port", `${rest}`];
+  const program = startKserving(["ie_serving", "model", ...flags]);
+  await program.output(new RegExp(`listens on port ${port}`));
+  const status = `http://127.0.0.1:${rest}/v1/models/half`;
+  expect(await (await fetch(status)).text()).not.toContain("AVAILABLE");
+  mkdirSync(join(folder, "2"));
+  addVersion(folder, 1);
+  await program.output(/"?version"?[=: "]+1.*AVAILABLE|AVAILABLE/);
+  expect(await (await fetch(status)).json()).toMatchObject({
+    model_version_status: [{ version: "1", state: "AVAILABLE" }],
+  });
+});

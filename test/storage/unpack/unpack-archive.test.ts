@@ -67,6 +67,18 @@ test("a zip with a name that leads out, and one that unpacks to more than it say
   await expect(unpack("m.zip", zip, { maxBytes: 4999 })).rejects.toThrow(/have more than 4\.9 KB/);
 });
 
+test.each([
+  ["m.zip", makeZip],
+  [
+    "m.tar.gz",
+    (files: Record<string, string>) => makeTarball(Object.entries(files).map(([name, text]) => ({ name, text }))),
+  ],
+])("what a Mac packs beside the files of %s is passed over", async (name, make) => {
+  const beside = { "__MACOSX/m/._model.onnx": "x", "m/._model.onnx": "x", "m/.DS_Store": "x", "._m": "x" };
+  const { folder } = await unpack(name, make({ "m/model.onnx": "model", ...beside }));
+  expect(readdirSync(folder, { recursive: true }).sort()).toEqual(["m", "m/model.onnx"]);
+});
+
 test("of a folder within, nothing else is looked at", async () => {
   const bytes = makeTarball([
     { name: "bin/sh", text: "", type: "2" },
