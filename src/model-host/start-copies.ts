@@ -2,7 +2,7 @@ import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/processors.ts";
 import { sumThreads } from "../observability/thread-states.ts";
 import { CopyUsers } from "./copy-users.ts";
-import { takeMark } from "./crash-marks.ts";
+import { deathsOf, takeMark } from "./crash-marks.ts";
 import { LaneMark } from "./fast-lane/lane-mark.ts";
 import { openFastLane } from "./fast-lane/open-fast-lane.ts";
 import { withFastLane } from "./fast-lane/with-fast-lane.ts";
@@ -41,17 +41,18 @@ export async function startCopies(source: ModelToLoad, options: StartModelOption
     runFirst,
     ...starts,
   };
-  const copies = await startAll(options.instances, (instance) => SupervisedModel.start(instance, parts)).catch(
-    (reason) => {
-      marks?.free();
-      throw reason;
-    },
-  );
+  const copies = await startAll(options.instances, (instance) =>
+    SupervisedModel.start(instance, { ...parts, lostBefore: instance === 0 ? deathsOf(source) : 0 }),
+  ).catch((reason) => {
+    marks?.free();
+    throw reason;
+  });
   const { facts: own, hookArgs } = copies[0]!.thread;
   const facts: ModelFacts = sharesThread ? { ...own, sharesThread } : own;
   const client = createModelClient({ facts, hookArgs, ports: copies.map((copy) => copy.connectHere()) });
   const lane = openFastLane(source, facts, { mark, place: marks?.place, log });
-  const made = lane === undefined ? client : withFastLane(client, lane);
+  const plain = options.isolate ? refusedWithout(copies, client) : client;
+  const made = lane === undefined ? plain : withFastLane(plain, lane);
   handle = made;
   return {
     facts,
@@ -68,6 +69,18 @@ export async function startCopies(source: ModelToLoad, options: StartModelOption
       await made.close();
       await Promise.all(copies.map((copy) => copy.close()));
       marks?.free();
+    },
+  };
+}
+
+/** A client that says why there is no process of the model, where there is none. */
+function refusedWithout(copies: readonly SupervisedModel[], client: ModelClient): ModelClient {
+  return {
+    ...client,
+    predict: async (inputs, call) => {
+      const refusals = copies.map(({ refusal }) => refusal);
+      if (refusals.every((refusal) => refusal !== undefined)) throw refusals[0];
+      return client.predict(inputs, call);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { useCrashMarks } from "../../model-host/crash-marks.ts";
 import { endWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { setProcessRestarts } from "../../observability/metrics/process-metrics.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
@@ -86,8 +87,9 @@ export async function serve(
 }
 
 /** Marks the runs of models for a supervisor, and says why the process before this one died. */
-function beginSupervised({ marks, info: { death } }: Supervised, log: Logger): void {
+function beginSupervised({ marks, info: { death, deaths } }: Supervised, log: Logger): void {
   if (marks !== undefined) useCrashMarks(marks);
+  setProcessRestarts(deaths);
   if (death === undefined) return;
   const { how, models } = death;
   const which = models.length === 0 ? "no model was running" : `while these models ran: ${models.join(", ")}`;

@@ -38,8 +38,11 @@ export class SupervisedModel {
   /** Stuck threads that have not come back. */
   readonly #stuck = new Set<ModelThread>();
   #alive = true;
-  /** Threads that were lost. */
-  #lost = 0;
+  /** Threads that were lost, and processes of the server that the model ended. */
+  #lost: number;
+  /** Processes that ended one after the other before they had lived for {@link STEADY_MS}. */
+  #endsInRow = 0;
+  #refusal: ServingError | undefined;
   #closed = false;
 
   private constructor(instance: number, thread: ModelThread, parts: SupervisedParts) {
@@ -48,6 +51,7 @@ export class SupervisedModel {
     this.#data = parts.data;
     this.#log = parts.log;
     this.#onReplaced = parts.onReplaced;
+    this.#lost = parts.lostBefore ?? 0;
     this.#startAlone = parts.startAlone ?? startModelThread;
     this.#start = parts.start ?? this.#startAlone;
     this.#runFirst = parts.runFirst ?? (async () => {});
@@ -67,6 +71,11 @@ export class SupervisedModel {
   /** True while it can answer. */
   get isAlive(): boolean {
     return this.#alive;
+  }
+
+  /** The error of requests while its process has ended and no other is there yet; undefined otherwise. */
+  get refusal(): ServingError | undefined {
+    return this.#alive ? undefined : this.#refusal;
   }
 
   /** Its thread, which other small models may share, or its process. */
@@ -124,6 +133,7 @@ export class SupervisedModel {
       this.#logLoss(lost, thread);
       const replace = () => void this.#replace(new Backoff(BACKOFF), lost.culprit !== "this");
       const waitMs = thread.pid === undefined ? 0 : this.#waitMs(performance.now() - since);
+      if (thread.pid !== undefined) this.#refusal = refusalOf(lost, { endsInRow: this.#endsInRow, waitMs });
       if (waitMs === 0) replace();
       else setTimeout(replace, waitMs).unref();
     });
@@ -131,9 +141,12 @@ export class SupervisedModel {
 
   /** A request that ends the model's process may be sent again and again. */
   #waitMs(livedMs: number): number {
-    if (livedMs < STEADY_MS) return this.#ends.next();
-    this.#ends.reset();
-    return 0;
+    if (livedMs >= STEADY_MS) {
+      this.#ends.reset();
+      this.#endsInRow = 0;
+    }
+    this.#endsInRow++;
+    return livedMs < STEADY_MS ? this.#ends.next() : 0;
   }
 
   #logLoss({ why, culprit }: LostThread, { facts: { driver, path }, pid }: ModelThread): void {
@@ -176,11 +189,23 @@ export class SupervisedModel {
   }
 }
 
+function refusalOf({ why }: LostThread, { endsInRow, waitMs }: { endsInRow: number; waitMs: number }): ServingError {
+  const times = endsInRow > 1 ? `, the ${ordinal(endsInRow)} time in a row` : "";
+  const when = waitMs > 1000 ? ` in ${Math.ceil(waitMs / 1000)} s` : "";
+  return new ServingError("unavailable", `The model's process ${why}${times}. The model is loaded again${when}.`);
+}
+
+function ordinal(count: number): string {
+  return `${count}${["th", "st", "nd", "rd"][count % 100 > 10 && count % 100 < 14 ? 0 : count % 10] ?? "th"}`;
+}
+
 /** Parts of an instance. */
 export interface SupervisedParts {
   readonly data: ModelThreadData;
   readonly log: Logger;
   readonly onReplaced: ReplacedListener;
+  /** Deaths of the server's process that the model has to answer for. Default 0. */
+  readonly lostBefore?: number;
   /** Default: in a thread of its own. */
   readonly start?: StartModelThread;
   /** Starts it where nothing else runs; default: in a thread. */

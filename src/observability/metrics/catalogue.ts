@@ -116,7 +116,7 @@ export const METRICS = {
   },
   kserving_threads_lost_total: {
     type: "counter",
-    help: "Threads that ended or got stuck, and were replaced; processes of isolated models count as threads.",
+    help: "Threads that ended or got stuck, and were replaced; processes of isolated models count as threads, and processes of the server that died while the model ran.",
     labels: [...VERSION, "kind"],
   },
   kserving_model_process_resident_memory_bytes: {
@@ -140,6 +140,11 @@ export const METRICS = {
     labels: VERSION,
   },
   process_cpu_seconds_total: { type: "counter", help: "Processor time of the process, all threads.", labels: [] },
+  kserving_process_restarts_total: {
+    type: "counter",
+    help: "Deaths of the server's process after which its supervisor has started it again.",
+    labels: [],
+  },
   process_start_time_seconds: { type: "gauge", help: "Start of the process, as Unix time.", labels: [] },
   process_resident_memory_bytes: { type: "gauge", help: "Memory of the process, all threads.", labels: [] },
   process_open_fds: { type: "gauge", help: "Open file descriptors; on Linux alone.", labels: [] },

@@ -23,6 +23,13 @@ const GC_KINDS: Readonly<Record<number, string>> = {
 /** Node's entry of a garbage collection, whose details its types leave out. */
 type CollectionEntry = PerformanceEntry & { readonly detail: { readonly kind: number } };
 
+let restarts = 0;
+
+/** Tells how often the process has died and was started again. */
+export function setProcessRestarts(count: number): void {
+  restarts = count;
+}
+
 /** Facts about the process and its main thread. Costly measurements begin with the first request for metrics. */
 export class ProcessMetrics {
   readonly #collections = new Map(
@@ -39,6 +46,7 @@ export class ProcessMetrics {
     const openFiles = await countOpenFiles();
     return [
       toSingle("process_cpu_seconds_total", (user + system) / 1e6),
+      toSingle("kserving_process_restarts_total", restarts),
       toSingle("process_start_time_seconds", performance.timeOrigin / 1000),
       toSingle("process_resident_memory_bytes", rss),
       ...(openFiles === undefined ? [] : [toSingle("process_open_fds", openFiles)]),

@@ -9,19 +9,22 @@ import { type StartedProgram, startKserving } from "../start-kserving.ts";
 /** Ends its process by the signal whose number is the first value, where that is one. */
 const DRIVER = `
 import { createTensor, defineDriver } from "kserving";
+// A signal by kill() comes a little later, where a crash would not let the thread go on.
+const die = (signal) => {
+  process.kill(process.pid, signal);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+};
 export default defineDriver({
   name: "mortal",
   options: { dies_at_load: { type: "boolean" } },
   pathless: true,
   load: async (_, { dies_at_load: dies }) => {
-    if (dies) process.kill(process.pid, "SIGSEGV");
+    if (dies) die("SIGSEGV");
     const spec = { dtype: "int32", shape: [1] };
     return {
       signatures: { serving_default: { inputs: [{ name: "x", ...spec }], outputs: [{ name: "y", ...spec }] } },
       predict: async ({ x }) => {
-        if (x.data[0] > 0) process.kill(process.pid, x.data[0]);
-        // What comes after it is never seen.
-        if (x.data[0] > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        if (x.data[0] > 0) die(x.data[0]);
         return { y: x };
       },
       close: async () => {},
@@ -70,7 +73,7 @@ const halfOf = (value: number) => ({ status: 200, body: { outputs: [value / 2 + 
 test.each(Object.entries(SIGNALS))(
   "a model that ends the server by %s is isolated from then on, and others answer within a second",
   async (name, number) => {
-    const { program, ask } = await startServer(["--config", config(TWO)]);
+    const { program, ask, metrics } = await startServer(["--config", config(TWO)]);
     expect(await ask("half", 4)).toEqual(halfOf(4));
     await expect(ask("mortal", number)).rejects.toThrow();
     const since = performance.now();
@@ -91,6 +94,9 @@ test.each(Object.entries(SIGNALS))(
     await asking;
     expect(others).toEqual(Array.from({ length: 20 }, (_, value) => halfOf(value)));
     expect(serving(program)).toBe(pid);
+    const counted = await metrics();
+    expect(counted).toContain('kserving_threads_lost_total{model="mortal",version="1",kind="model"} 2');
+    expect(counted).toContain("kserving_process_restarts_total 1");
     program.kill("SIGTERM");
     expect(await program.ended()).toMatchObject({ code: 0 });
   },
