@@ -6,39 +6,16 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { type StartedProgram, startKserving } from "../start-kserving.ts";
 
-/** Ends its process by the signal whose number is the first value, where that is one. */
-const DRIVER = `
-import { createTensor, defineDriver } from "kserving";
-// A signal by kill() comes a little later, where a crash would not let the thread go on.
-const die = (signal) => {
-  process.kill(process.pid, signal);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-};
-export default defineDriver({
-  name: "mortal",
-  options: { dies_at_load: { type: "boolean" } },
-  pathless: true,
-  load: async (_, { dies_at_load: dies }) => {
-    if (dies) die("SIGSEGV");
-    const spec = { dtype: "int32", shape: [1] };
-    return {
-      signatures: { serving_default: { inputs: [{ name: "x", ...spec }], outputs: [{ name: "y", ...spec }] } },
-      predict: async ({ x }) => {
-        if (x.data[0] > 0) die(x.data[0]);
-        return { y: x };
-      },
-      close: async () => {},
-    };
-  },
-});`;
 const HALF = join(process.cwd(), "test/fixtures/models/half-plus-two.onnx");
 const SIGNALS = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;
 
+const MORTAL = join(process.cwd(), "test/faults/mortal-driver.ts");
+
 function config(models: string): string {
-  return join(tempFolder({ "mortal.ts": DRIVER, "models.yaml": `models:\n${models}` }), "models.yaml");
+  return join(tempFolder({ "models.yaml": `models:\n${models}` }), "models.yaml");
 }
 
-const TWO = `  - { name: mortal, driver: ./mortal.ts }\n  - { name: half, path: ${HALF} }\n`;
+const TWO = `  - { name: mortal, driver: ${MORTAL} }\n  - { name: half, path: ${HALF} }\n`;
 
 async function startServer(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const program = startKserving(
@@ -103,7 +80,7 @@ test.each(Object.entries(SIGNALS))(
 );
 
 test("a model that ends the server while it loads is isolated, and its failure names the signal", async () => {
-  const models = `  - { name: mortal, driver: ./mortal.ts, options: { dies_at_load: true } }\n  - { name: half, path: ${HALF} }\n`;
+  const models = `  - { name: mortal, driver: ${MORTAL}, options: { dies_at_load: true } }\n  - { name: half, path: ${HALF} }\n`;
   const program = startKserving(["--config", config(models), "--host=127.0.0.1", "--port=0"]);
   await program.output(/The model's process crashed \(SIGSEGV\) while it was loading/);
 });
