@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Subject } from "./subject.ts";
 import type { Task, TrialReport } from "./worker.ts";
 
-/** What one trial did to the process that tried it. */
+/** The effect of one trial on the process that tried it. */
 export interface Finding {
   readonly operator: string;
   readonly trial: string;

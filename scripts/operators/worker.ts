@@ -10,7 +10,7 @@ import type { Subject } from "./subject.ts";
 /** Values of an answer that are told. */
 const SHOWN = 4;
 
-/** What the process that tries says of one trial. */
+/** The words of the process that tries of one trial. */
 export interface TrialReport {
   readonly index: number;
   /** Absent before the trial. */

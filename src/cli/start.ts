@@ -21,10 +21,17 @@ export async function start({ argv, program, env }: StartOptions): Promise<numbe
   const isSupervised = takeSupervised(env) !== undefined;
   if (!isSupervised && wantsSupervisor(argv, env)) {
     const { supervise } = await import("./supervisor/supervisor.ts");
-    return supervise(program, env);
+    return supervise(program, { env, marksPath: flagValue("--crash-marks", argv) ?? env.KSERVING_CRASH_MARKS });
   }
   const { main } = await import("./main.ts");
   return main(argv, env);
+}
+
+/** The value of a flag that is needed before settings are read. */
+function flagValue(flag: string, argv: readonly string[]): string | undefined {
+  const joined = argv.find((word) => word.startsWith(`${flag}=`));
+  const index = argv.indexOf(flag);
+  return joined?.slice(flag.length + 1) ?? (index < 0 ? undefined : argv[index + 1]);
 }
 
 function wantsSupervisor(argv: readonly string[], env: NodeJS.ProcessEnv): boolean {

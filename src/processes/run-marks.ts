@@ -40,12 +40,14 @@ export class RunMarks {
   }
 
   /**
-   * Opens the file at a path, or creates one without a name, which ends with those that have it open. Throws the
-   * system's error where that is not possible.
+   * Opens the file at a path, with what an earlier server has left in it: a death that it did not live to see counts
+   * now. Without a path the file has no name, and ends with those that have it open. Throws the system's error where
+   * that is not possible.
    */
   static open(path?: string): RunMarks {
     const marks = new RunMarks(path === undefined ? openNameless() : openSync(path, OPEN_FLAGS, OWNER_ALONE));
     ftruncateSync(marks.fd, MARKS_BYTES);
+    marks.blame({ isDeath: marks.state === STATE.serving || marks.state === STATE.starting });
     return marks;
   }
 
@@ -66,10 +68,13 @@ export class RunMarks {
     return new Map(rows.map(([index, row]) => [index, toModel(row)]));
   }
 
-  /** Counts a death for each model that was running, forgets all others, and returns those that it was counted for. */
-  blame(): MarkedModel[] {
+  /**
+   * Counts a death for each model that was running, and returns these; forgets models that no death was ever counted
+   * for. Where it `isDeath` not, all runs count as ended.
+   */
+  blame({ isDeath = true } = {}): MarkedModel[] {
     const rows = this.#usedRows();
-    const blamed = rows.filter(([, row]) => row.readUInt32LE(0) > 0);
+    const blamed = rows.filter(([, row]) => isDeath && row.readUInt32LE(0) > 0);
     for (const [, row] of blamed) row.writeUInt32LE(row.readUInt32LE(ROW.deaths) + 1, ROW.deaths);
     for (const [index, row] of rows) {
       if (row.readUInt32LE(ROW.deaths) === 0) row.fill(0);

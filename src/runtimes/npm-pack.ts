@@ -12,8 +12,8 @@ export interface NpmPackOptions {
 
 /**
  * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and
- * compare it with what the registry states, or pack the folder of a package; no script is run. Returns the archive's path. Throws `unavailable` with
- * what npm says, `failed_precondition` where there is no npm.
+ * compare it with what the registry states, or pack the folder of a package; no script is run. Returns the archive's
+ * path. Throws `unavailable` with what npm says, `failed_precondition` where there is no npm.
  */
 export async function npmPack(spec: string, { folder, signal }: NpmPackOptions): Promise<string> {
   await mkdir(folder);

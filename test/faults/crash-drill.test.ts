@@ -6,7 +6,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 
 const MODELS = 50;
 const CLIENTS = 8;
-/** What Linux's killer sends for want of memory is a SIGKILL. */
+/** SIGKILL is what Linux sends for want of memory. */
 const SIGNALS = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;
 /** The goal is one second, on a machine that does nothing else. */
 const MOST_MS = 10_000;
@@ -28,7 +28,9 @@ interface Answer {
   readonly at: number;
 }
 
-/** Clients that ask all models but the mortal one in turn, each over a connection of its own, until they are stopped. */
+/**
+ * Clients that ask all models but the mortal one in turn, each over a connection of its own, until they are stopped.
+ */
 function startClients(http: string) {
   const answers: Answer[] = [];
   let isOver = false;

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { Backoff } from "../../async/backoff.ts";
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { supervised } from "../supervisor/supervised.ts";
 
 /** A program to run, and its environment. */
 export interface ProcessSource {
@@ -45,6 +46,7 @@ export class HttpServerProcess {
     child.once("exit", (code, signal) => this.#onExit({ code, signal, livedMs: performance.now() - startedAt }));
     try {
       await once(child, "spawn");
+      if (child.pid !== undefined) await supervised()?.tell({ owned: [child.pid] });
     } catch (reason) {
       this.#child = undefined;
       const message = `The program ${program} of --http-server-command could not be started (${reasonText(reason)}); expected one that PATH finds, or the path of one.`;

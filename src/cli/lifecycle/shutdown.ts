@@ -78,7 +78,7 @@ async function stop(running: Running, reporter: StatusReporter, delayMs: number)
     await setTimeout(delayMs);
   }
   reporter.draining(running.inFlight().length);
-  supervised()?.tell({ released: true });
+  await supervised()?.tell({ released: true });
   await running.close();
   reporter.stopped();
 }

@@ -23,7 +23,7 @@ export async function openSystemdReporter(
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete env[name];
   const starter = supervised();
   // systemd listens to the process alone that it has started.
-  const send = starter === undefined ? await open(path, log) : (notify: string) => starter.tell({ notify, path });
+  const send = starter === undefined ? await open(path, log) : (notify: string) => void starter.tell({ notify, path });
   if (send === undefined) return undefined;
   const isWatched = watched === undefined || watched === String(starter === undefined ? process.pid : process.ppid);
   if (isWatched && Number(watchdog) > 0) setInterval(() => send("WATCHDOG=1"), Number(watchdog) / 2000).unref();

@@ -101,6 +101,14 @@ export const MODEL_SETTINGS = {
     details: "The model that ran then gets a process of its own. A file of settings cannot say it: docs/isolation.md.",
     commands: SERVE,
   },
+  crashMarks: {
+    type: "text",
+    placeholder: "PATH",
+    help: "file in which the supervisor keeps which models ran when the server died",
+    details:
+      "A later start isolates them too, also where the supervisor itself was killed. By default it is forgotten with the supervisor.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

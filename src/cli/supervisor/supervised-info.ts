@@ -34,5 +34,7 @@ export type SupervisedMessage =
   | { readonly listening: string }
   /** Nothing listens any more. */
   | { readonly released: true }
+  /** Process groups of the program that end with it. */
+  | { readonly owned: readonly number[] }
   /** A line for systemd's socket at a path. */
   | { readonly notify: string; readonly path: string };

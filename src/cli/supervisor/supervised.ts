@@ -49,16 +49,17 @@ export class Supervised {
   }
 
   /**
-   * Says that this process serves, or that it is about to end by its own decision, or by a fault that no model has; what
-   * was said first of its end holds. It is written at once, where a message might not be sent any more.
+   * Says that this process serves, or that it is about to end by its own decision, or by a fault that no model has;
+   * what was said first of its end holds. It is written at once, where a message might not be sent any more.
    */
   enter(state: Exclude<keyof typeof STATE, "starting">): void {
     const isEnding = this.marks?.state === STATE.ending || this.marks?.state === STATE.failed;
     if (this.marks !== undefined && !isEnding) this.marks.state = STATE[state];
   }
 
-  tell(message: SupervisedMessage): void {
-    process.send?.(message, undefined, undefined, () => {});
+  /** Resolves once the message is sent, or cannot be. */
+  tell(message: SupervisedMessage): Promise<void> {
+    return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
   }
 
   readonly #onOwn = (signal: NodeJS.Signals) => this.#count(signal as AskingSignal, "own");

@@ -31,6 +31,13 @@ interface HeldSocket {
   readonly socket: ListeningSocket;
 }
 
+/** The environment of the program, and a place for what is to be known after the supervisor's own end. */
+interface SuperviseOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** Path of the file of marks; undefined = it ends with the supervisor. */
+  readonly marksPath: string | undefined;
+}
+
 /** The end of the process that serves. */
 interface End {
   readonly code: number | null;
@@ -42,8 +49,8 @@ interface End {
  * crash, or the system's want of memory. It keeps the listening sockets meanwhile, so that clients wait and are not
  * refused. Resolves with the program's exit code; ends by its signal where it did.
  */
-export function supervise(program: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
-  return new Supervisor(program, env).run();
+export function supervise(program: readonly string[], options: SuperviseOptions): Promise<number> {
+  return new Supervisor(program, options).run();
 }
 
 class Supervisor {
@@ -57,11 +64,13 @@ class Supervisor {
   #hasServed = false;
   readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
   #count = 0;
+  /** Groups of processes that belong to the program and would outlive it. */
+  #owned: readonly number[] = [];
 
-  constructor(program: readonly string[], env: NodeJS.ProcessEnv) {
+  constructor(program: readonly string[], { env, marksPath }: SuperviseOptions) {
     this.#program = program;
     this.#env = env;
-    this.#marks = openMarks();
+    this.#marks = openMarks(marksPath);
     const passed = Number(env.LISTEN_PID === String(process.pid) ? env.LISTEN_FDS : 0) || 0;
     this.#passed = Array.from({ length: passed }, (_, index) => FIRST_PASSED_FD + index);
   }
@@ -74,6 +83,7 @@ class Supervisor {
     for (;;) {
       const end = await this.#serve(death);
       if (!this.#isDeath(end)) return this.#finish(end);
+      this.#endOwned();
       death = this.#toDeath(end);
       if (this.#isHopeless(death)) return this.#finish(end);
     }
@@ -111,7 +121,17 @@ class Supervisor {
   #receive(message: SupervisedMessage, handle: unknown): void {
     if ("listening" in message) this.#sockets.push({ title: message.listening, socket: handle as ListeningSocket });
     else if ("released" in message) this.#release();
+    else if ("owned" in message) this.#owned = message.owned;
     else void notify(message.path, message.notify);
+  }
+
+  #endOwned(): void {
+    for (const pid of this.#owned) {
+      try {
+        process.kill(-pid, "SIGKILL");
+      } catch {}
+    }
+    this.#owned = [];
   }
 
   /** Lets the system refuse connections, once the program takes none. */
@@ -151,13 +171,14 @@ class Supervisor {
   }
 }
 
-/** The marks, in a file that a later start may read where the environment names one. */
-function openMarks(): RunMarks | undefined {
+/** Without a file, on a file system that is full or read-only, a death is survived, but its cause is not known. */
+function openMarks(path: string | undefined): RunMarks | undefined {
   try {
-    return RunMarks.open();
-  } catch {
-    // A file system without room, or that is read alone: a death is survived, but its cause is not known.
-    return undefined;
+    return RunMarks.open(path);
+  } catch (reason) {
+    if (path === undefined) return undefined;
+    process.stderr.write(`kserving: --crash-marks cannot be used: ${(reason as Error).message}\n`);
+    return openMarks(undefined);
   }
 }
 

@@ -7,6 +7,7 @@ import { tempFolder } from "../../helpers/temp-folder.ts";
 import { type StartedProgram, startKserving } from "../start-kserving.ts";
 
 const HALF = join(process.cwd(), "test/fixtures/models/half-plus-two.onnx");
+const ISOLATED = "the server's process has ended while this model ran; the model gets a process of its own";
 const SIGNALS = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;
 
 const MORTAL = join(process.cwd(), "test/faults/mortal-driver.ts");
@@ -59,7 +60,7 @@ test.each(Object.entries(SIGNALS))(
     expect(performance.now() - since).toBeLessThan(10_000);
     const died = await program.event(`the server's process died \\(${name}\\), while these models ran: mortal; .*`);
     expect(died).toMatchObject({ level: "error", how: name, models: ["mortal"] });
-    await program.event("the server's process has ended while this model ran; the model gets a process of its own");
+    await program.event(ISOLATED);
     expect(await ask("mortal", 0)).toEqual({ status: 200, body: { outputs: [0] } });
 
     const pid = serving(program);
@@ -177,4 +178,37 @@ test("without a supervisor there is one process", async () => {
   const { program } = await startServer(["--driver", "null", "--no-supervisor"]);
   process.kill(program.pid!, "SIGSEGV");
   expect(await program.ended()).toMatchObject({ code: null, signal: "SIGSEGV" });
+});
+
+test("a later start knows from the file of marks which model ended the server, where its supervisor was killed too", async () => {
+  const marks = join(tempFolder(), "marks");
+  const models = config(TWO);
+  const { program, ask } = await startServer(["--config", models, "--crash-marks", marks]);
+  const pid = serving(program);
+  // As where the system ends all processes of a container for want of memory.
+  process.kill(program.pid!, "SIGSTOP");
+  await expect(ask("mortal", SIGNALS.SIGKILL)).rejects.toThrow();
+  program.kill("SIGKILL");
+  await expect.poll(() => isAlive(pid)).toBe(false);
+  const later = await startServer(["--config", models], { KSERVING_CRASH_MARKS: marks });
+  await later.program.event(ISOLATED);
+  expect(await later.ask("mortal", SIGNALS.SIGSEGV)).toMatchObject({ status: 503 });
+  expect(await later.ask("half", 2)).toEqual(halfOf(2));
+  later.program.kill("SIGTERM");
+  await later.program.ended();
+  const third = await startServer(["--config", models, "--crash-marks", marks]);
+  await third.program.event(ISOLATED);
+});
+
+test("the program of --http-server-command is started again with the server", async () => {
+  const pids = join(tempFolder(), "pids");
+  const command = `/bin/sh -c "echo $$ >> ${pids}; exec sleep 100"`;
+  const { program } = await startServer([HALF, "--http-server-command", command]);
+  const started = () => readFileSync(pids, "utf8").trim().split("\n").map(Number);
+  await expect.poll(started).toHaveLength(1);
+  await crash(program, "SIGSEGV");
+  await expect.poll(started).toHaveLength(2);
+  expect(isAlive(started()[0]!)).toBe(false);
+  program.kill("SIGINT");
+  await program.ended();
 });

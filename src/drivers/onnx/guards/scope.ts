@@ -46,7 +46,7 @@ export function readNode(file: ProtobufFile, span: ProtobufField): GraphNode {
   };
 }
 
-/** What is known of the values of a graph by their names, of the graphs around it too. */
+/** Facts known of the values of a graph by their names, of the graphs around it too. */
 export class Scope {
   readonly #file: ProtobufFile;
   readonly #outer: Scope | undefined;

@@ -24,7 +24,7 @@ interface Callee extends Omit<FunctionDef, "nodeDef"> {
   readonly nodes: ReadonlyMap<string, NodeDef>;
 }
 
-/** What is known of a tensor. */
+/** Facts known of a tensor. */
 export interface Known {
   readonly shape: Shape;
   readonly integers?: Integers;
@@ -51,7 +51,7 @@ export class ShapeWalk {
   }
 
   /**
-   * What is known of what an input's text names. Depth first without recursion, since graphs
+   * Finds the facts known of what an input's text names. Depth first without recursion, since graphs
    * are deep; a loop's way back has none.
    */
   follow(text: string): Known {
