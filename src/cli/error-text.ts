@@ -4,6 +4,7 @@ import { placeOf, toExcerpt } from "../observability/source-excerpt.ts";
 import { findUserFrame, type UserFrame } from "../observability/user-frame.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
+import { asStarted } from "./as-started.ts";
 
 /** Parts that are printed in addition to the message. */
 export interface ErrorTextOptions {
@@ -15,7 +16,7 @@ export interface ErrorTextOptions {
 
 /** A failed start as one line, with more lines where they are wanted. */
 export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptions): string {
-  const message = `kserving: ${reasonText(reason)
+  const message = `kserving: ${asStarted(reasonText(reason))
     .replace(/\s*\n\s*/g, " ")
     .trim()}`;
   const frame = findUserFrame(reason);

@@ -4,6 +4,7 @@ import { listRuntimes } from "../../runtimes/list-runtimes.ts";
 import { titleOf } from "../../runtimes/registry.ts";
 import { removeRuntime } from "../../runtimes/remove-runtime.ts";
 import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
+import { asStarted } from "../as-started.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
 import { createParser } from "./create-parser.ts";
@@ -84,7 +85,7 @@ function addInstall(command: Command): void {
 
 async function list({ json }: { readonly json?: boolean }): Promise<void> {
   const reports = await listRuntimes();
-  console.log(json ? JSON.stringify(reports, null, 2) : toRuntimesTable(reports));
+  console.log(json ? JSON.stringify(reports, null, 2) : asStarted(toRuntimesTable(reports)));
 }
 
 async function remove(name: string, version: string | undefined, flags: Pick<InstallFlags, "dir">): Promise<void> {
