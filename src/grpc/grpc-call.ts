@@ -87,7 +87,8 @@ export abstract class GrpcCall extends ListMember {
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
       const { id, timeline } = record;
-      const info = { id, metadata, deadline, signal, memory, record, timeline };
+      const { name: peer } = peerOf(this.#session);
+      const info = { id, metadata, peer, deadline, signal, memory, record, timeline };
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);

@@ -1,14 +1,17 @@
 import type { Http2Session } from "node:http2";
+import { peerName } from "../net/peer-name.ts";
 
 /** The other end of a connection. */
 export interface Peer {
   /** Its IP address; empty where it has none. */
   readonly address: string;
+  /** As gRPC names it; empty where it is not known. */
+  readonly name: string;
   /** The connection, which may have a client's certificate; undefined where it closed before it was asked for. */
   readonly connection: object | undefined;
 }
 
-const UNKNOWN: Peer = { address: "", connection: undefined };
+const UNKNOWN: Peer = { address: "", name: "", connection: undefined };
 const peers = new WeakMap<Http2Session, Peer>();
 
 /** The other end of a session: Node answers each look at a session's socket in a microsecond. */
@@ -18,7 +21,7 @@ export function peerOf(session: Http2Session | undefined): Peer {
   if (known !== undefined) return known;
   const { socket } = session;
   if (socket === undefined) return UNKNOWN;
-  const peer = { address: socket.remoteAddress ?? "", connection: socket };
+  const peer = { address: socket.remoteAddress ?? "", name: peerName(socket), connection: socket };
   peers.set(session, peer);
   return peer;
 }

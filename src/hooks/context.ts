@@ -18,10 +18,24 @@ export interface ContextParts {
   readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
   readonly signal: CancelSignal;
+  readonly call?: ClientCall;
   readonly log: Logger;
   readonly models: OtherModels;
   /** A client of another server, bound to this request's signal and deadline. */
   readonly remote: (address: string) => RemoteHandle;
+}
+
+/** Facts about the client's call that gRPC's context has, for Python hooks. */
+interface ClientCall {
+  /** Time at which the client stops waiting, in milliseconds since the epoch; absent = it does not say. */
+  readonly deadline?: number | undefined;
+  /** The other end of its connection, as gRPC names it; absent = not known. */
+  readonly peer?: string | undefined;
+}
+
+/** The client's call of a request, by its context; nothing for a copy of the context. */
+export function clientCallOf(ctx: HookContext): ClientCall {
+  return ctx instanceof OwnContext ? ctx.clientCall() : {};
 }
 
 /** A new context for one request; further attributes belong to the hooks. */
@@ -40,8 +54,9 @@ class OwnContext implements RequestContext {
   readonly models: OtherModels;
   readonly remote: (address: string) => RemoteHandle;
   readonly #signal: CancelSignal;
+  readonly #call: ClientCall;
 
-  constructor({ drivers, globalCtx, metadata, request, signal, log, models, remote }: ContextParts) {
+  constructor({ drivers, globalCtx, metadata, request, signal, call = {}, log, models, remote }: ContextParts) {
     this.drivers = drivers;
     this.global_ctx = globalCtx;
     this.metadata = metadata;
@@ -50,6 +65,11 @@ class OwnContext implements RequestContext {
     this.models = models;
     this.remote = remote;
     this.#signal = signal;
+    this.#call = call;
+  }
+
+  clientCall(): ClientCall {
+    return this.#call;
   }
 
   /** Created at the first use: it takes as long as everything else that a small request needs for its hooks. */

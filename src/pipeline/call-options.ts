@@ -10,6 +10,8 @@ export interface CallOptions extends CallLimits {
   readonly id: string;
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** The other end of the client's connection, as gRPC names it; absent = there is none. */
+  readonly peer?: string | undefined;
   /** Counts the request's bytes; the transport releases it. Absent = the service counts them itself. */
   readonly memory?: MemoryShare | undefined;
   /** The request's entry for logs and metrics; absent = there is none. */
@@ -19,7 +21,7 @@ export interface CallOptions extends CallLimits {
 }
 
 /** The options that a hook thread receives. */
-export interface PlainCall extends Pick<CallOptions, "id" | "metadata"> {
+export interface PlainCall extends Pick<CallOptions, "id" | "metadata" | "peer"> {
   readonly limits?: PlainLimits | undefined;
   /** Present where the thread is to tell the parts of the request. */
   readonly timeline?: PlainTimeline | undefined;
@@ -27,11 +29,17 @@ export interface PlainCall extends Pick<CallOptions, "id" | "metadata"> {
 
 /** Converts options to plain data for a hook thread. */
 export function toPlainCall(call: CallOptions): PlainCall {
-  return { id: call.id, metadata: call.metadata, limits: toPlainLimits(call), timeline: call.timeline?.toPlain() };
+  const { id, metadata, peer } = call;
+  return { id, metadata, peer, limits: toPlainLimits(call), timeline: call.timeline?.toPlain() };
 }
 
 /** Converts plain data from the main thread to options. */
-export function fromPlainCall({ id, metadata, limits, timeline: plain }: PlainCall, signal: CancelSignal): CallOptions {
+export function fromPlainCall(
+  { id, metadata, peer, limits, timeline: plain }: PlainCall,
+  signal: CancelSignal,
+): CallOptions {
   const timeline = plain && new Timeline(plain);
-  return limits === undefined ? { id, metadata, signal, timeline } : { id, metadata, signal, timeline, ...limits };
+  return limits === undefined
+    ? { id, metadata, peer, signal, timeline }
+    : { id, metadata, peer, signal, timeline, ...limits };
 }

@@ -139,6 +139,7 @@ export class Pipeline {
       metadata,
       request: info,
       signal,
+      call,
       log: new RequestLogger(log, info.id, call.timeline),
       models: new BoundModels(findOther, { limits, requestId }),
       remote: (address) => remoteHandle(remote, address, call),

@@ -7,6 +7,7 @@ import { returnMemory } from "../limits/memory/borrowed-memory.ts";
 import type { MemoryBudget, MemoryShare } from "../limits/memory/memory-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
+import { peerName } from "../net/peer-name.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
 import { ObservedRequest } from "./observed-request.ts";
@@ -129,10 +130,11 @@ export class HttpExchange {
     const signal = this.#cancel;
     const memory = this.#memory;
     // A response that has closed does not close again, which would leave the timer running.
-    if (timeoutMs === undefined || this.#isClosed) return { id, metadata, signal, memory, record, timeline };
+    const peer = peerName(this.request.socket);
+    if (timeoutMs === undefined || this.#isClosed) return { id, metadata, peer, signal, memory, record, timeline };
     const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, signal, memory, record, timeline, deadline: Date.now() + timeoutMs };
+    return { id, metadata, peer, signal, memory, record, timeline, deadline: Date.now() + timeoutMs };
   }
 
   async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {

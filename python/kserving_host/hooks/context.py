@@ -2,6 +2,7 @@
 
 import collections
 import sys
+import time
 
 from ..errors import one_line
 from .failures import Aborted
@@ -36,26 +37,74 @@ class Context:
         return tuple(Metadatum(key, value) for key, value in self.metadata.items())
 
     def is_active(self):
-        return self._kserving.info(fresh=True)["active"]
+        return not self._kserving.is_cancelled and self._kserving.info(fresh=True)["active"]
+
+    def time_remaining(self):
+        """Seconds until the client's deadline, 0 behind it; None without one."""
+        deadline = self._kserving.info()["deadline"]
+        return None if deadline is None else max(0.0, deadline / 1000 - time.time())
 
     def peer(self):
-        return "unknown"
+        """Such as `ipv4:127.0.0.1:50000`."""
+        return self._kserving.info()["peer"] or "unknown"
 
-    def send_initial_metadata(self, metadata):
-        self.response.metadata.update({str(key): _text(value) for key, value in metadata})
+    def peer_identities(self):
+        return None
 
-    set_trailing_metadata = send_initial_metadata
+    def peer_identity_key(self):
+        return None
+
+    def auth_context(self):
+        return {}
+
+    def send_initial_metadata(self, initial_metadata):
+        self.response.metadata.update({str(key): _text(value) for key, value in initial_metadata})
+
+    def set_trailing_metadata(self, trailing_metadata):
+        trailing = tuple(Metadatum(str(key), value) for key, value in trailing_metadata)
+        self._kserving.trailing = trailing
+        self.send_initial_metadata(trailing)
+
+    def trailing_metadata(self):
+        return self._kserving.trailing
+
+    def set_compression(self, compression):
+        """The server compresses answers as its clients ask for it."""
+
+    def disable_next_message_compression(self):
+        """The server compresses answers as its clients ask for it."""
 
     def set_code(self, code):
         self._kserving.code = _code_name(code)
+        self._kserving.given_code = code
+
+    def code(self):
+        """As set_code was given it; None before."""
+        return self._kserving.given_code
 
     def set_details(self, details):
         self._kserving.details = _text(details)
 
+    def details(self):
+        return self._kserving.details
+
     def abort(self, code, details=""):
         """Ends the request with a status: abort(grpc.StatusCode.NOT_FOUND, "no such face"), or "not_found", or 5."""
         name = _code_name(code)
+        self.set_code(code)
+        self.set_details(details)
         raise Aborted("unknown" if name == "ok" else name, _text(details) or "A hook ended the request.")
+
+    def abort_with_status(self, status):
+        """Ends the request with a grpc.Status: its `code`, `details` and `trailing_metadata`."""
+        if status.trailing_metadata is not None:
+            self.set_trailing_metadata(status.trailing_metadata)
+        self.abort(status.code, status.details or "")
+
+    def cancel(self):
+        """The client gets the status CANCELLED, whatever the hook returns."""
+        self._kserving.is_cancelled = True
+        return True
 
     def add_callback(self, callback):
         """Calls back when the request's last hook has returned."""
@@ -87,7 +136,11 @@ class Request:
         self.response = Response()
         self.callbacks = []
         self.code = None
+        # As the hook gave it.
+        self.given_code = None
         self.details = ""
+        self.trailing = ()
+        self.is_cancelled = False
         self._ask = ask
         self._info = None
 
@@ -100,6 +153,8 @@ class Request:
         return self._info
 
     def raise_chosen(self):
+        if self.is_cancelled:
+            raise Aborted("cancelled", "A hook cancelled the request.")
         if self.code not in (None, "ok"):
             raise Aborted(self.code, self.details or "A hook ended the request.")
 

@@ -75,7 +75,7 @@ class Driver:
         return Handle(".".join(map(str, path)), members) if path and _has_methods(value) else members
 
     def _call(self, path, args):
-        packed, tensors = pack_arguments(args)
+        packed, tensors = pack_arguments(args, self.specs)
         result, tensors = self._send({"call": "method", "model": self._model, "path": list(path), "args": packed}, tensors)
         return unpack_values(result, tensors)
 

@@ -41,10 +41,22 @@ def pack_values(returned, specs, json=False):
     return {_escape(name): _pack(value, name, found) for name, value in tensors.items()}, found
 
 
-def pack_arguments(values):
-    """Arguments of a method as JSON with markers, and the arrays."""
+def pack_arguments(values, tensor_inputs=()):
+    """Arguments of a method as JSON with markers, and the arrays. A list of arrays stays one, but for a model's input of these names, which is a tensor."""
     found = {}
-    return [_pack(each, "an argument", found) for each in values], found
+    return [_pack_argument(each, "an argument", found, tensor_inputs) for each in values], found
+
+
+def _pack_argument(value, place, found, tensor_inputs):
+    if isinstance(value, (list, tuple)) and any(isinstance(each, np.ndarray) for each in _leaves(value)):
+        return [_pack_argument(each, f"{place}[{index}]", found, ()) for index, each in enumerate(value)]
+    if hasattr(value, "items") and as_array(value, place) is None:
+        return {_escape(str(name)): _pack_member(name, each, f"{place}.{name}", found, tensor_inputs) for name, each in value.items()}
+    return _pack(value, place, found)
+
+
+def _pack_member(name, value, place, found, tensor_inputs):
+    return _pack(value, place, found) if str(name).split(":")[0] in tensor_inputs or name in tensor_inputs else _pack_argument(value, place, found, ())
 
 
 def values_of(message, tensors):

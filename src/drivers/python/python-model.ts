@@ -31,7 +31,7 @@ interface ObjectHandle {
 
 /** A model in one or several Python processes; a request is sent to the least busy one. */
 export function createPythonModel(driver: string, processes: readonly SupervisedProcess[], loaded: LoadedFacts): Model {
-  const { inputs, outputs, likely, isPure } = loaded.signature;
+  const { inputs, suggested, outputs, likely, isPure } = loaded.signature;
   const names = (specs: readonly LooseSpec[] | null) => specs?.map(({ name }) => name) ?? [];
   // Runs that were given up go on, and keep their places: others do not wait behind them in the process.
   const places = new RunLimit(SLOTS * processes.length);
@@ -48,7 +48,7 @@ export function createPythonModel(driver: string, processes: readonly Supervised
       driver,
       model: handle("model"),
       model_class: handle("model_class"),
-      model_inputs: Object.fromEntries((inputs ?? []).map(({ name, shape = [] }) => [name, shape])),
+      model_inputs: Object.fromEntries((inputs ?? suggested ?? []).map(({ name, shape }) => [name, shape ?? null])),
       model_outputs: names(outputs),
     },
     processIds: () => processes.flatMap(({ pid }) => pid ?? []),

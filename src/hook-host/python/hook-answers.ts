@@ -1,5 +1,6 @@
 import type { AnswerCall, PythonCall, PythonCallAnswer } from "../../drivers/python/answer-calls.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { clientCallOf } from "../../hooks/context.ts";
 import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks/hooks.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { HookRuns } from "./hook-runs.ts";
@@ -116,7 +117,10 @@ function givenOptions({ options }: PythonCall["fields"]): PredictOptions {
   return options as PredictOptions;
 }
 
-function infoOf({ metadata, request, signal }: HookContext): unknown {
+function infoOf(ctx: HookContext): unknown {
+  const { metadata, request, signal } = ctx;
   const { id, model, version, signature } = request;
-  return { metadata, request: { id, model, version: Number(version), signature }, active: !signal.aborted };
+  const { deadline = null, peer = "" } = clientCallOf(ctx);
+  const facts = { id, model, version: Number(version), signature };
+  return { metadata, request: facts, active: !signal.aborted, deadline, peer };
 }

@@ -38,6 +38,6 @@ function toNamedShape({ name, shape }: TensorSpec): NamedShape {
 }
 
 /** A model whose inputs have names alone. */
-function namesOf(shapes: Readonly<Record<string, readonly number[]>>): NamedShape[] {
-  return Object.entries(shapes).map(([name, shape]) => ({ name, shape: shape ?? null }));
+function namesOf(shapes: Readonly<Record<string, readonly number[] | null>>): NamedShape[] {
+  return Object.entries(shapes).map(([name, shape]) => ({ name, shape }));
 }
