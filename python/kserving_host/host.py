@@ -10,7 +10,7 @@ import time
 from .ending import end_process
 from .errors import HostError, one_line, traceback_text
 from .parent import end_with_parent
-from .signals import pass_over_sigterm
+from .signals import pass_over_signals
 
 LIFE_FD = 0
 
@@ -156,7 +156,7 @@ def _import_framework(name, needed):
 def _guard(fds):
     """Keeps the server's descriptors from the model, from what it starts and what it forks; standard input is at its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    pass_over_sigterm()
+    pass_over_signals()
     life = os.dup(LIFE_FD)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, LIFE_FD)

@@ -7,12 +7,12 @@ from paddle import inference
 
 from ..errors import one_line, refused
 from ..framework import BaseFramework
-from ..signals import pass_over_sigterm
+from ..signals import pass_over_signals
 from .paddle_files import find_files, read_specs
 
 # Paddle has handlers of its own for signals, which print a report and end the process.
 paddle.disable_signal_handler()
-pass_over_sigterm()
+pass_over_signals()
 
 # The sentence in the middle of an error of Paddle.
 SENTENCE = re.compile(r"^\s*(?:\w+Error:|\(\w+\)) (.+?)(?=\s*(?:\[Hint|\[operator|\(at |$))", re.S | re.M)

@@ -4,7 +4,7 @@ import numpy as np
 import pypmml
 
 from ..errors import one_line, refused
-from ..signals import pass_over_sigterm
+from ..signals import pass_over_signals
 from .fields import FieldFramework
 
 # PMML's types by ours; dates and times are texts.
@@ -21,7 +21,7 @@ class Framework(FieldFramework):
             raise refused(f"PyPMML {pypmml.__version__} cannot load the model: {one_line(error)}", error) from error
         finally:
             # The Java machine has put its own in its place.
-            pass_over_sigterm()
+            pass_over_signals()
         self.model_class = type(self.model)
         self.fields = {field.name: DTYPES.get(field.dataType, "bytes") for field in self.model.inputFields}
 

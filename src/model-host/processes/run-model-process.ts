@@ -34,11 +34,11 @@ export async function runModelProcess(ringFds: readonly number[], onStarted: () 
 }
 
 /**
- * Ctrl-C and service managers signal every process of theirs: the server needs this
+ * Ctrl-C and service managers signal every process of theirs, also to have the log opened again: the server needs this
  * one until it has drained, and then ends it.
  */
 function outliveSignals(): void {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"] as const) process.on(signal, () => {});
 }
 
 /** Has Linux end this process and not the server where memory runs out. */

@@ -29,3 +29,15 @@ test("the example of a unit waits for what the program reports, longer than it t
   expect(unit).toMatch(/^Type=notify$/m);
   expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(20);
 });
+
+test("the unit lets the server write where the documents have it write", () => {
+  const unit = readFileSync("examples/systemd/kserving.service", "utf8");
+  const docs = ["configuration", "operations"].map((name) => readFileSync(`docs/${name}.md`, "utf8")).join("\n");
+  const folders = [...docs.matchAll(/\/var\/(log|cache)\/(\w+)\b(?!\.log)/g)].map(
+    ([, kind, name]) => `${kind} ${name}`,
+  );
+  expect(folders).toContain("log kserving");
+  for (const [kind, name] of folders.map((folder) => folder.split(" ")))
+    expect(unit).toMatch(new RegExp(`^${kind === "log" ? "Logs" : "Cache"}Directory=${name}$`, "m"));
+  expect(docs).not.toMatch(/\/var\/log\/\w+\.log/);
+});

@@ -76,6 +76,13 @@ describe.skipIf(python === undefined)("the process of Python hooks", () => {
     expect(events).toContainEqual(expect.objectContaining({ msg: "a warning", level: "warn", from: "hooks" }));
   });
 
+  it("passes over signals that are sent to all processes of a service", async () => {
+    const { ask } = await servePythonHooks(HOOKS);
+    const before = (await ask({ x: flag })).outputs.pid;
+    for (const signal of ["SIGHUP", "SIGUSR2", "SIGTERM", "SIGINT"] as const) process.kill(Number(before?.[0]), signal);
+    expect((await ask({ x: flag })).outputs.pid).toEqual(before);
+  });
+
   it("goes on after a hook that forks", async () => {
     const { ask } = await servePythonHooks(HOOKS);
     const [one, other] = [await ask({ fork: flag }), await ask({ x: flag })];

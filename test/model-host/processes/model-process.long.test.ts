@@ -129,7 +129,7 @@ describe("a model in a process of its own", () => {
       expect(socketsOf(pidOf(host)).filter((socket) => ownSockets.includes(socket))).toEqual([]);
       expect(readFileSync(`/proc/${pidOf(host)}/oom_score_adj`, "utf8").trim()).toBe("500");
     }
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pidOf(host), signal);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"] as const) process.kill(pidOf(host), signal);
     expect(await ask(host, 5)).toBe(5);
     await host.close();
     expect(() => process.kill(pidOf(host), 0)).toThrow("ESRCH");
