@@ -12,13 +12,13 @@ const BUDGET_MS = 2000;
 /** Time in which a run ends that heeds its deadline. */
 const GRACE_MS = 500;
 /** For a pipeline that takes any names. */
-const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3], element: 0 }];
+const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3], element: 0.5 }];
 /** Larger inputs are not tried: they would take long, and much memory. */
 const MAX_ELEMENTS = 1 << 22;
 
 /**
- * Finds inputs on which a model runs, for the example that users are shown. Sizes that the model leaves open are tried;
- * a model whose runs leave something behind is not run, nor is one that is absent. Takes a few seconds at most,
+ * Finds inputs on which a model runs, for the example that users are shown. They are run, with several sizes where the
+ * model leaves some open; a model whose runs leave something behind is not run, nor is one that is absent. Takes a few seconds at most,
  * whatever the model does. Never throws: the reason of a failed try is dropped.
  */
 export async function findExampleInputs(
@@ -31,11 +31,12 @@ export async function findExampleInputs(
   const candidates = lists.flatMap((list) =>
     [...attempts(list, specs !== undefined)].map((inputs) => ({ inputs, specs: list })),
   );
-  const [first = { inputs: ANY, specs: [] }] = candidates;
-  const isTriable = model?.isPure === true && lists.some((list) => list.some(isOpen));
-  if (!isTriable) return { inputs: first.inputs, guessed: guessedNames(first.specs) };
+  if (candidates.length === 0) candidates.push({ inputs: ANY, specs: [] });
+  const [first] = candidates as [(typeof candidates)[number]];
+  const small = candidates.filter(isSmall);
+  if (model?.isPure !== true || small.length === 0) return { inputs: first.inputs, guessed: guessedNames(first.specs) };
   const until = performance.now() + BUDGET_MS;
-  for (const { inputs, specs: list } of candidates.filter(isSmall)) {
+  for (const { inputs, specs: list } of small) {
     const leftMs = until - performance.now();
     if (leftMs <= 0) break;
     const outcome = await tryOn(model, inputs, leftMs);
@@ -72,11 +73,6 @@ async function tryOn(
   if (await settlesWithin(run, leftMs + GRACE_MS)) return run;
   signal.abort(new DOMException("The try took too long.", "TimeoutError"));
   return "runs";
-}
-
-/** True where a valid shape or value has to be searched for. */
-function isOpen({ dtype, shape }: TensorSpec): boolean {
-  return dtype === "bytes" || shape === undefined || shape.some((size) => typeof size === "object" || size === -1);
 }
 
 /** One row is not a guess, nor is the size 1 of inputs that ran. */

@@ -4,7 +4,7 @@ import type { DType } from "../tensor/dtype.ts";
 export interface ExampleInputs {
   readonly inputs: readonly ExampleInput[];
   /**
-   * True where the model ran on them; absent = it was not tried, since nothing is left open or a run may change the
+   * True where the model ran on them; absent = it was not tried, since hooks take the inputs, or a run may change the
    * model.
    */
   readonly ran?: boolean;

@@ -51,7 +51,8 @@ describe("the heading", () => {
     { name: "k", dtype: "int64", shape: [], element: 0 },
   ];
   test.each([
-    [{ inputs, guessed: [] }, "Try it:"],
+    [{ inputs, ran: true, guessed: [] }, "Try it:"],
+    [{ inputs, guessed: [] }, "Try it with values of your own; this guess was not tried:"],
     [
       { inputs, guessed: ["x"], ran: true },
       "Try it; the model leaves sizes open, of which these are guessed and ran, x [1,3,32,32]:",
