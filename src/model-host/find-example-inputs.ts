@@ -18,8 +18,8 @@ const MAX_ELEMENTS = 1 << 22;
 
 /**
  * Finds inputs on which a model runs, for the example that users are shown. They are run, with several sizes where the
- * model leaves some open; a model whose runs leave something behind is not run, nor is one that is absent. Takes a few seconds at most,
- * whatever the model does. Never throws: the reason of a failed try is dropped.
+ * model leaves some open; a model whose runs leave something behind is not run, nor is one that is absent. Takes a few
+ * seconds at most, whatever the model does. Never throws: the reason of a failed try is dropped.
  */
 export async function findExampleInputs(
   model: ModelHandle | undefined,

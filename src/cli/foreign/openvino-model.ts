@@ -19,6 +19,8 @@ export function toOpenvinoModel(fields: Translation["fields"]): readonly ModelCo
   if (tree === undefined) return [];
   const models = readOpenvinoModelServer(tree, { findings, folder: resolve() });
   findings.assertNone();
+  const refused = models.find(({ refusal }) => refusal?.includes("model_version_policy"));
+  if (refused !== undefined) throw invalidArgument(`${refused.refusal}.`);
   return models;
 }
 

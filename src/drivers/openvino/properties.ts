@@ -100,10 +100,32 @@ function fromJson(text: string | undefined): Property[] {
   });
 }
 
-function toProperty(key: string, value: unknown): Property {
-  if (typeof value === "object") throw wrong(`${key} is ${JSON.stringify(value)}`);
-  if (typeof value === "boolean") return { option: "plugin_config", key, value: value ? "YES" : "NO" };
-  return { option: "plugin_config", key, value: String(value) };
+/** Names that OpenVINO's releases before 2022 had for properties, as configurations still have them. */
+const FORMER: Readonly<Record<string, string>> = {
+  CPU_THROUGHPUT_STREAMS: "NUM_STREAMS",
+  GPU_THROUGHPUT_STREAMS: "NUM_STREAMS",
+  CPU_THREADS_NUM: "INFERENCE_NUM_THREADS",
+  CPU_BIND_THREAD: "ENABLE_CPU_PINNING",
+  ENFORCE_BF16: "INFERENCE_PRECISION_HINT",
+};
+
+/** Values that they had by these names. */
+const FORMER_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  NUM_STREAMS: {
+    CPU_THROUGHPUT_AUTO: "AUTO",
+    CPU_THROUGHPUT_NUMA: "NUMA",
+    GPU_THROUGHPUT_AUTO: "AUTO",
+  },
+  ENABLE_CPU_PINNING: { NUMA: "YES", HYBRID_AWARE: "YES" },
+  INFERENCE_PRECISION_HINT: { YES: "bf16", NO: "f32" },
+};
+
+function toProperty(given: string, value: unknown): Property {
+  if (typeof value === "object") throw wrong(`${given} is ${JSON.stringify(value)}`);
+  const text = typeof value === "boolean" ? (value ? "YES" : "NO") : String(value);
+  const former = given.replace(/^KEY_/, "");
+  const key = Object.hasOwn(FORMER, former) ? (FORMER[former] as string) : given;
+  return { option: "plugin_config", key, value: key === given ? text : (FORMER_VALUES[key]?.[text] ?? text) };
 }
 
 function parseJson(text: string): object {

@@ -1,6 +1,8 @@
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
+import { reasonText } from "../../errors.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
+import { Findings } from "../config/findings.ts";
 import { jsonOf } from "../config/json-of.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { readFields } from "../config/read-fields.ts";
@@ -20,7 +22,7 @@ const NOT_HERE = "graphs of other programs are not served; a hook file chains mo
 const MODEL_FIELDS = {
   name: { type: "text", required: true },
   base_path: { type: "text" },
-  model_version_policy: { type: "group", fields: VERSION_POLICY_FIELDS },
+  model_version_policy: { type: "any" },
   target_device: { type: "text" },
   batch_size: { type: "text" },
   shape: BY_INPUT,
@@ -69,15 +71,31 @@ type Fields = FieldValues<typeof MODEL_FIELDS>;
 
 function toModelConfig(fields: Fields, source: ConfigSource): ModelConfig {
   const { name, base_path: path } = fields;
-  const refusal = refusalOf(fields);
+  const policy = readPolicy(fields, source);
+  const refusal = refusalOf(fields) ?? policy.refusal;
   return modelConfig({
     name,
     driver: "openvino",
     options: toOptions(fields),
-    versions: toVersionPolicy(fields.model_version_policy),
+    versions: toVersionPolicy(policy.fields),
     ...(path !== undefined && { path: remotePathRefusal(path) === undefined ? pathIn(source, path) : path }),
     ...(refusal !== undefined && { refusal }),
   });
+}
+
+/** As there, a policy that cannot be read costs its model alone. */
+function readPolicy({ name, model_version_policy: node }: Fields, source: ConfigSource) {
+  if (node === undefined) return {};
+  const findings = new Findings();
+  const fields = readFields(node, VERSION_POLICY_FIELDS, { ...source, findings, whose: '"model_version_policy"' });
+  try {
+    findings.assertNone();
+    return { fields };
+  } catch (reason) {
+    return {
+      refusal: `${name} has a model_version_policy that cannot be read: ${reasonText(reason)}`.replace(/\.$/, ""),
+    };
+  }
 }
 
 function refusalOf({

@@ -127,6 +127,18 @@ describe.skipIf(missing !== undefined)("the openvino driver's option", () => {
     expect([await propertyOf(flat, "PERF_COUNT"), await propertyOf(nested, "PERF_COUNT")]).toEqual(["YES", "YES"]);
   });
 
+  it.each([
+    ['{"CPU_THROUGHPUT_STREAMS": "2", "CPU_THREADS_NUM": "2"}', { NUM_STREAMS: "2", INFERENCE_NUM_THREADS: "2" }],
+    [
+      '{"CPU": {"KEY_CPU_THROUGHPUT_STREAMS": 1, "CPU_BIND_THREAD": "NUMA"}}',
+      { NUM_STREAMS: "1", ENABLE_CPU_PINNING: "YES" },
+    ],
+    ['{"CPU_THROUGHPUT_STREAMS": "CPU_THROUGHPUT_AUTO", "ENFORCE_BF16": "NO"}', { INFERENCE_PRECISION_HINT: "f32" }],
+  ])("plugin_config takes the names of releases before 2022: %s", async (plugin_config, expected) => {
+    const model = await loadModel("dense", { plugin_config });
+    for (const [key, value] of Object.entries(expected)) expect(await propertyOf(model, key)).toBe(value);
+  });
+
   it("model_weights names the weights", async () => {
     const folder = tempFolder();
     cpSync(openvinoModel("dense"), `${folder}/moved.xml`);

@@ -341,6 +341,23 @@ describe("OpenVINO Model Server's config.json", () => {
     expect(await refusal(text)).toContain(message);
   });
 
+  test.each([
+    ['{"newest": {}}', '"model_version_policy" has no key "newest"'],
+    ['{"specific": {"versions": ["one"]}}', '"versions"'],
+    ['{"latest": {"num_versions": -1}}', '"num_versions"'],
+    ['"all"', '"model_version_policy" is'],
+    ["[1]", '"model_version_policy" is'],
+  ])("has a model with the policy %s refused, and the rest read", async (policy, message) => {
+    const bad = `{"config": {"name": "a", "base_path": "/m/a", "model_version_policy": ${policy}}}`;
+    const good = '{"config": {"name": "b", "base_path": "/m/b"}}';
+    const { models } = await read(`{"model_config_list": [${bad}, ${good}]}`);
+    expect(models).toMatchObject([
+      { name: "a", refusal: expect.stringContaining(message) },
+      { name: "b", versions: LATEST },
+    ]);
+    expect(models[1]).not.toHaveProperty("refusal");
+  });
+
   test("has graphs and what other libraries load refused, and the rest read", async () => {
     const { models } = await read(
       '{"model_config_list": [{"config": {"name": "g", "base_path": "/g", "graph_path": "g.pbtxt"}}, {"config": {"name": "l", "base_path": "/l", "custom_loader_options": {"loader_name": "x"}}}, {"config": {"name": "n"}}]}',
