@@ -1,3 +1,4 @@
+import type { Tensors } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
 import type { EngineName } from "./engine-name.ts";
 import type { OnnxType } from "./onnx-type.ts";
@@ -20,7 +21,7 @@ export interface RunChoice {
 
 /** A model that ONNX Runtime has loaded. Errors are those of ONNX Runtime. */
 export interface EngineSession {
-  /** The inputs that a run needs; inputs with values in the model are not among them. */
+  /** The inputs that a run takes. Of those with values in the model there are the ones whose defaults are known. */
   readonly inputs: readonly OnnxPort[];
   readonly outputs: readonly OnnxPort[];
   /** The exporter's notes about the model, such as its labels; absent where the engine does not tell. */
@@ -56,4 +57,6 @@ export interface OnnxLoading {
   readonly hasBoundedRuns: boolean;
   /** Takes the place of the file's bytes; data files are still found beside the file. */
   readonly bytes?: Uint8Array | undefined;
+  /** Values of inputs that a run may leave out. */
+  readonly defaults: Tensors;
 }

@@ -2,9 +2,11 @@ import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { createRecord } from "../../tensor/record.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
+import { readInitializer } from "./initializer-tensor.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
 /** Declarations of a model file; read without its weights. */
@@ -13,6 +15,11 @@ export interface ModelFile {
   readonly outputs: readonly DeclaredValue[];
   /** Names of the constants; an input with such a name has a value in the model. */
   readonly initializers: ReadonlySet<string>;
+  /**
+   * The values of inputs that requests may give in place of those in the model. None where these inputs are many or
+   * large: they are weights, which old formats and exporters list as inputs.
+   */
+  readonly defaults: Tensors;
   /** The exporter's notes about the model, such as its labels. */
   readonly metadata: Readonly<Record<string, string>>;
   /** True where the duration of a run depends on the shapes of its inputs alone. */
@@ -44,7 +51,12 @@ const FIRST_FIELD = 8;
 const HEAD_BYTES = 512;
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
-const MODEL = { graph: 7, metadata: 14 };
+const MODEL = { version: 1, graph: 7, metadata: 14 };
+/** The first version of the format in which an initializer need not be an input. */
+const OVERRIDABLE_VERSION = 4;
+/** Most inputs with values that are offered, and bytes of each. */
+const MAX_DEFAULTS = 16;
+const MAX_DEFAULT_BYTES = 64 * 1024;
 const ENTRY = { key: 1, value: 2 };
 const GRAPH = { initializer: 5, input: 11, output: 12 };
 const INITIALIZER = { name: 8 };
@@ -119,26 +131,53 @@ function modelsIn(folder: string): string {
 function readModel(file: ProtobufFile, size: number): ModelFile {
   let graph: ReturnType<typeof readGraph> | undefined;
   const metadata = createRecord<string>();
+  let version = 0;
   for (const field of file.fields(0, size)) {
+    if (field.number === MODEL.version) version = field.value;
     if (field.wireType !== 2) continue;
     if (field.number === MODEL.graph) graph ??= readGraph(file, field);
     if (field.number === MODEL.metadata)
       metadata[readName(file, field, ENTRY.key)] = readName(file, field, ENTRY.value);
   }
   if (graph === undefined) throw new ProtobufError("The message has no graph.");
-  return { ...graph, metadata, hasBoundedRuns: hasBoundedRuns(file, size) };
+  const { places, ...declared } = graph;
+  const defaults = version < OVERRIDABLE_VERSION ? createTensors() : readDefaults(file, places, declared);
+  // Values that clients choose may say how often a loop runs.
+  const isBounded = Object.keys(defaults).length === 0 && hasBoundedRuns(file, size);
+  return { ...declared, defaults, metadata, hasBoundedRuns: isBounded };
 }
 
-function readGraph(file: ProtobufFile, graph: ProtobufField): Omit<ModelFile, "metadata" | "hasBoundedRuns"> {
+type Places = ReadonlyMap<string, ProtobufField>;
+
+function readDefaults(file: ProtobufFile, places: Places, { inputs }: Pick<ModelFile, "inputs">): Tensors {
+  const found = inputs.flatMap(({ name }) =>
+    places.has(name) ? [[name, places.get(name) as ProtobufField] as const] : [],
+  );
+  const sizeOf = ({ start, end }: ProtobufField) => end - start;
+  if (found.length > MAX_DEFAULTS || found.some(([, place]) => sizeOf(place) > MAX_DEFAULT_BYTES))
+    return createTensors();
+  const values = found.flatMap(([name, place]) => {
+    const value = readInitializer(file.bytes(place.start, sizeOf(place)));
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return createTensors(values);
+}
+
+interface Graph extends Pick<ModelFile, "inputs" | "outputs" | "initializers"> {
+  /** The initializers by their names. */
+  readonly places: Places;
+}
+
+function readGraph(file: ProtobufFile, graph: ProtobufField): Graph {
   const inputs: DeclaredValue[] = [];
   const outputs: DeclaredValue[] = [];
-  const initializers = new Set<string>();
+  const places = new Map<string, ProtobufField>();
   for (const field of file.fields(graph.start, graph.end)) {
     if (field.number === GRAPH.input) inputs.push(readValue(file, field));
     if (field.number === GRAPH.output) outputs.push(readValue(file, field));
-    if (field.number === GRAPH.initializer) initializers.add(readName(file, field, INITIALIZER.name));
+    if (field.number === GRAPH.initializer) places.set(readName(file, field, INITIALIZER.name), field);
   }
-  return { inputs, outputs, initializers };
+  return { inputs, outputs, initializers: new Set(places.keys()), places };
 }
 
 function readValue(file: ProtobufFile, value: ProtobufField): DeclaredValue {

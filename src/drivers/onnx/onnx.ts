@@ -1,6 +1,7 @@
 import { failedPrecondition } from "../../errors.ts";
 import { labelClasses } from "../../signature/label-classes.ts";
-import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
+import { createTensors } from "../../tensor/tensor.ts";
 import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
 import { shapesByName } from "../shapes-by-name.ts";
 import { createPredict } from "./create-predict.ts";
@@ -30,6 +31,7 @@ export default defineDriver<OnnxOptions>({
       options: { ...options, intra_op_threads: threads },
       host,
       hasBoundedRuns: file?.hasBoundedRuns ?? false,
+      defaults: file?.defaults ?? createTensors(),
     });
     try {
       const where = engine.device === undefined ? "" : ` on ${engine.device}`;
@@ -59,7 +61,11 @@ function withCustomOps(file: ModelFile | undefined, { custom_op_paths }: OnnxOpt
 async function loadQuick(path: string, options: OnnxOptions, host: DriverHost): Promise<QuickModel> {
   const engine = await openEngine(options, host.log);
   const single = { ...options, intra_op_threads: 1, inter_op_threads: 1 };
-  const session = await loadOnnxSession(engine, path, { options: single, host, hasBoundedRuns: true });
+  const session = await loadOnnxSession(engine, path, {
+    ...{ options: single, host },
+    hasBoundedRuns: true,
+    defaults: createTensors(),
+  });
   if (session.canRunNow) return { run: (inputs) => session.runNow(inputs), close: () => session.close() };
   await session.close();
   throw failedPrecondition(
@@ -67,11 +73,17 @@ async function loadQuick(path: string, options: OnnxOptions, host: DriverHost): 
   );
 }
 
+function withDefault(spec: TensorSpec, file: ModelFile | undefined): TensorSpec {
+  const value = file?.defaults[spec.name];
+  return value === undefined ? spec : { ...spec, default: value };
+}
+
 /** Runs one at a time: a run blocks its thread, or its session. */
 function createModel(session: OnnxSession, file: ModelFile | undefined, { log }: DriverHost): Model {
-  const inputs = toTensorSpecs("Input", session.inputs, file?.inputs);
+  const inputs = toTensorSpecs("Input", session.inputs, file?.inputs).map((spec) => withDefault(spec, file));
   const outputs = toTensorSpecs("Output", session.outputs, file?.outputs);
-  const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name));
+  const isOffered = (name: string) => inputs.some((input) => input.name === name);
+  const fixed = file?.inputs.map(({ name }) => name).filter((name) => file.initializers.has(name) && !isOffered(name));
   if (fixed?.length) log.info("inputs with values in the model cannot be given in requests", { inputs: fixed });
   const metadata = session.metadata ?? file?.metadata ?? {};
   const signatures = { [DEFAULT_SIGNATURE]: { inputs, outputs } };

@@ -1,7 +1,9 @@
 import { readFileSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel } from "../../../scripts/onnx-writer.ts";
+import { encodeModel, type Initializer } from "../../../scripts/onnx-writer.ts";
+import { readInitializer } from "../../../src/drivers/onnx/initializer-tensor.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
+import { createTensor } from "../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { modelPath } from "./load-onnx.ts";
 
@@ -11,6 +13,7 @@ describe("readModelFile", () => {
       inputs: [{ name: "x", kind: "tensor", elementType: 1, hasShape: true }],
       outputs: [{ name: "rows", kind: "sequence", elementType: 0, hasShape: false }],
       initializers: new Set(),
+      defaults: {},
       metadata: {},
       hasBoundedRuns: true,
     });
@@ -42,6 +45,55 @@ describe("readModelFile", () => {
 
   it("reads which inputs have values in the model", () => {
     expect(readModelFile(modelPath("default-input.onnx"))?.initializers).toEqual(new Set(["bias"]));
+  });
+
+  const DEFAULTS: readonly Initializer[] = [
+    { name: "f", dtype: "float32", shape: [2], data: Float32Array.of(0.5, -1) },
+    { name: "i", dtype: "int64", shape: [1], data: BigInt64Array.of(-(2n ** 63n)) },
+    { name: "b", dtype: "bool", shape: [2], data: Uint8Array.of(1, 0) },
+    { name: "h", dtype: "float16", shape: [], data: Uint16Array.of(0x3c00) },
+    { name: "s", dtype: "string", shape: [1], data: ["grün"] },
+  ];
+  const defaultsOf = (initializers: readonly Initializer[], irVersion = 8) => {
+    const inputs = initializers.map(({ name, dtype, shape }) => ({ name, type: { elemType: dtype, shape } }));
+    const graph = { name: "g", inputs, outputs: [], nodes: [], initializers };
+    const folder = tempFolder({ "m.onnx": encodeModel({ opset: 17, irVersion, graph }) });
+    return readModelFile(`${folder}/m.onnx`);
+  };
+
+  it("reads the values of inputs that may be replaced", () => {
+    const { defaults = {}, hasBoundedRuns } = defaultsOf(DEFAULTS) ?? {};
+    expect({ ...defaults }).toEqual({
+      f: createTensor("float32", [2], Float32Array.of(0.5, -1)),
+      i: createTensor("int64", [1], BigInt64Array.of(-(2n ** 63n))),
+      b: createTensor("bool", [2], Uint8Array.of(1, 0)),
+      h: createTensor("float16", [], Uint16Array.of(0x3c00)),
+      s: createTensor("bytes", [1], [new TextEncoder().encode("grün")]),
+    });
+    expect(hasBoundedRuns).toBe(false);
+  });
+
+  it("reads no values of weights, of other files, and of formats in which every weight is an input", () => {
+    const [small] = DEFAULTS as readonly [Initializer];
+    const many = Array.from({ length: 17 }, (_, index) => ({ ...small, name: `w${index}` }));
+    const large = { ...small, name: "large", shape: [20_000], data: new Float32Array(20_000) };
+    const external = { file: "other.bin", offset: 0, length: 8 };
+    const elsewhere = { name: "elsewhere", dtype: "float32", shape: [2], external } as const;
+    expect({ ...defaultsOf(many)?.defaults }).toEqual({});
+    expect({ ...defaultsOf([small, large])?.defaults }).toEqual({});
+    expect(Object.keys(defaultsOf([small, elsewhere])?.defaults ?? {})).toEqual(["f"]);
+    expect({ ...defaultsOf([small], 3)?.defaults }).toEqual({});
+  });
+
+  it("reads values in fields of their own type", () => {
+    // TensorProto: dims, data_type, then float_data, int64_data, or int32_data with the bits of float16.
+    const proto = (type: number, ...values: number[]) => Uint8Array.of(0x08, 2, 0x10, type, ...values);
+    const floats = proto(1, 0x22, 8, ...Buffer.from(Float32Array.of(1, 2).buffer));
+    expect(readInitializer(floats)).toEqual(createTensor("float32", [2], Float32Array.of(1, 2)));
+    expect(readInitializer(proto(7, 0x3a, 2, 1, 2))).toEqual(createTensor("int64", [2], BigInt64Array.of(1n, 2n)));
+    expect(readInitializer(proto(10, 0x28, 1, 0x28, 2))).toEqual(createTensor("float16", [2], Uint16Array.of(1, 2)));
+    expect(readInitializer(proto(1, 0x22, 4, 0, 0, 0, 0))).toBeUndefined();
+    expect(readInitializer(proto(14))).toBeUndefined();
   });
 
   it("finds the inputs behind more weights than it reads at a time", () => {

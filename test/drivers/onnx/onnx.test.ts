@@ -165,9 +165,17 @@ describe.skipIf(!isInstalled).each(ENGINE_NAMES)("the onnx driver with engine=%s
     expect(Object.keys(await predict(model, given, { outputs: ["output:0"] }))).toEqual(["output:0"]);
   });
 
-  it("leaves inputs with values of their own to the model", async () => {
+  it("takes inputs with values of their own, which may be left out", async () => {
     const model = await load("default-input.onnx");
-    expect(model.signatures[DEFAULT_SIGNATURE]?.inputs?.map(({ name }) => name)).toEqual(["x"]);
+    const bias = createTensor("float32", [], Float32Array.of(100));
+    const x = { name: "x", dtype: "float32", shape: [-1] };
+    const optional = { name: "bias", dtype: "float32", shape: [], default: bias };
+    // The JavaScript API does not take them.
+    expect(model.signatures[DEFAULT_SIGNATURE]?.inputs).toEqual(engine === "node" ? [x] : [x, optional]);
+    expect((await predict(model, { x: list(1) })).y).toEqual(list(101));
+    if (engine === "node") return;
+    const other = createTensor("float32", [], Float32Array.of(-1));
+    expect((await predict(model, { x: list(1), bias: other })).y).toEqual(list(0));
     expect((await predict(model, { x: list(1) })).y).toEqual(list(101));
   });
 

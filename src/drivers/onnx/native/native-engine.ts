@@ -34,7 +34,7 @@ export function openNativeEngine({ library, source, device }: NativeCopy, logLev
     source,
     ...(device !== undefined && { device }),
     providers,
-    load: async (path, { options, host, hasBoundedRuns, bytes }) => {
+    load: async (path, { options, host, hasBoundedRuns, bytes, defaults }) => {
       const wanted = wantedProviders(options);
       if (wanted.some(({ name }) => !providers.includes(name))) throw notOffered(options.runtime_backend, providers);
       const { custom_op_paths: customOpPaths } = options;
@@ -43,6 +43,7 @@ export function openNativeEngine({ library, source, device }: NativeCopy, logLev
       const session = shareSession(context, host, () => load(context, path, settings));
       return new NativeSession(context, session, {
         hasBoundedRuns,
+        defaults,
         staysHere: wanted.length > 0,
         poolCalls: new PoolCalls(host.poolCalls),
         ...toLimits(host),

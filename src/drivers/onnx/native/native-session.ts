@@ -2,13 +2,14 @@ import { CancellableRuns, type RunLimits } from "../../../native/cancellable-run
 import type { NativeObject } from "../../../native/native-object.ts";
 import type { PoolCalls } from "../../../native/pool-calls.ts";
 import { QuickRuns } from "../../../native/quick-runs.ts";
+import type { Tensors } from "../../../tensor/tensor.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
-import { type OnnxValues, sizeOfValue } from "../onnx-value.ts";
+import { createOnnxValues, type OnnxValues, sizeOfValue } from "../onnx-value.ts";
 import { readMetadata } from "./metadata.ts";
 import { type Names, toNames } from "./names.ts";
 import { NativeRun, type RunnableSession } from "./native-run.ts";
 import type { NativeContext } from "./open-onnx.ts";
-import { readInputs, readOutputs } from "./ports.ts";
+import { readInputs, readOutputs, readOverridable } from "./ports.ts";
 import { PreparedRuns } from "./prepared-runs.ts";
 
 /**
@@ -28,6 +29,8 @@ interface SessionChoice extends RunLimits {
    */
   readonly staysHere: boolean;
   readonly poolCalls: PoolCalls;
+  /** Values of inputs that runs may leave out. */
+  readonly defaults: Tensors;
 }
 
 /**
@@ -45,13 +48,17 @@ export class NativeSession implements EngineSession {
   readonly #runs: CancellableRuns;
   readonly #poolCalls: PoolCalls;
   readonly #staysHere: boolean;
+  /** Undefined where all inputs have to be given. */
+  readonly #defaults: Tensors | undefined;
 
   /** Takes over the session. */
   constructor(context: NativeContext, session: NativeObject, choice: SessionChoice) {
-    const { hasBoundedRuns, staysHere, poolCalls, ...limits } = choice;
+    const { hasBoundedRuns, staysHere, poolCalls, defaults, ...limits } = choice;
     const { pointer } = session;
     this.#session = session;
-    const inputs = readInputs(context, pointer);
+    const offered = readOverridable(context, pointer).filter(({ name }) => defaults[name] !== undefined);
+    const inputs = [...readInputs(context, pointer), ...offered];
+    this.#defaults = offered.length > 0 ? defaults : undefined;
     this.#runnable = { context, pointer, inputs, inputNames: toNames(inputs.map(({ name }) => name)) };
     this.outputs = readOutputs(context, pointer);
     this.metadata = readMetadata(context, pointer);
@@ -67,7 +74,8 @@ export class NativeSession implements EngineSession {
     return this.#runnable.inputs;
   }
 
-  async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
+  async run(given: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
+    const inputs = this.#withDefaults(given);
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);
     if (this.#staysHere || this.#quickRuns?.isQuick(bytes))
@@ -81,7 +89,11 @@ export class NativeSession implements EngineSession {
   }
 
   runNow(inputs: OnnxValues): OnnxValues {
-    return this.#runHere(inputs, this.#all);
+    return this.#runHere(this.#withDefaults(inputs), this.#all);
+  }
+
+  #withDefaults(given: OnnxValues): OnnxValues {
+    return this.#defaults === undefined ? given : createOnnxValues(Object.entries({ ...this.#defaults, ...given }));
   }
 
   async close(): Promise<void> {

@@ -16,6 +16,17 @@ export function readInputs(context: NativeContext, session: Pointer): OnnxPort[]
   });
 }
 
+/** The inputs of an OrtSession that have values in the model, which runs may replace. */
+export function readOverridable(context: NativeContext, session: Pointer): OnnxPort[] {
+  const { api, allocator } = context;
+  const count = takeSize(api, (at) => api.SessionGetOverridableInitializerCount(session, at));
+  return Array.from({ length: count }, (_, index) => {
+    const name = takePointer(api, (at) => api.SessionGetOverridableInitializerName(session, index, allocator, at));
+    const type = takePointer(api, (at) => api.SessionGetOverridableInitializerTypeInfo(session, index, at));
+    return readPort(context, name, type);
+  });
+}
+
 /** The outputs of an OrtSession. */
 export function readOutputs(context: NativeContext, session: Pointer): OnnxPort[] {
   const { api, allocator } = context;
