@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { hostileReport } from "./operators/hostile-report.ts";
+import { kernelSubjects } from "./operators/onnx-kernels.ts";
 import { onnxSubjects } from "./operators/onnx-subjects.ts";
 import type { Subject } from "./operators/subject.ts";
 import { type Finding, sweep } from "./operators/sweep.ts";
@@ -57,6 +58,12 @@ async function tryRuntime(runtime: string): Promise<string> {
 function subjectsOf(runtime: string): Iterable<Subject> {
   const only = (operator: string) => flags.only?.split(",").includes(operator) ?? true;
   if (runtime === "tensorflow") return tensorflowSubjects(only);
-  const options: Subject["options"] = runtime === "onnx" ? { engine: "native" } : {};
-  return onnxSubjects(flags.cases, { driver: runtime, options, only });
+  if (runtime === "onnx") return onnxRuntimeSubjects(only);
+  return onnxSubjects(flags.cases, { driver: runtime, options: {}, only });
+}
+
+function* onnxRuntimeSubjects(only: (operator: string) => boolean): Generator<Subject> {
+  const options = { engine: "native" };
+  yield* onnxSubjects(flags.cases, { driver: "onnx", options, only });
+  yield* kernelSubjects(options, only);
 }

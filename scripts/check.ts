@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 
-/** Runs what CI checks, but for what has to be installed first. */
+/** Scripts that CI runs, but for what has to be installed first. */
 const ALL = ["test", "test:long", "check:rest"];
 
 const [name, ...args] = process.argv.slice(2);

@@ -35,7 +35,7 @@ export interface AttributeDefinition {
 // Field numbers: https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/op_def.proto
 const OP = { name: 1, input: 2, output: 3, attribute: 4 };
 const ARGUMENT = { name: 1, type: 3, typeAttribute: 4, number: 5, list: 6, reference: 16 };
-const ATTRIBUTE = { name: 1, kind: 2, default: 3, allowed: 5, minimum: 7 };
+const ATTRIBUTE = { name: 1, kind: 2, default: 3, minimum: 6, allowed: 7 };
 const VALUE = { list: 1 };
 const LIST = { text: 2, type: 6 };
 

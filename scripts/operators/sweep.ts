@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Subject } from "./subject.ts";
 import type { Task, TrialReport } from "./worker.ts";
 
-/** The effect of one trial on the process that tried it. */
+/** The outcome of one trial. */
 export interface Finding {
   readonly operator: string;
   readonly trial: string;

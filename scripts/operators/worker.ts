@@ -10,7 +10,7 @@ import type { Subject } from "./subject.ts";
 /** Values of an answer that are told. */
 const SHOWN = 4;
 
-/** The words of the process that tries of one trial. */
+/** A message of the process that tries about one trial. */
 export interface TrialReport {
   readonly index: number;
   /** Absent before the trial. */
@@ -63,7 +63,8 @@ async function tryEach(model: Model, { good, trials }: Subject, from: number): P
       return;
     }
     const again = await answerOf(model, inputs);
-    const isSame = isDeepStrictEqual(answer, again);
+    // Messages may name what came first.
+    const isSame = (typeof answer === "string" && typeof again === "string") || isDeepStrictEqual(answer, again);
     if (proven.inputs === undefined && typeof answer !== "string") Object.assign(proven, { inputs, answer });
     await send({ index, outcome: isSame ? nameOf(answer) : "answers otherwise the second time" });
   }

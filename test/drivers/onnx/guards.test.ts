@@ -15,7 +15,7 @@ type Given = Readonly<
   Record<string, readonly [dtype: DType, shape: readonly number[], ...values: (number | string)[]]>
 >;
 
-/** Gives what a model answers to each of some inputs, in a process of its own. */
+/** A model's answers to some inputs, from a process of its own. */
 async function outcomes(graph: Partial<OnnxGraph>, ...givens: Given[]): Promise<string[]> {
   const model = { name: "graph", inputs: [], outputs: [], nodes: [], ...graph };
   const path = `${tempFolder({ "model.onnx": encodeModel({ opset: 18, graph: model }) })}/model.onnx`;

@@ -46,7 +46,7 @@ export function readNode(file: ProtobufFile, span: ProtobufField): GraphNode {
   };
 }
 
-/** Facts known of the values of a graph by their names, of the graphs around it too. */
+/** Types and constants of a graph by the names of its values, with those of the graphs around it. */
 export class Scope {
   readonly #file: ProtobufFile;
   readonly #outer: Scope | undefined;

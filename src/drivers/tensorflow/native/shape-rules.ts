@@ -28,7 +28,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   ConcatV2: (_, shape, values, shapes) => joined(shape, shapes.slice(0, -1), values(shapes.length - 1)?.[0]),
 };
 
-/** Facts known of a node's inputs, and the nodes that give them. */
+/** Facts about a node's inputs, and the nodes that give them. */
 interface Inputs {
   readonly shapes: readonly Shape[];
   readonly integers: readonly Integers[];

@@ -24,7 +24,7 @@ interface Callee extends Omit<FunctionDef, "nodeDef"> {
   readonly nodes: ReadonlyMap<string, NodeDef>;
 }
 
-/** Facts known of a tensor. */
+/** Facts about a tensor that are known before a run. */
 export interface Known {
   readonly shape: Shape;
   readonly integers?: Integers;
@@ -51,7 +51,7 @@ export class ShapeWalk {
   }
 
   /**
-   * Finds the facts known of what an input's text names. Depth first without recursion, since graphs
+   * Facts about the tensor that an input's text names. Depth first without recursion, since graphs
    * are deep; a loop's way back has none.
    */
   follow(text: string): Known {

@@ -9,7 +9,7 @@ import { tensorflowRuntime } from "./tensorflow-runtime.ts";
 
 const missing = await missingRuntime("Operations that end TensorFlow's process", tensorflowRuntime);
 
-/** Gives what a graph's operation `y` answers to each of some inputs, in a process of its own. */
+/** Answers of a graph's operation `y` to some inputs, from a process of its own. */
 async function outcomes(nodes: readonly NodeJson[], ...givens: Readonly<Record<string, Tensor>>[]): Promise<string[]> {
   const path = `${tempFolder({ "frozen.pb": writeGraph(nodes) })}/frozen.pb`;
   const trials = givens.map((given) => ({ what: "", inputs: createTensors(Object.entries(given)) }));
