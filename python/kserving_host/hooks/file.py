@@ -14,6 +14,7 @@ from .context import Context, Request
 from .inference import FILE, call_handler, find_handlers
 from .models import create_drivers
 from .requirements import install_requirements
+from .toolkit import ServedModel, Toolkit
 from .values import pack_values, values_of
 
 SLOTS = ("preprocess", "postprocess")
@@ -193,6 +194,7 @@ class HookFile:
     def _init(self, message):
         ask = self.ask
         self._drivers = lambda number: create_drivers(message["drivers"], ask, number)
+        self._load_toolkit(message["drivers"])
         function = getattr(self._module, "init_hook", None)
         if callable(function):
             ctx = Context(Request(0, ask, self._drivers(0)), None)
@@ -203,6 +205,16 @@ class HookFile:
                 text = error.message if isinstance(error, HostError) else failures.text_of(error)
                 raise self._refuse(f"{place}: {text}" if place else text, error) from error
         return None
+
+
+    def _load_toolkit(self, facts):
+        toolkit = self._handlers.get("handler")
+        if not isinstance(toolkit, Toolkit):
+            return
+        try:
+            toolkit.load(ServedModel(create_drivers(facts, self.ask, None)[0]))
+        except BaseException as error:
+            raise self._refuse(f"{failures.place_of(error) or self.name}: model_fn failed: {failures.text_of(error)}", error) from error
 
 
 def _advice(name, folder):

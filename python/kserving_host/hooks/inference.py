@@ -6,6 +6,7 @@ import json
 import os
 
 from ..errors import HostError, refused
+from .toolkit import find_toolkit
 
 FILE = "inference.py"
 PAIR = ("input_handler", "output_handler")
@@ -13,17 +14,20 @@ FIELDS = "model_name model_version method rest_uri grpc_port channel custom_attr
 
 
 def find_handlers(module, name, hooks):
-    """The handlers by name, of a file of that name: `handler`, which beats the pair, or both of the pair; none for a file of hooks. `hooks` are the names of those."""
+    """The handlers by name, of a file of that name: `handler`, which beats the pair, or both of the pair, or the one that the functions of the toolkits make; none for a file of hooks. `hooks` are the names of those."""
     if os.path.basename(name) != FILE:
         return {}
     has = [each for each in ("handler", *PAIR) if hasattr(module, each)]
+    toolkit = None if has else find_toolkit(module, name)
+    if toolkit is not None:
+        return {"handler": toolkit}
     if not has and any(hasattr(module, each) for each in hooks):
         return {}
     wanted = ("handler",) if "handler" in has else PAIR
     for each in wanted:
         if not callable(getattr(module, each, None)):
             what = f"{each} is a {type(getattr(module, each)).__name__}" if each in has else f"it has no {each}"
-            raise refused(f"{name}: {what}; expected the functions input_handler(data, context) and output_handler(response, context), or handler(data, context).")
+            raise refused(f"{name}: {what}; expected the functions input_handler(data, context) and output_handler(response, context), or handler(data, context); or those of SageMaker's toolkits, such as model_fn(model_dir).")
     return {each: getattr(module, each) for each in wanted}
 
 

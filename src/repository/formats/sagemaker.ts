@@ -1,5 +1,5 @@
 import type { Dirent } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
@@ -20,10 +20,8 @@ const HOOK_FILES = ["hooks", "inference"].flatMap((name) => ENDINGS.map((end) =>
  */
 export async function findSagemakerModels(folder: string, first: string | undefined): Promise<readonly ModelConfig[]> {
   const paths = await foldersOfVersions(folder, 0);
-  if (paths.length === 0) return [toConfig("model", folder, await findHooks(folder, folder))];
-  const models = await Promise.all(
-    paths.map(async (path) => toConfig(basename(path), path, await findHooks(path, folder))),
-  );
+  if (paths.length === 0) return [await toConfig("model", folder, folder)];
+  const models = await Promise.all(paths.map((path) => toConfig(basename(path), path, folder)));
   if (first === undefined) return models;
   const chosen = models.find(({ name }) => name === first);
   if (chosen === undefined) {
@@ -33,8 +31,18 @@ export async function findSagemakerModels(folder: string, first: string | undefi
   return [chosen, ...models.filter((model) => model !== chosen)];
 }
 
-function toConfig(name: string, path: string, hooks: string | undefined): ModelConfig {
-  return modelConfig({ name, path, versions: { kind: "all" }, ...(hooks !== undefined && { hooks }) });
+async function toConfig(name: string, path: string, root: string): Promise<ModelConfig> {
+  const hooks = await findHooks(path, root);
+  if (hooks === undefined) return modelConfig({ name, path, versions: { kind: "all" } });
+  // The file loads the model itself, of files that may be no model to any driver.
+  if (await hasModelFunction(hooks)) return modelConfig({ name, stages: [{ driver: "null" }], hooks });
+  return modelConfig({ name, path, versions: { kind: "all" }, hooks });
+}
+
+const MODEL_FUNCTION = /^(?:def +model_fn\b|model_fn *=|from .{1,200} import .{0,200}\bmodel_fn\b)/m;
+
+async function hasModelFunction(hooks: string): Promise<boolean> {
+  return hooks.endsWith("inference.py") && MODEL_FUNCTION.test(await readFile(hooks, "utf8"));
 }
 
 /** The folders with numeric folders below a folder, or the folder itself where it has them. */
