@@ -107,7 +107,7 @@ export function failedPrecondition(message: string, cause?: unknown): ServingErr
 /** Text of {@link ServingError.from} for an unforeseen error. */
 const UNFORESEEN = "Internal error; the server's log has the cause.";
 
-/** Checks if a text promises a line of the log, wherever it has that from; what logs failed requests keeps it. */
+/** Checks if a text promises a line of the log, wherever it has that from. */
 export function pointsToLog(text: string): boolean {
   return text.includes("the server's log has the cause");
 }

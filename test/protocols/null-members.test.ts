@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { readExamplesJson } from "../../src/protocols/tensorflow-serving/examples/examples-json.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 const model = "test/fixtures/models/half-plus-two.onnx";
@@ -26,7 +27,6 @@ const REQUESTS: readonly (readonly [what: string, path: string, plain: object, n
   ["V1: choices", V1, { instances: [2] }, { signature_name: null, output_filter: null }],
   ["V1: columns beside rows", V1, { instances: [2] }, { inputs: null }],
   ["V1: rows beside columns", V1, { inputs: [2] }, { instances: null }],
-  ["V1: the context of examples", "/v1/models/default:classify", { examples: [{ x: 2 }] }, { context: null }],
   ["invocations", "/invocations", { instances: [2] }, { signature_name: null }],
   ["Kibernetika", KIBERNETIKA, { inputs }, { out_filter: null, out_mime_type: null }],
   ["Simple TensorFlow Serving", "/", { data: { x: [2] } }, { model_name: null, model_version: null }],
@@ -41,10 +41,19 @@ describe("an optional member that is null", () => {
   it.each(REQUESTS)("is as absent in %s", async (_what, path, plain, nulls) => {
     const { httpUrl } = await startServer({ stages: [{ driver: "onnx", path: model }], allowControl: "local" });
     const send = async (body: object) => {
-      const answer = await fetch(httpUrl + path, { method: "POST", body: JSON.stringify(body) });
+      const headers = { "content-type": "application/json" };
+      const answer = await fetch(httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
       return { status: answer.status, text: await answer.text() };
     };
-    expect(await send({ ...plain, ...nulls })).toEqual(await send(plain));
+    const expected = await send(plain);
+    expect(expected.status, expected.text).toBe(path.endsWith("/no/unload") ? 404 : 200);
+    expect(await send({ ...plain, ...nulls })).toEqual(expected);
+  });
+
+  it("is as absent in V1: the context of examples", () => {
+    const read = (body: object) => readExamplesJson(Buffer.from(JSON.stringify(body)), 1024 * 1024);
+    const examples = [{ x: 2 }];
+    expect(read({ examples, context: null })).toEqual(read({ examples }));
   });
 
   it("is as absent where the values of an input are bytes behind the JSON", async () => {

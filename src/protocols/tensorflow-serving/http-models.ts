@@ -6,6 +6,7 @@ import { toJson } from "./http-json.ts";
 import { malformedRequest } from "./malformed-request.ts";
 import { modelMetadata, toOpenvinoMetadata } from "./model-metadata.ts";
 import { type ModelStatus, modelStatus } from "./model-status.ts";
+import { isOfKserve, readyStatus } from "./ready-status.ts";
 import { toModelRef } from "./url-model-ref.ts";
 
 /** The whole URL, query string included: `/v1/models/NAME[/versions/V | /labels/L][/metadata]`. */
@@ -28,11 +29,11 @@ export function modelRoutes(
   service: InferenceService,
   { hasDetails, openvinoMetadata }: ModelRoutesOptions,
 ): readonly HttpRoute[] {
-  const status = telling((ref) =>
-    hasDetails && ref.version === undefined && ref.label === undefined
-      ? withDetail(service, ref.model)
-      : modelStatus(service, ref),
-  );
+  const status = telling((ref, { request }) => {
+    if (ref.version !== undefined || ref.label !== undefined) return modelStatus(service, ref);
+    if (hasDetails) return withDetail(service, ref.model);
+    return isOfKserve(request) ? readyStatus(service, ref.model) : modelStatus(service, ref);
+  });
   const metadata = telling(async (ref) => {
     const found = await modelMetadata(service, ref);
     return openvinoMetadata ? toOpenvinoMetadata(found) : found;
@@ -59,12 +60,13 @@ async function withDetail(service: InferenceService, model: string): Promise<Mod
   return { ...detail, ...modelStatus(service, { model }) };
 }
 
-function telling(find: (ref: ModelRef) => object | Promise<object>): RouteHandler {
-  return async ({ request, record }: HttpExchange): Promise<HttpAnswer> => {
+function telling(find: (ref: ModelRef, exchange: HttpExchange) => object | Promise<object>): RouteHandler {
+  return async (exchange: HttpExchange): Promise<HttpAnswer> => {
+    const { request, record } = exchange;
     const match = MODEL.exec(request.url ?? "");
     if (match === null) throw malformedRequest(request);
     const ref = toModelRef(match);
     record.model = ref.model;
-    return toJson(await find(ref));
+    return toJson(await find(ref, exchange));
   };
 }

@@ -47,3 +47,18 @@ test("the routes are off unless they are asked for", async () => {
   const [, list] = await read(`${httpUrl}/v1/models`);
   expect(list).not.toHaveProperty("models");
 });
+
+test("KServe's SDK is told whether a model is ready, and others get TensorFlow Serving's message alone", async () => {
+  const { httpUrl, service } = await startServer({ models });
+  const ask = async (agent: string, path = "half") => {
+    const answer = await fetch(`${httpUrl}/v1/models/${path}`, { headers: { "user-agent": agent } });
+    return [answer.status, await answer.json()];
+  };
+  const model_version_status = [{ version: "1", state: "AVAILABLE", status: { error_code: "OK", error_message: "" } }];
+  const httpx = "python-httpx/0.28.1";
+  expect(await ask(httpx)).toEqual([200, { name: "half", ready: true, model_version_status }]);
+  expect(await ask("python-requests/2.32.4")).toEqual([200, { model_version_status }]);
+  expect(await ask(httpx, "half/versions/1")).toEqual([200, { model_version_status }]);
+  await service.unload("half");
+  expect(await ask(httpx)).toEqual([503, { error: "Model with name half is not ready." }]);
+});
