@@ -43,6 +43,35 @@ joblib.dump(DecisionTreeClassifier(random_state=0).fit([[0], [1], [2]], [["a", 0
     });
   });
 
+  it("takes texts in one column where words are counted, and leaves columns to other estimators", async () => {
+    const folder = tempFolder();
+    const make = `
+import joblib, os, sys
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import OneHotEncoder
+texts, kinds = ["red wine", "blue sea", "red rose", "blue sky"], [1, 0, 1, 0]
+first = make_union(TfidfVectorizer(), CountVectorizer())
+words = GridSearchCV(make_pipeline("passthrough", first, LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2).fit(texts, kinds)
+joblib.dump(words, os.path.join(sys.argv[1], "words.joblib"))
+joblib.dump(make_pipeline(OneHotEncoder(), LogisticRegression()).fit([["red"], ["blue"]], [1, 0]), os.path.join(sys.argv[1], "column.joblib"))`;
+    execFileSync(python as string, ["-c", make, folder]);
+    const bytes = (shape: number[], ...values: string[]) =>
+      createTensor(
+        "bytes",
+        shape,
+        values.map((value) => Buffer.from(value)),
+      );
+    const expected = { predict: createTensor("int64", [2], BigInt64Array.of(1n, 0n)) };
+    const words = await loadModel("sklearn", join(folder, "words.joblib"), { options });
+    expect(await predict(words, { x: bytes([2], "red sea", "blue sea") })).toMatchObject(expected);
+    expect(await predict(words, { x: bytes([2, 1], "red sea", "blue sea") })).toMatchObject(expected);
+    const column = await loadModel("sklearn", join(folder, "column.joblib"), { options });
+    expect(await predict(column, { x: bytes([2, 1], "red", "blue") })).toMatchObject(expected);
+  });
+
   it("calls only the methods whose outputs are wanted", async () => {
     const model = await loadModel("sklearn", pathOf("classifier.joblib"), { options });
     const { predict: expected } = answersOf("classifier.joblib");

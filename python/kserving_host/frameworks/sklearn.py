@@ -9,3 +9,22 @@ class Framework(EstimatorFramework):
 
     def load(self):
         self.use(load_pickle(self.request.path, self.request.options))
+        self._takes_documents = takes_documents(self.model)
+
+    def rows(self, inputs):
+        """Texts of one column are a flat list to what counts their words: MLServer's clients send them so."""
+        rows = super().rows(inputs)
+        is_column = getattr(rows, "dtype", None) == object and rows.ndim == 2 and rows.shape[1] == 1
+        return rows.reshape(-1) if is_column and self._takes_documents else rows
+
+
+def takes_documents(estimator):
+    """Whether the first step of an estimator is one of `sklearn.feature_extraction.text`, which take a list of texts."""
+    if hasattr(estimator, "build_analyzer"):
+        return True
+    for name in ("best_estimator_", "estimator_", "estimator", "base_estimator"):
+        if hasattr(estimator, name):
+            return takes_documents(getattr(estimator, name))
+    parts = getattr(estimator, "steps", None) or getattr(estimator, "transformer_list", None) or []
+    first = [part for _, part in parts if part is not None and not isinstance(part, str)][:1]
+    return bool(first) and takes_documents(first[0])
