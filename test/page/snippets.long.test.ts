@@ -63,7 +63,7 @@ describe.each(Object.entries(TOOLS))("the page's program in %s", (language, [fil
     expect(sent).toContain("AP8H");
     expect(sent.replace(/\s|\.0\b/g, "")).toMatch(/\[\[1,2\],\[3,4\]\]/);
     writeFileSync(`${folder}/a photo's.bin`, Uint8Array.of(0, 255, 251));
-    expect(await run(TEXT)).toContain('"AP_7"');
+    expect(await run(TEXT)).toContain("AP_7");
   });
 
   test.skipIf(lacks(program))("takes credentials from the environment", { timeout: 300_000 }, async () => {

@@ -25,6 +25,7 @@ export function readInitializer(proto: Uint8Array): Tensor | undefined {
   if (dtype === undefined || isElsewhere) return undefined;
   const count = elementCount(shape);
   if (dtype === "bytes") return strings.length === count ? createTensor(dtype, shape, strings) : undefined;
+  if (bytes !== undefined && bytes.length !== count * numericLayout(dtype).bytes) return undefined;
   const data = bytes === undefined ? toNumbers(dtype, integers) : viewBytes(dtype, Uint8Array.from(bytes));
   return data.length === count ? createTensor(dtype, shape, data as never) : undefined;
 }

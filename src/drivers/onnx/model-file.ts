@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { createRecord } from "../../tensor/record.ts";
-import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
@@ -149,6 +149,15 @@ function readModel(file: ProtobufFile, size: number): ModelFile {
 
 type Places = ReadonlyMap<string, ProtobufField>;
 
+/** The runtime says what is wrong with a damaged one. */
+function tryReadInitializer(proto: Uint8Array): Tensor | undefined {
+  try {
+    return readInitializer(proto);
+  } catch {
+    return undefined;
+  }
+}
+
 function readDefaults(file: ProtobufFile, places: Places, { inputs }: Pick<ModelFile, "inputs">): Tensors {
   const found = inputs.flatMap(({ name }) =>
     places.has(name) ? [[name, places.get(name) as ProtobufField] as const] : [],
@@ -157,7 +166,7 @@ function readDefaults(file: ProtobufFile, places: Places, { inputs }: Pick<Model
   if (found.length > MAX_DEFAULTS || found.some(([, place]) => sizeOf(place) > MAX_DEFAULT_BYTES))
     return createTensors();
   const values = found.flatMap(([name, place]) => {
-    const value = readInitializer(file.bytes(place.start, sizeOf(place)));
+    const value = tryReadInitializer(file.bytes(place.start, sizeOf(place)));
     return value === undefined ? [] : [[name, value] as const];
   });
   return createTensors(values);

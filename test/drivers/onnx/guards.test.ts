@@ -114,6 +114,20 @@ describe.skipIf(missing !== undefined)("an operator of ONNX Runtime does not end
     expect(found).toEqual(["answered: y int64[1] -9223372036854775808"]);
   });
 
+  it("Div where a request replaces the divisor that the model has", async () => {
+    const found = await outcomes(
+      {
+        inputs: [value("a", "int64", "n"), value("b", "int64", 1)],
+        outputs: [value("y", "int64", "n")],
+        initializers: [{ name: "b", dtype: "int64", shape: [1], data: BigInt64Array.of(2n) }],
+        nodes: [{ op: "Div", inputs: ["a", "b"], outputs: ["y"] }],
+      },
+      { a: ["int64", [1], 8] },
+      { a: ["int64", [1], "-9223372036854775808"], b: ["int64", [1], -1] },
+    );
+    expect(found).toEqual(["answered: y int64[1] 4", "answered: y int64[1] -9223372036854775808"]);
+  });
+
   it("Split with outputs that are left out", async () => {
     const outputs = ["", "y", "", ""];
     const split = { op: "Split", inputs: ["x"], outputs, attributes: { axis: -1, num_outputs: 4 } };

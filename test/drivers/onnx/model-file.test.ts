@@ -93,6 +93,7 @@ describe("readModelFile", () => {
     expect(readInitializer(proto(7, 0x3a, 2, 1, 2))).toEqual(createTensor("int64", [2], BigInt64Array.of(1n, 2n)));
     expect(readInitializer(proto(10, 0x28, 1, 0x28, 2))).toEqual(createTensor("float16", [2], Uint16Array.of(1, 2)));
     expect(readInitializer(proto(1, 0x22, 4, 0, 0, 0, 0))).toBeUndefined();
+    expect(readInitializer(proto(1, 0x22, 7, 0, 0, 0, 0, 0, 0, 0))).toBeUndefined();
     expect(readInitializer(proto(14))).toBeUndefined();
   });
 

@@ -52,6 +52,8 @@ export class Scope {
   readonly #outer: Scope | undefined;
   readonly #types = new Map<string, number>();
   readonly #constants = new Map<string, Constant>();
+  /** Inputs of the graph: those with a value may have another one in a request. */
+  readonly #inputs = new Set<string>();
 
   constructor(file: ProtobufFile, outer?: Scope) {
     this.#file = file;
@@ -61,6 +63,7 @@ export class Scope {
   /** Takes note of a graph's field that declares a value or a constant. */
   declare(field: ProtobufField): void {
     const { number } = field;
+    if (number === GRAPH.input) this.#inputs.add(firstText(this.#file, field, VALUE.name));
     if (number === GRAPH.initializer) this.#addConstant(firstText(this.#file, field, TENSOR.name), field);
     if (number === GRAPH.input || number === GRAPH.output || number === GRAPH.valueInfo) this.#declareValue(field);
   }
@@ -101,6 +104,7 @@ export class Scope {
   }
 
   #constant(name: string): Constant | undefined {
+    if (this.#inputs.has(name)) return undefined;
     return this.#constants.get(name) ?? (this.#outer === undefined ? undefined : this.#outer.#constant(name));
   }
 
