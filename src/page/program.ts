@@ -10,7 +10,7 @@ export interface Program {
 export type Part = string | FilePart | { readonly fill: string; readonly count: number };
 
 /** A file, in base64 of the standard alphabet or of the one for URLs. */
-export interface FilePart {
+interface FilePart {
   readonly file: string;
   readonly isUrlSafe: boolean;
 }
