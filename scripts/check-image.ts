@@ -110,12 +110,16 @@ async function withContainer<T>(container: RunningContainer, use: () => Promise<
   }
 }
 
-/** Memory of process 1, in which pages of several processes count by their shares. */
+/** Memory of process 1 and of what it supervises, in which pages of several processes count by their shares. */
 function idleMegabytes(container: RunningContainer): number {
-  const { output } = container.exec(["cat", "/proc/1/smaps_rollup"]);
-  const [, kilobytes] = /^Pss:\s+(\d+) kB/m.exec(output) ?? [];
-  assert.ok(kilobytes !== undefined, output);
-  return Math.round(Number(kilobytes) / 1000);
+  const children = container.exec(["cat", "/proc/1/task/1/children"]).output.split(" ").filter(Boolean);
+  const kilobytes = ["1", ...children].map((pid) => {
+    const { output } = container.exec(["cat", `/proc/${pid}/smaps_rollup`]);
+    const [, own] = /^Pss:\s+(\d+) kB/m.exec(output) ?? [];
+    assert.ok(own !== undefined, output);
+    return Number(own);
+  });
+  return Math.round(kilobytes.reduce((sum, own) => sum + own, 0) / 1000);
 }
 
 /** Seconds until a server was ready, and its memory then. */

@@ -80,7 +80,8 @@ function fromRoot(path: string): string {
 function serverCommand(config: string, listeners: string): string[] {
   return [
     fromRoot("bin/kserving.cjs"),
-    ...["--config", config, "--server-timing"],
+    // A death is to be seen.
+    ...["--config", config, "--server-timing", "--no-supervisor"],
     ...["--hook-stall", "1", "--threads", "1", "--listeners", listeners],
     ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
   ];

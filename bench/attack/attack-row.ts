@@ -31,7 +31,8 @@ export type ServerKind =
   | "hook-images"
   | "hostile-hooks"
   | "known-users"
-  | "repository";
+  | "repository"
+  | "mortal";
 
 /** One hostile client. */
 export interface AttackRow {
@@ -42,6 +43,11 @@ export interface AttackRow {
   readonly isEncrypted?: boolean;
   /** Longest wait of others, in milliseconds, where they have to wait longer than anywhere else. Default 50. */
   readonly maxWaitMs?: number;
+  /**
+   * Requests of others that may fail, as those in a process that dies; {@link maxWaitMs} is then for the whole of a wait.
+   * Default 0.
+   */
+  readonly mayLose?: number;
   /** Makes what is sent, before anything is measured; the function that it returns attacks. */
   readonly prepare: () => Attack | Promise<Attack>;
 }

@@ -38,7 +38,13 @@ export class AttackedServer {
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
   static async start({ server: kind, isEncrypted = false }: AttackedKind): Promise<AttackedServer> {
     const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
-    const [program, ...args] = [fromRoot("bin/kserving.cjs"), ...(await argumentsOf({ kind, isEncrypted, folder }))];
+    const own = await argumentsOf({ kind, isEncrypted, folder });
+    // A death is to be seen, but where it is the attack.
+    const [program, ...args] = [
+      fromRoot("bin/kserving.cjs"),
+      ...own,
+      ...(kind === "mortal" ? [] : ["--no-supervisor"]),
+    ];
     const child = watchChild(spawn(process.execPath, [program, ...args], { stdio: ["ignore", "pipe", "ignore"] }));
     for await (const line of createInterface({ input: child.stdout })) {
       const event = JSON.parse(line);

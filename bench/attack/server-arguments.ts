@@ -30,6 +30,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   "hook-images": [...NULL, "--hooks", fromRoot("bench/attack/decoding-hooks.ts")],
   "hostile-hooks": [...NULL, "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
   "known-users": NULL,
+  mortal: [],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
@@ -60,6 +61,7 @@ export function fromRoot(path: string): string {
 async function fileArguments(kind: ServerKind, folder: string): Promise<string[]> {
   if (kind === "log-file") return ["--log-path", join(folder, "log")];
   if (kind === "known-users") return userArguments(folder);
+  if (kind === "mortal") return manyModels(folder);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
 
@@ -71,6 +73,18 @@ async function userArguments(folder: string): Promise<string[]> {
   const { iss, aud } = TOKEN_CLAIMS;
   const tokens = ["--auth-jwks", keys, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
   return ["--auth-users", users, ...tokens];
+}
+
+const MANY_MODELS = 48;
+
+/** One model that ends its process where it is asked to, and many others. */
+function manyModels(folder: string): string[] {
+  const path = fromRoot("test/fixtures/models/half-plus-two.onnx");
+  const others = Array.from({ length: MANY_MODELS }, (_, index) => ({ name: `m${index}`, path }));
+  const mortal = { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts") };
+  const config = join(folder, "serving.json");
+  writeFileSync(config, JSON.stringify({ models: [{ name: "default", driver: "null" }, mortal, ...others] }));
+  return ["--config", config];
 }
 
 /** Two models of which one is loaded, and a third and a text outside of their folder. */

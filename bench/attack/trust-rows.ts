@@ -51,6 +51,30 @@ function inferenceRow(name: string, page: Readonly<Record<string, string>>): Att
   return { name: `control-${name}`, server: "null", prepare: () => attack };
 }
 
+const DEADLY = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;
+/** Time in which a server that died answers again. */
+const BACK_MS = 1000;
+
+/** One of fifty models ends the process: that costs what was under way, and at the second time nothing. */
+export const CRASH_ROWS: readonly AttackRow[] = Object.entries(DEADLY).map(([name, signal]) => ({
+  name: `crash-${name}`,
+  server: "mortal",
+  maxWaitMs: BACK_MS,
+  // A request of each protocol.
+  mayLose: 2,
+  prepare: () => async (target) => {
+    const body = Buffer.from(JSON.stringify({ inputs: [signal] }));
+    const kill = () => post(target, { path: "/v1/models/mortal:predict", body });
+    const first = await kill();
+    const began = performance.now();
+    const back = await retried(() => post(target, { path: "/v1/models/m0:predict", body }));
+    const backMs = Math.round(performance.now() - began);
+    const second = await kill();
+    const got = `${first}, ${back} after ${backMs} ms, ${second}`;
+    return second === "503" ? { got } : { got, problem: "the model is not isolated" };
+  },
+}));
+
 /** Acts of bench/attack/hostile-hooks.ts. */
 const ACTS = ["post", "flood", "stringify", "prototypes", "port"] as const;
 

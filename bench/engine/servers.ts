@@ -29,7 +29,16 @@ export async function startKserving(
   nodeArgs: readonly string[] = [],
   { hasHttp = true } = {},
 ): Promise<BenchServer> {
-  const local = ["--host", "127.0.0.1", "--port", "0", ...(hasHttp ? ["--http-enable", "--http-port", "0"] : [])];
+  // Node's arguments are for the process that serves.
+  const alone = nodeArgs.length > 0 ? ["--no-supervisor"] : [];
+  const local = [
+    ...alone,
+    "--host",
+    "127.0.0.1",
+    "--port",
+    "0",
+    ...(hasHttp ? ["--http-enable", "--http-port", "0"] : []),
+  ];
   const { grpc, http, child, stop } = await startCommand([process.execPath, ...nodeArgs, BIN, ...local, ...args]);
   watchChild(child);
   return {
