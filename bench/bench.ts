@@ -17,6 +17,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "models in processes of their own (--isolate) beside the same models in threads; --quick for 5 rounds",
     run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "isolated models"]),
   },
+  supervisor: {
+    what: "what the supervisor costs: marks of runs, the start, memory; --quick for 5 rounds",
+    run: async (args) => (await import("./supervisor.ts")).runSupervisor(args),
+  },
   metrics: {
     what: "tiny requests with and without metrics; --quick for 5 rounds",
     run: async (args) => (await import("./engine.ts")).runEngine([...args, "--only", "metrics"]),
