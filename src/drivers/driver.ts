@@ -171,6 +171,8 @@ export interface PredictCall {
    * spread copy of the call lacks it.
    */
   readonly signal: AbortSignal;
+  /** True for a try of the server's own: it is not to begin if the driver can know that it would fail. */
+  readonly isTrial?: boolean;
   /** Milliseconds left, for runtimes that take a timeout. */
   readonly deadlineMs?: number;
 }

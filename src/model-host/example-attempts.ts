@@ -58,6 +58,9 @@ function* plans(): Generator<Omit<Plan, "knowsTypes">> {
   for (const size of [8, 32]) yield { fill: usual, size, rows: size };
   // A model that is given its state has its rows on some other axis of that.
   for (const size of [32, 224]) yield { fill: usual, size, rows: 1, isLastAxisAlone: true };
+  // Lines of text in images are 48 pixels high; a second of sound has 16 000 samples.
+  yield { fill: usual, size: 48, rows: 1 };
+  for (const size of [512, 16_000]) yield { fill: usual, size, rows: 1, isLastAxisAlone: true };
 }
 
 function toInput({ name, dtype, shape }: TensorSpec, plan: Plan): ExampleInput {

@@ -82,14 +82,16 @@ export function runError(reason: unknown, { signal }: ModelCall, { driver }: Pic
 class DriverCall implements PredictCall {
   readonly signature: string;
   readonly outputs?: readonly string[];
+  readonly isTrial?: boolean;
   /** Time left of the deadline when the run begins, in milliseconds. */
   readonly deadlineMs?: number;
   readonly #signal: CancelSignal;
 
-  constructor({ signature, outputs, signal, deadline }: ModelCall) {
+  constructor({ signature, outputs, signal, deadline, warmUp }: ModelCall) {
     this.signature = signature;
     this.#signal = signal;
     if (outputs !== undefined) this.outputs = outputs;
+    if (warmUp !== undefined) this.isTrial = true;
     if (deadline !== undefined) this.deadlineMs = Math.max(0, deadline - Date.now());
   }
 

@@ -61,7 +61,7 @@ async function loadModel(path: string, { core, options, host }: Loading): Promis
     isPure: network.isPure,
     concurrency: network.concurrency,
     hookArgs: createHookArgs({ core, device, network, others }),
-    predict: (inputs, { outputs, signal }) => network.run(inputs, { outputs, signal }),
+    predict: (inputs, { outputs, signal, isTrial }) => network.run(inputs, { outputs, signal, isTrial }),
     renewals: () => network.renewals + others.renewals,
     close: async () => {
       await Promise.all([network.close(), others.close()]);

@@ -7,7 +7,7 @@ import { KnownFailures } from "./known-failures.ts";
 import type { ModelSource } from "./model-source.ts";
 import { OpenvinoFailure } from "./openvino-failure.ts";
 import { type RequestPool, SpoiledRun } from "./request-pool.ts";
-import type { Runner } from "./runner.ts";
+import type { RunCall, Runner } from "./runner.ts";
 
 /** A network, and what compiles it. */
 export interface RenewalChoice {
@@ -29,8 +29,9 @@ export class RenewingRunner implements Runner {
   /** Undefined while the network has to be compiled. */
   #pool: RequestPool | undefined;
   #renewal: Promise<unknown> | undefined;
-  /** Absent until a run fails, so that the others cost nothing. */
-  #failures: KnownFailures | undefined;
+  /** False until a run fails, so that checks cost nothing where all clients send what runs. */
+  #isWary = false;
+  #known: KnownFailures | undefined;
   readonly #closing = new Set<Promise<void>>();
   #renewals = 0;
   #isClosed = false;
@@ -47,21 +48,26 @@ export class RenewingRunner implements Runner {
     return this.#renewals;
   }
 
+  get #failures(): KnownFailures {
+    this.#known ??= new KnownFailures(this.#choice.network, this.#choice);
+    return this.#known;
+  }
+
   property(key: string): string {
     return this.#last.property(key);
   }
 
-  async run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+  async run(inputs: readonly Tensor[], outputs: readonly number[], call: RunCall = {}): Promise<Tensor[]> {
     for (;;) {
       const pool = this.#pool;
       if (pool === undefined) {
-        await this.#renewed(signal);
+        await this.#renewed(call.signal);
         continue;
       }
-      const known = this.#failures?.find(inputs);
+      const known = this.#isWary || call.isTrial ? this.#failures.find(inputs) : undefined;
       if (known !== undefined) throw known;
       try {
-        return await pool.run(inputs, outputs, signal);
+        return await pool.run(inputs, outputs, call);
       } catch (reason) {
         if (pool.isSpoiled) this.#discard(pool);
         if (reason instanceof OpenvinoFailure && reason.kind === "failed") this.#note(inputs, reason);
@@ -81,7 +87,7 @@ export class RenewingRunner implements Runner {
   /** Before the network is compiled, which is when it must not be reshaped. */
   #note(inputs: readonly Tensor[], failure: OpenvinoFailure): void {
     if (this.#renewal !== undefined) return;
-    this.#failures ??= new KnownFailures(this.#choice.network, this.#choice);
+    this.#isWary = true;
     this.#failures.add(inputs, failure);
     // The next request would have to wait for it.
     this.#renewed().catch(() => {});

@@ -2,7 +2,7 @@ import { CancellableRuns, type RunLimits } from "../../native/cancellable-runs.t
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
 import { OpenvinoFailure } from "./openvino-failure.ts";
-import type { Runner } from "./runner.ts";
+import type { RunCall, Runner } from "./runner.ts";
 
 /** Treatment of a compiled network's requests. */
 export interface PoolChoice extends Omit<RunLimits, "limit"> {
@@ -55,7 +55,7 @@ export class RequestPool implements Omit<Runner, "renewals"> {
   }
 
   /** As {@link Runner.run}; rejects with {@link SpoiledRun} where the network is spoiled before the run has ended. */
-  run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+  run(inputs: readonly Tensor[], outputs: readonly number[], { signal }: RunCall = {}): Promise<Tensor[]> {
     return this.#runs.run(() => this.#start(inputs, outputs), signal);
   }
 

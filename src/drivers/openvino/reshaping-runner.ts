@@ -1,7 +1,7 @@
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Network } from "./engine.ts";
 import { type RequestPool, SpoiledRun } from "./request-pool.ts";
-import type { Runner } from "./runner.ts";
+import type { RunCall, Runner } from "./runner.ts";
 
 /** Shapes that a network is kept compiled for; the one that was not used for longest gives way. */
 const MAX_SHAPES = 8;
@@ -37,12 +37,12 @@ export class ReshapingRunner implements Runner {
     return this.#first.property(key);
   }
 
-  async run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]> {
+  async run(inputs: readonly Tensor[], outputs: readonly number[], call?: RunCall): Promise<Tensor[]> {
     const shapes = inputs.map(({ shape }) => shape);
     for (;;) {
       const runner = await this.#runnerFor(shapes);
       try {
-        return await runner.run(inputs, outputs, signal);
+        return await runner.run(inputs, outputs, call);
       } catch (reason) {
         if (runner.isSpoiled) await this.#discard(shapes.join(";"), runner);
         if (!(reason instanceof SpoiledRun)) throw reason;

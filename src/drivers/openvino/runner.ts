@@ -1,5 +1,12 @@
 import type { Tensor } from "../../tensor/tensor.ts";
 
+/** The parts of a call that a runner needs. */
+export interface RunCall {
+  readonly signal?: AbortSignal | undefined;
+  /** True where it is not to begin if it can be known that it would fail. */
+  readonly isTrial?: boolean | undefined;
+}
+
 /** Something that runs a network. */
 export interface Runner {
   /** Number of runs that may overlap. */
@@ -12,7 +19,7 @@ export interface Runner {
    * Runs on all inputs, in the network's order, and gives the outputs at the places asked for. Rejects with the
    * signal's reason as soon as that aborts.
    */
-  run(inputs: readonly Tensor[], outputs: readonly number[], signal?: AbortSignal): Promise<Tensor[]>;
+  run(inputs: readonly Tensor[], outputs: readonly number[], call?: RunCall): Promise<Tensor[]>;
   /** Waits for the runs with waiting callers, cancels the others, and frees everything. */
   close(): Promise<void>;
 }

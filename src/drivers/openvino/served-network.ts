@@ -7,7 +7,7 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { didYouMean } from "../../text/nearest.ts";
 import type { PortRole } from "./engine.ts";
 import { toRunError } from "./run-error.ts";
-import type { Runner } from "./runner.ts";
+import type { RunCall, Runner } from "./runner.ts";
 import type { ServedPort } from "./served-ports.ts";
 
 /** Facts about the use that a network makes of its inputs. */
@@ -58,9 +58,9 @@ export class ServedNetwork {
   /** Runs on a tensor for each input; gives the outputs named, or all. */
   async run(
     inputs: Tensors,
-    { outputs, signal }: { outputs?: readonly string[] | undefined; signal?: AbortSignal } = {},
+    { outputs, ...call }: RunCall & { readonly outputs?: readonly string[] | undefined } = {},
   ): Promise<Tensors> {
-    if (signal?.aborted) throw ServingError.from(signal.reason);
+    if (call.signal?.aborted) throw ServingError.from(call.signal.reason);
     const wanted = this.#ports.outputs.filter(({ spec }) => outputs?.includes(spec.name) ?? true);
     const given = this.#ports.inputs.map((port) => tensorFor(port, inputs));
     if (this.#traits.computes) given.forEach(refuseEmptyTexts);
@@ -70,7 +70,7 @@ export class ServedNetwork {
       const tensors = await this.#runner.run(
         given,
         wanted.map(({ place }) => place),
-        signal,
+        call,
       );
       return createTensors(wanted.map(({ spec }, index) => [spec.name, tensors[index]!]));
     } catch (reason) {

@@ -97,6 +97,15 @@ describe.skipIf(missing !== undefined)("an OpenVINO model after a failed run", (
     });
   });
 
+  it("does not run a try of the server's own that cannot succeed", async () => {
+    const model = await loadModel("pooled");
+    const tried = (inputs: Tensors) => predict(model, inputs, { isTrial: true });
+    await expect(tried({ x: TOO_NARROW })).rejects.toMatchObject({ code: "invalid_argument" });
+    const [good] = goodInputs("pooled");
+    expect(await tried(good)).toEqual(await predict(model, good));
+    expect(model.renewals?.()).toBe(0);
+  });
+
   it("does not refuse what only a branch that is not taken refuses", async () => {
     const model = await loadModel("branches");
     const wide = (value: boolean) => createTensor("bool", [1], Uint8Array.of(Number(value)));
