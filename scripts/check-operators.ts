@@ -64,6 +64,10 @@ function subjectsOf(runtime: string): Iterable<Subject> {
 
 function* onnxRuntimeSubjects(only: (operator: string) => boolean): Generator<Subject> {
   const options = { engine: "native" };
-  yield* onnxSubjects(flags.cases, { driver: "onnx", options, only });
-  yield* kernelSubjects(options, only);
+  const tried = new Set<string>();
+  for (const subject of onnxSubjects(flags.cases, { driver: "onnx", options, only })) {
+    tried.add(subject.operator);
+    yield subject;
+  }
+  yield* kernelSubjects(options, (operator) => only(operator) && !tried.has(operator));
 }

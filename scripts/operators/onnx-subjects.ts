@@ -19,6 +19,7 @@ const GRAPH = { node: 1, input: 11, output: 12 };
 const NODE = { operator: 4 };
 const VALUE = { type: 2 };
 const TYPE = { tensor: 1 };
+const SHAPE = { size: 1 };
 const TENSOR = { element: 1, shape: 2 };
 
 /** Cases of ONNX's own suite, whose models of one operator are given inputs of any shape. */
@@ -28,6 +29,9 @@ export function* onnxSubjects(
 ): Generator<Subject> {
   const kept = mkdtempSync(join(tmpdir(), "operators-"));
   const seen = new Map<string, number>();
+  // OpenVINO needs to know them.
+  const keepsRanks = driver === "openvino";
+  const trialsOf = (good: Tensors) => hostileTrials(good).filter((one) => !keepsRanks || hasRanksOf(good, one.inputs));
   const mayAdd = (kind: string, most: number) => {
     const count = (seen.get(kind) ?? 0) + 1;
     seen.set(kind, count);
@@ -40,19 +44,19 @@ export function* onnxSubjects(
     const kind = `${operator} ${Object.values(good).map(({ dtype }) => dtype)}`;
     if (!mayAdd(kind, MOST.ofTypes) || !mayAdd(operator, MOST.ofOperator)) continue;
     const path = join(kept, `${one.name}.onnx`);
-    writeFileSync(path, withoutShapes(one.modelPath));
-    yield { operator, driver, options, path, good, trials: hostileTrials(good) };
+    writeFileSync(path, withoutShapes(one.modelPath, keepsRanks));
+    yield { operator, driver, options, path, good, trials: trialsOf(good) };
     for (const [type, retyped] of otherTypes(good)) {
       if (!mayAdd(`${operator} ${type}`, 1)) continue;
       const file = join(kept, `${one.name}-${type}.onnx`);
-      writeFileSync(file, withoutShapes(one.modelPath, codeOf(type)));
+      writeFileSync(file, withoutShapes(one.modelPath, keepsRanks, codeOf(type)));
       yield {
         operator: `${operator} ${type}`,
         driver,
         options,
         path: file,
         good: retyped,
-        trials: hostileTrials(retyped),
+        trials: trialsOf(retyped),
       };
     }
   }
@@ -88,6 +92,10 @@ function operatorOf(path: string): string {
   });
 }
 
+function hasRanksOf(good: Tensors, given: Tensors): boolean {
+  return Object.entries(good).every(([name, { shape }]) => given[name]?.shape.length === shape.length);
+}
+
 /** Values of another type, where all inputs are of one. */
 function otherTypes(good: Tensors): [NumericDType, Tensors][] {
   const tensors = Object.entries(good);
@@ -109,15 +117,16 @@ function ones({ shape }: Tensor, type: NumericDType): Tensor {
 
 type Edit = (field: ProtobufField) => readonly Uint8Array[] | undefined;
 
-/** The model with inputs and outputs of unknown rank, and of another type where one is given. */
-function withoutShapes(path: string, type?: number): Uint8Array {
+/** The model with inputs and outputs of any sizes, or ranks too, and of another type where one is given. */
+function withoutShapes(path: string, keepsRanks: boolean, type?: number): Uint8Array {
   return withFile(path, (file, size) => {
     const edited = (span: ProtobufField, edit: Edit) =>
       editMessage(file, span, edit) ?? file.bytes(span.start, span.end - span.start);
     const within = (number: number, edit: Edit) => (field: ProtobufField) =>
       field.number === number ? [nestedField(number, edited(field, edit))] : undefined;
-    const tensor = within(TYPE.tensor, ({ number }) => {
-      if (number === TENSOR.shape) return [];
+    const tensor = within(TYPE.tensor, (field) => {
+      const { number } = field;
+      if (number === TENSOR.shape) return keepsRanks ? [openShape(file, field)] : [];
       return number === TENSOR.element && type !== undefined ? [integer(TENSOR.element, type)] : undefined;
     });
     const value = within(VALUE.type, tensor);
@@ -135,6 +144,12 @@ function withoutShapes(path: string, type?: number): Uint8Array {
     const model: Edit = (field) => graph(field) ?? opset(field) ?? version(field);
     return edited({ start: 0, end: size } as ProtobufField, model);
   });
+}
+
+/** As many sizes, each of which may be any. */
+function openShape(file: ProtobufFile, { start, end }: ProtobufField): Uint8Array {
+  const sizes = [...file.fields(start, end)].filter(({ number }) => number === SHAPE.size);
+  return nestedField(TENSOR.shape, Buffer.concat(sizes.map(() => nestedField(SHAPE.size, new Uint8Array()))));
 }
 
 function integer(number: number, value: number): Uint8Array {

@@ -155,6 +155,22 @@ describe.skipIf(missing !== undefined)("an operator of ONNX Runtime does not end
     ]);
   });
 
+  it("Unique of no columns, and Einsum over no elements", async () => {
+    const unique = { op: "Unique", inputs: ["x"], outputs: ["y"], attributes: { axis: 0 } };
+    const product = { op: "Einsum", inputs: ["x", "x"], outputs: ["y"], attributes: { equation: "ij,kj->ik" } };
+    for (const node of [unique, product]) {
+      const found = await outcomes(
+        { inputs: [value("x", "float32", "n", "m")], outputs: [value("y", "float32", "n2", "m2")], nodes: [node] },
+        { x: ["float32", [3, 0]] },
+        { x: ["float32", [1, 1], 2] },
+      );
+      expect(found).toEqual([
+        expect.stringMatching(/^invalid_argument: The model's (Unique|Einsum) "" takes inputs without sizes of 0/),
+        expect.stringMatching(/^answered: y float32\[1,1\] [24]$/),
+      ]);
+    }
+  });
+
   it.each([
     ["ConvTranspose", [ones("w", 1, 1, 2, 2)], { strides: [2, 2] }],
     ["InstanceNormalization", [ones("w", 1), ones("b", 1)], {}],

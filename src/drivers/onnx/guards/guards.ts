@@ -39,6 +39,10 @@ export const GUARDS: Readonly<Record<string, Guard>> = {
     ),
   },
   STFT: all(notEmpty([0, 2]), notZero(3), ofShape(1, []), ofShape(3, [])),
+  Unique: (node, scope, prefix) =>
+    scope.integerOf(node, "axis") === undefined ? undefined : notEmpty([0])(node, scope, prefix),
+  // Sums over no elements are not written.
+  Einsum: notEmpty([0, 1, 2], () => [0]),
   // A read of a value that is not there.
   ...{ AffineGrid: ofShape(1, [-1]), Loop: ofShape(0, []) },
 };

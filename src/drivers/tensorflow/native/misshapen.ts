@@ -13,6 +13,9 @@ const EXACT: Readonly<Record<string, readonly (number | null)[]>> = {
   LSTMBlockCell: [2, 2, 2, 2, 1, 1, 1, 1],
   LSTMBlockCellGrad: [2, 2, 2, 2, 1, 1, 1, 1],
   Unbatch: [null, 2, 0],
+  ...{ Conv2DBackpropInput: [1, 4, 4], DepthwiseConv2dNativeBackpropInput: [1, 4, 4] },
+  ...{ Conv3DBackpropInputV2: [1, 5, 5], Conv3DBackpropFilterV2: [5, 1, 5] },
+  ...{ Conv2DBackpropFilter: [4, 1, 4], DepthwiseConv2dNativeBackpropFilter: [4, 1, 4] },
 };
 /** Operations whose first input is their result's sizes. */
 const SIZED = ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"];
@@ -20,7 +23,7 @@ const SIZED = ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Con
 const SCATTER = ["Update", "Add", "Sub", "Min", "Max"].map((what) => `TensorScatter${what}`);
 
 /** Operations that end the process on some shapes or sizes of their inputs; `npm run check -- operators --hostile`. */
-export const MISSHAPABLE: readonly string[] = [...Object.keys(EXACT), ...SIZED, ...SCATTER];
+export const MISSHAPABLE: readonly string[] = [...Object.keys(EXACT), ...SCATTER];
 
 /** True for an operation whose inputs' sizes, and not their number alone, can end the process. */
 export function takesSizes(op: string): boolean {
@@ -29,24 +32,22 @@ export function takesSizes(op: string): boolean {
 
 /** The message about inputs with which an operation ends the process; undefined for those that it bears, or may. */
 export function misshapenOf(op: string, shapes: readonly Shape[], integers: readonly Integers[]): string | undefined {
-  if (SIZED.includes(op)) return missizedOf(shapes[0], integers[0]);
   if (SCATTER.includes(op)) return mismatchOf(shapes);
   const fewest = Object.hasOwn(FEWEST, op) ? FEWEST[op]! : 0;
   const [first] = shapes;
   if (first !== undefined && first.length < fewest)
     return `takes an input of ${fewest} dimensions, and this one has ${first.length}`;
-  return Object.hasOwn(EXACT, op) ? misrankedOf(EXACT[op]!, shapes) : undefined;
+  const misranked = Object.hasOwn(EXACT, op) ? misrankedOf(EXACT[op]!, shapes) : undefined;
+  return misranked ?? (SIZED.includes(op) ? missizedOf(integers[0]) : undefined);
 }
 
 function misrankedOf(ranks: readonly (number | null)[], shapes: readonly Shape[]): string | undefined {
   const place = ranks.findIndex((rank, index) => rank !== null && (shapes[index]?.length ?? rank) !== rank);
   if (place < 0) return undefined;
-  return `takes ${ranks[place]} dimensions in its input ${place}, which has ${shapes[place]!.length}`;
+  return `takes ${ranks[place]} dimension(s) in its input ${place}, which has ${shapes[place]!.length}`;
 }
 
-function missizedOf(shape: Shape, sizes: Integers): string | undefined {
-  if (shape !== undefined && shape.length !== 1)
-    return `takes a list of sizes, and this has ${shape.length} dimensions`;
+function missizedOf(sizes: Integers): string | undefined {
   // The number of images may be left open.
   if (sizes === undefined || sizes.every((size, axis) => size >= (axis === 0 ? -1 : 0))) return undefined;
   return `takes sizes of 0 or more for its result, and these are ${sizes.join("x")}`;
