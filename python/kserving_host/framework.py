@@ -27,6 +27,8 @@ class BaseFramework:
 
     # Whether predicting on zeros tells the outputs without harm.
     dry_runs = True
+    # Whether it takes rows of features, or columns of them: texts beside numbers, of which some may be missing.
+    is_tabular = False
 
     def __init__(self, request):
         self.request = request

@@ -17,6 +17,7 @@ def describe(framework):
         "suggested": framework.suggested(),
         "likely": framework.likely(),
         "isPure": framework.is_pure(),
+        "isTabular": framework.is_tabular,
     }
 
 

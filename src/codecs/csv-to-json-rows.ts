@@ -21,8 +21,11 @@ export function csvToJsonRows(text: string): readonly string[] {
   return [...eachJsonRow(text)];
 }
 
-/** {@link csvToJsonRows} one by one, as a list of all would take many times their text. */
-export function* eachJsonRow(text: string): Generator<string> {
+/**
+ * {@link csvToJsonRows} one by one, as a list of all would take many times their text. `empty` is the JSON of an empty
+ * field of any other column than one of numbers.
+ */
+export function* eachJsonRow(text: string, empty = '""'): Generator<string> {
   let columns = 0;
   let isNumeric: ((index: number) => boolean) | undefined;
   for (const { fields, line } of readRows(text)) {
@@ -32,7 +35,7 @@ export function* eachJsonRow(text: string): Generator<string> {
     }
     // Most texts lack nothing, and are read once.
     if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
-    const values = fields.map((field, index) => toJson(field, isNumeric?.(index) ?? false));
+    const values = fields.map((field, index) => toJson(field, isNumeric?.(index) ?? false, empty));
     yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
   }
 }
@@ -119,12 +122,12 @@ function lineBreaks(field: string): number {
   return count;
 }
 
-function toJson(field: string, isNumeric: boolean): string {
+function toJson(field: string, isNumeric: boolean, empty: string): string {
   if (field.startsWith('"')) return JSON.stringify(field.slice(1, -1).replaceAll('""', '"'));
   const text = field.trim();
   if (JSON_NUMBER.test(text)) return text;
   if (NUMBER.test(text)) return JSON.stringify(Number(text));
-  if (!isNumeric) return JSON.stringify(text);
+  if (!isNumeric) return text === "" ? empty : JSON.stringify(text);
   if (MISSING.test(text)) return "NaN";
   const [, sign = ""] = INFINITE.exec(text) ?? [];
   return sign === "-" ? "-Infinity" : "Infinity";

@@ -83,11 +83,12 @@ export function isSameInput(one: TensorSpec, other: TensorSpec): boolean {
   return isAlike && JSON.stringify(one.shape) === JSON.stringify(other.shape);
 }
 
-function pickInputs({ inputs, inputNames, suggestedInputs }: Signature = {}): Signature {
+function pickInputs({ inputs, inputNames, suggestedInputs, isTabular }: Signature = {}): Signature {
   return {
     ...(inputs && { inputs }),
     ...(inputNames && { inputNames }),
     ...(suggestedInputs && { suggestedInputs }),
+    ...(isTabular && { isTabular }),
   };
 }
 

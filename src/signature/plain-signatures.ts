@@ -12,11 +12,12 @@ export function toPlainSignatures(
 }
 
 /** The same of one signature. */
-export function toPlainSignature({ inputs, inputNames, suggestedInputs, outputs }: Signature): Signature {
+export function toPlainSignature({ inputs, inputNames, suggestedInputs, isTabular, outputs }: Signature): Signature {
   return {
     ...(inputs && { inputs: inputs.map(toPlainSpec) }),
     ...(inputNames && { inputNames: [...inputNames] }),
     ...(suggestedInputs && { suggestedInputs: suggestedInputs.map((spec) => ({ ...spec })) }),
+    ...(isTabular && { isTabular }),
     ...(outputs && { outputs: outputs.map(toPlainSpec) }),
   };
 }

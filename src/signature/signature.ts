@@ -21,6 +21,8 @@ export interface Signature {
    * nothing is compared with.
    */
   readonly suggestedInputs?: readonly LooseSpec[];
+  /** True where inputs are rows of features, or columns: texts beside numbers, of which some may be missing. */
+  readonly isTabular?: true;
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
   /** The API of TensorFlow Serving that the exporter meant it for; absent = predict. */

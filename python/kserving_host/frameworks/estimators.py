@@ -8,7 +8,7 @@ from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
 from ..outputs import name_members
-from .tables import is_table, to_column, to_table
+from .tables import is_numbered, is_table, to_column, to_object_rows, to_table, to_table_of_rows, to_texts, with_missing_texts
 
 
 # Of features, in the log.
@@ -28,18 +28,35 @@ class EstimatorFramework(BaseFramework):
     checks_columns = False
     # True where a column that is missing has missing values.
     fills_columns = False
+    # True where texts are categories, which data frames alone have.
+    has_categories = False
+    is_tabular = True
 
     def predict(self, inputs, wanted):
         rows = self.rows(inputs)
         names = [name for name in self._methods if wanted is None or any(_is_of(name, output) for output in wanted)]
-        results = [(name, getattr(self.model, self.methods[name])(rows)) for name in names]
+        try:
+            results = self._results(rows, names)
+        except (TypeError, ValueError):
+            others = with_missing_texts(rows)
+            if others is None:
+                raise
+            results = self._results(others, names)
         return {output: array for name, result in results for output, array in _arrays(name, result)}
 
+    def _results(self, rows, names):
+        return [(name, getattr(self.model, self.methods[name])(rows)) for name in names]
+
     def rows(self, inputs):
-        """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features."""
+        """What the library takes: the rows of the one input, or a table whose columns are the inputs, by the names of the features or their numbers."""
         count, names = self.features()
+        if names is None and is_numbered(inputs):
+            return to_object_rows([to_column(name, to_rows({name: array})) for name, array in inputs.items()])
         if not is_table(inputs, count, names):
-            return to_rows(inputs)
+            rows = to_rows(inputs)
+            # Pipelines ask for columns by the names that they were trained with.
+            needs_names = self.checks_columns or (self.has_categories and rows.dtype == object)
+            return to_table_of_rows(rows, names) if needs_names and names is not None and rows.ndim == 2 and rows.shape[1] == len(names) else rows
         if names is not None and not self.checks_columns:
             self.check_names(inputs, [] if self.fills_columns else names, names)
         columns = {name: to_column(name, to_rows({name: array})) for name, array in inputs.items()}
@@ -98,9 +115,7 @@ def to_rows(inputs):
     array = one_input(inputs)
     if isinstance(array, arrays.Bits):
         raise invalid("The input is bfloat16, which numpy does not have; send float32.")
-    if array.dtype == object:
-        return np.array([each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
-    return array
+    return to_texts(array) if array.dtype == object else array
 
 
 def plain(result):

@@ -1,17 +1,16 @@
 """Models of named fields: the inputs are the fields by name, one value a row, or one array with rows of all fields in their order."""
 
-import numpy as np
-
 from .. import arrays
 from ..errors import invalid
 from ..framework import BaseFramework, one_input
-from .tables import to_column
+from .tables import is_numbered, to_column, to_texts
 
 
 class FieldFramework(BaseFramework):
     """`fields` has a dtype by field."""
 
     dry_runs = False
+    is_tabular = True
     fields = {}
 
     def suggested(self):
@@ -28,15 +27,17 @@ class FieldFramework(BaseFramework):
         raise NotImplementedError
 
     def rows(self, inputs):
-        """Lists of values in the fields' order; refuses columns of different lengths."""
+        """Lists of values in the fields' order, None for those that are missing; refuses columns of different lengths."""
         columns = self._columns(inputs)
         sizes = {len(column) for column in columns}
         if len(sizes) > 1:
             raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
-        return [list(row) for row in zip(*columns)]
+        return [[None if value != value else value for value in row] for row in zip(*columns)]
 
     def _columns(self, inputs):
         names = list(self.fields)
+        if is_numbered(inputs) and len(inputs) == len(names):
+            inputs = dict(zip(names, inputs.values()))
         if len(inputs) == 1 and (next(iter(inputs)) not in self.fields or len(names) > 1):
             array = _values(one_input(inputs))
             if array.ndim != 2 or array.shape[1] != len(names):
@@ -49,6 +50,4 @@ class FieldFramework(BaseFramework):
 def _values(array):
     if isinstance(array, arrays.Bits):
         raise invalid("The input is bfloat16, which such models do not have; send float32.")
-    if array.dtype == object:
-        return np.array([each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
-    return array
+    return to_texts(array) if array.dtype == object else array

@@ -59,7 +59,7 @@ class Framework(FieldFramework):
         """A value that is left out is missing."""
         row = self._new_row()
         for (name, dtype), value in zip(self.fields.items(), values):
-            if value not in ("", None) and value == value:
+            if value not in ("", None):
                 row.put(name, _text(value) if dtype == "bytes" or isinstance(value, str) else jpype.JDouble(value))
         return row
 

@@ -5,11 +5,15 @@ import lightgbm
 from ..errors import one_line, refused
 from .estimators import EstimatorFramework, plain
 from .pickles import is_pickle, load_pickle
+from .tables import as_categories
 
 
 class Framework(EstimatorFramework):
     methods = {"result": "predict", "predict_proba": "predict_proba"}
     fills_columns = True
+    # Names of the columns that are categories, once they are needed.
+    _categorical = None
+    has_categories = True
 
     def load(self):
         path = self.request.path
@@ -18,6 +22,27 @@ class Framework(EstimatorFramework):
         if not self._is_booster:
             return self.use(model)
         self.model, self.model_class = model, type(model)
+
+    def rows(self, inputs):
+        """LightGBM takes texts as categories alone: those of a data frame, in the columns that had them in training."""
+        rows = super().rows(inputs)
+        categories = getattr(self._booster(), "pandas_categorical", None)
+        if not categories or not hasattr(rows, "columns"):
+            return rows
+        if self._categorical is None:
+            self._categorical = self._categorical_names(len(categories))
+        names = self._categorical or [name for name in rows.columns if rows[name].dtype == object]
+        return as_categories(rows, names)
+
+    def _booster(self):
+        return self.model if self._is_booster else getattr(self.model, "_Booster", None)
+
+    def _categorical_names(self, count):
+        """By the model's own text, which has ranges of numbers for the other columns; empty where that does not tell."""
+        head = self._booster().model_to_string(num_iteration=1).split("\n\n", 1)[0]
+        infos = next((line for line in head.split("\n") if line.startswith("feature_infos=")), "=").partition("=")[2].split(" ")
+        names = [name for name, info in zip(self._booster().feature_name(), infos) if info != "none" and not info.startswith("[")]
+        return names if len(names) == count else []
 
     def predict(self, inputs, wanted):
         if not self._is_booster:

@@ -20,6 +20,7 @@ class Framework(BaseFramework):
     """The output `predict` of rows, or of a formula's variables by name; `forecast` of a time series' next steps."""
 
     dry_runs = False
+    is_tabular = True
 
     def load(self):
         self.model = load_pickle(self.request.path, self.request.options)

@@ -1,6 +1,11 @@
 """Tables: several inputs, each the column of its name, as clients send them that have records and not rows."""
 
+import numpy as np
+
 from ..errors import invalid, refused
+
+# As the server sends a text that is missing: a byte that is in no UTF-8.
+MISSING_TEXT = b"\xff"
 
 
 def is_table(inputs, count, names):
@@ -9,24 +14,70 @@ def is_table(inputs, count, names):
         # Features that are numbered have no names to go by.
         return names is not None or count is None
     name, array = next(iter(inputs.items()))
-    return names is not None and name in names and getattr(array, "ndim", 2) == 1
+    return names is not None and name in names and getattr(array, "ndim", 2) <= 1
 
 
 def to_column(name, values):
-    """The flat array of an input with one value for each row, of shape [n] or [n, 1]."""
-    if values.ndim == 1 or (values.ndim == 2 and values.shape[1] == 1):
+    """The flat array of an input with one value for each row, of shape [n] or [n, 1]; one value alone is that of one row."""
+    if values.ndim <= 1 or (values.ndim == 2 and values.shape[1] == 1):
         return values.reshape(-1)
     raise invalid(f'Input "{name}" is a column, with one value for each row; its shape is {list(values.shape)}.')
 
 
-def to_table(columns, names, fills):
-    """A data frame of flat arrays by name: those of `names` come first, in that order. With `fills` those that are not there have no values."""
-    sizes = {len(column) for column in columns.values()}
+def to_texts(array):
+    """str for the bytes of texts; NaN, as pandas reads it, for one that is missing."""
+    return np.array([np.nan if each == MISSING_TEXT else each.decode() for each in array.reshape(-1)], object).reshape(array.shape)
+
+
+def is_numbered(inputs):
+    """Whether the inputs are columns by their numbers, as the server sends rows of texts and numbers whose features have no names."""
+    return len(inputs) > 1 and list(inputs) == [str(index) for index in range(len(inputs))]
+
+
+def to_object_rows(columns):
+    """Rows of values that keep their types, of columns of one length."""
+    _check_lengths(columns)
+    rows = np.empty((len(columns[0]), len(columns)), object)
+    for index, column in enumerate(columns):
+        rows[:, index] = column
+    return rows
+
+
+def to_table_of_rows(rows, names):
+    """A data frame of an array."""
+    return _pandas().DataFrame(rows, columns=names)
+
+
+def as_categories(table, names):
+    """The table with these columns as categories, of which a column without values has one too that no row is in: XGBoost asks for some."""
+    categories = {name: _pandas().Categorical(table[name], categories=[""]) for name in names if table[name].isna().all()}
+    return table.assign(**categories).astype({name: "category" for name in names if name not in categories})
+
+
+def with_missing_texts(table):
+    """The table with its columns that have no values at all as texts that are missing: a request does not say which they would be. None where there are none."""
+    if not hasattr(table, "columns"):
+        return None
+    names = [name for name in table.columns if table[name].dtype.kind == "f" and table[name].isna().all()]
+    return table.astype({name: object for name in names}) if names else None
+
+
+def _check_lengths(columns):
+    sizes = {len(column) for column in columns}
     if len(sizes) > 1:
         raise invalid(f"The inputs have different numbers of rows: {', '.join(map(str, sorted(sizes)))}.")
+
+
+def _pandas():
     try:
         import pandas
     except ModuleNotFoundError as error:
         raise refused("Inputs by the names of features need pandas, which this Python does not have: pip install pandas.", error) from error
+    return pandas
+
+
+def to_table(columns, names, fills):
+    """A data frame of flat arrays by name: those of `names` come first, in that order. With `fills` those that are not there have no values."""
+    _check_lengths(columns.values())
     first = [name for name in names or [] if fills or name in columns]
-    return pandas.DataFrame(columns).reindex(columns=[*first, *(name for name in columns if name not in set(first))])
+    return _pandas().DataFrame(columns).reindex(columns=[*first, *(name for name in columns if name not in set(first))])

@@ -1,16 +1,20 @@
 """XGBoost: its own formats as a Booster, and pickles of Boosters and estimators."""
 
+import inspect
 import json
+import struct
 
 import xgboost
 
 from ..errors import invalid, one_line, refused
 from .estimators import EstimatorFramework
 from .pickles import is_pickle, load_pickle
+from .tables import as_categories
 
 
 class Framework(EstimatorFramework):
     number_type = "float32"
+    has_categories = True
     methods = {"result": "predict", "predict_proba": "predict_proba"}
 
     def load(self):
@@ -22,18 +26,29 @@ class Framework(EstimatorFramework):
         self.model, self.model_class = model, type(model)
         model.set_param({"nthread": self.request.threads})
         self._trees = _best_trees(model)
+        self._count = _feature_count(model)
 
     def predict(self, inputs, wanted):
         if not self._is_booster:
             return super().predict(inputs, wanted)
         rows = self.rows(inputs)
         # XGBoost takes features that are not there for missing values, without a word.
-        if rows.ndim != 2 or rows.shape[1] != self.model.num_features():
-            raise invalid(f"The model takes rows of {self.model.num_features()} features; the input's shape is {list(rows.shape)}.")
-        return {"result": self.model.predict(xgboost.DMatrix(rows, feature_names=self.model.feature_names), **self._trees)}
+        if rows.ndim != 2 or rows.shape[1] != self._count:
+            raise invalid(f"The model takes rows of {self._count} features; the input's shape is {list(rows.shape)}.")
+        return {"result": self.model.predict(self._matrix(rows), **self._trees)}
+
+    def _matrix(self, rows):
+        # XGBoost before 1.0 forgets names and types with the file.
+        names, types = getattr(self.model, "feature_names", None), getattr(self.model, "feature_types", None)
+        if not hasattr(rows, "columns") or types is None or "c" not in types:
+            return xgboost.DMatrix(rows, feature_names=names)
+        if not hasattr(self.model, "get_categories"):
+            raise refused(f"The model has categories, whose names xgboost {xgboost.__version__} does not keep in it; they need xgboost 3.1 or later, for training too.")
+        categorical = [name for name, kind in zip(names, types) if kind == "c"]
+        return xgboost.DMatrix(as_categories(rows, categorical), enable_categorical=True)
 
     def features(self):
-        return (self.model.num_features(), self.model.feature_names) if self._is_booster else super().features()
+        return (self._count, getattr(self.model, "feature_names", None)) if self._is_booster else super().features()
 
     def is_callers_fault(self, error):
         return isinstance(error, (ValueError, TypeError))
@@ -47,11 +62,23 @@ def _best_trees(booster):
     best = booster.attr("best_iteration")
     if best is None or booster.attr("scikit_learn") is None or _is_linear(booster):
         return {}
-    return {"iteration_range": (0, int(best) + 1)}
+    if "iteration_range" in inspect.signature(booster.predict).parameters:
+        return {"iteration_range": (0, int(best) + 1)}
+    # XGBoost before 1.4.
+    return {"ntree_limit": int(booster.attr("best_ntree_limit") or int(best) + 1)}
 
 
 def _is_linear(booster):
     return json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "gblinear"
+
+
+def _feature_count(booster):
+    if hasattr(booster, "num_features"):
+        return booster.num_features()
+    if hasattr(booster, "save_config"):
+        return int(json.loads(booster.save_config())["learner"]["learner_model_param"]["num_feature"])
+    # XGBoost before 1.0 says it in its file alone, behind the base score.
+    return struct.unpack_from("<fI", booster.save_raw())[1]
 
 
 def _load_native(path):

@@ -24,7 +24,8 @@ export function inferDType(values: readonly JsonValue[]): DType {
     else if (dtype === undefined) return scalarDType(value);
     if (dtype === "float32") return dtype;
   }
-  return hasNull ? "float32" : (dtype ?? "float32");
+  if (!hasNull) return dtype ?? "float32";
+  return dtype === "int64" || dtype === "uint64" ? "float64" : "float32";
 }
 
 const WIDENING: readonly DType[] = ["int32", "int64", "uint64", "float32"];

@@ -9,6 +9,8 @@ import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue
 export interface JsonTensorRules extends NumberRules {
   /** True where null means NaN in a float tensor. */
   readonly nullIsNaN: boolean;
+  /** The bytes of null among strings; absent = it is refused. */
+  readonly nullText?: Uint8Array;
   /** The bytes of a string element; the UTF-8 of a text. */
   readonly text: (text: string) => string | Uint8Array;
   /** The bytes of an object element; throws for an object that is not an encoded element. */
@@ -116,11 +118,17 @@ class Appender {
   }
 
   #appendScalar(value: null | boolean | string | JsonObject): boolean {
-    if (value === null) return this.#rules.nullIsNaN && this.#elements.appendNaN();
+    if (value === null) return this.#appendNull();
     if (typeof value === "boolean") return this.#elements.append(value);
     if (this.#elements.dtype !== "bytes") return false;
     const bytes = typeof value === "string" ? this.#rules.text(value) : this.#rules.object(value);
     return this.#elements.append(bytes);
+  }
+
+  #appendNull(): boolean {
+    const { nullIsNaN, nullText } = this.#rules;
+    if (this.#elements.dtype !== "bytes") return nullIsNaN && this.#elements.appendNaN();
+    return nullText !== undefined && this.#elements.append(nullText);
   }
 
   #checkSize(size: number, level: number): void {

@@ -17,6 +17,8 @@ export interface LoadedFacts {
     /** See {@link Model.likelyInputs}. */
     readonly likely: readonly (readonly TensorSpec[])[];
     readonly isPure: boolean;
+    /** See {@link Signature.isTabular}. */
+    readonly isTabular: boolean;
   };
   readonly facts: Readonly<Record<string, unknown>>;
   /** The interpreter. */
@@ -100,11 +102,12 @@ function untilAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promi
 }
 
 /** Without the dtypes of the inputs, the server knows only their names, which Python checks. */
-function toSignature({ signature: { inputs, outputs, suggested } }: LoadedFacts): Signature {
+function toSignature({ signature: { inputs, outputs, suggested, isTabular } }: LoadedFacts): Signature {
   const isKnown = (specs: readonly LooseSpec[] | null): specs is readonly (LooseSpec & TensorSpec)[] =>
     specs?.every(({ dtype }) => dtype !== undefined) ?? false;
   return {
     ...(isKnown(inputs) ? { inputs: inputs.map(toSpec) } : { ...namesOf(inputs), ...suggest(inputs ?? suggested) }),
+    ...(isTabular && { isTabular }),
     ...(isKnown(outputs) && { outputs: outputs.map(toSpec) }),
   };
 }

@@ -50,6 +50,7 @@ const SIGNATURE: Checks<ModelFacts["signatures"][string]> = {
   inputs: isAbsentOr(isSpecs),
   inputNames: isAbsentOr(isListOf(isText)),
   suggestedInputs: isAbsentOr(isLooseSpecs),
+  isTabular: isAbsentOr((value) => value === true),
   outputs: isAbsentOr(isSpecs),
   method: isAbsentOr((value) => value === "predict" || value === "classify" || value === "regress"),
   methodName: isAbsentOr(isText),

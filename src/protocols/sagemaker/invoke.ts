@@ -43,7 +43,7 @@ export async function invoke(
   const { json, places } = await toJson(body, form, exchange);
   try {
     return inForm(
-      await answerJson(service, { ref, method: attributes.method, body: json, write }, exchange),
+      await answerJson(service, { ref, method: attributes.method, body: json, isCsv: form === "csv", write }, exchange),
       accepted,
       exchange,
     );

@@ -34,7 +34,7 @@ export interface PredictBody {
  */
 export function toPredictBody(body: Uint8Array, form: BodyForm, maxBytes: number): PredictBody {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (form === "csv") return { json: ofInstances(eachJsonRow(toText(bytes)), maxBytes) };
+  if (form === "csv") return { json: ofInstances(eachJsonRow(toText(bytes), "null"), maxBytes) };
   if (isPredictBody(bytes)) return { json: body };
   refuseDataFrame(bytes);
   if (form === "lines") return joinJsonLines(bytes);

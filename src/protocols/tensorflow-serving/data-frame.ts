@@ -2,10 +2,8 @@ import {
   CONTAINER_BYTES,
   isJsonList,
   type JsonList,
-  JsonNumbers,
   type JsonObject,
   type JsonValue,
-  NumberStore,
   VALUE_BYTES,
 } from "../../codecs/json/json-value.ts";
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
@@ -15,13 +13,19 @@ import { isNamedInstance } from "./http-rows.ts";
 /**
  * The rows of a data frame as KServe's clients write it, in forms that TensorFlow Serving does not have: objects as
  * `inputs`; an instance that is a list of objects, each a row; an object of objects, which has by column the values of
- * its rows. A value that a row lacks is NaN. Undefined where the request has none of these.
+ * its rows. For a model of tables, rows that are objects are one too. A value that a row lacks is null. Undefined where
+ * the request has none of these.
  */
-export function readDataFrame({ instances, inputs }: JsonObject, budget: DecodeBudget): JsonList | undefined {
+export function readDataFrame(
+  { instances, inputs }: JsonObject,
+  isTabular: boolean,
+  budget: DecodeBudget,
+): JsonList | undefined {
   const frames = inputs ?? instances;
   if (frames === undefined || !isJsonList(frames)) return undefined;
   const [first = null] = frames;
-  const isFrame = isListOfRows(first) || isTable(first) || (inputs !== undefined && isNamedInstance(first));
+  const isFrame =
+    isListOfRows(first) || isTable(first) || ((isTabular || inputs !== undefined) && isNamedInstance(first));
   if (!isFrame) return undefined;
   const rows = frames.flatMap((frame) => rowsOf(frame, budget));
   return rows.length === 0 ? undefined : completeRows(rows, budget);
@@ -66,18 +70,11 @@ function completeRows(rows: JsonList, budget: DecodeBudget): JsonList {
   const names = [...new Set(records.flatMap((row) => Object.keys(row)))];
   if (records.every((row) => Object.keys(row).length === names.length)) return rows;
   budget.spend(rows.length * names.length * VALUE_BYTES, () => "the data frame with all columns in each row");
-  const missing = notANumber(budget);
-  return rows.map((row) => (isNamedInstance(row) ? complete(row, names, missing) : row));
+  return rows.map((row) => (isNamedInstance(row) ? complete(row, names) : row));
 }
 
-function complete(row: JsonObject, names: readonly string[], missing: JsonValue): JsonObject {
+function complete(row: JsonObject, names: readonly string[]): JsonObject {
   const all = createRecord<JsonValue>();
-  for (const name of names) all[name] = row[name] ?? missing;
+  for (const name of names) all[name] = row[name] ?? null;
   return all;
-}
-
-function notANumber(budget: DecodeBudget): JsonNumbers {
-  const store = new NumberStore(1, budget);
-  store.push(Number.NaN, false);
-  return new JsonNumbers(store, 0, []);
 }

@@ -35,6 +35,8 @@ export interface PredictRequest {
   readonly ref: ModelRef;
   /** Its JSON. */
   readonly body: Buffer;
+  /** True for JSON that was made of CSV. Default false. */
+  readonly isCsv?: boolean;
   /** Compares the method with the signature's method name. Default false. */
   readonly checkMethodNames?: boolean;
   /** Leaves out names in the output filter that are not outputs. Default false. */
@@ -49,7 +51,14 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, checkMethodNames = false, ignoreUnknownOutputs = false, write = toPredictions }: PredictRequest,
+  {
+    ref,
+    body,
+    isCsv = false,
+    checkMethodNames = false,
+    ignoreUnknownOutputs = false,
+    write = toPredictions,
+  }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -57,8 +66,8 @@ export async function answerPredict(
   // As in the original, invalid JSON is reported before a missing model; a large body is parsed once the model is
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
-  const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes));
-  const received = { body, parsed, checkMethodNames, ignoreUnknownOutputs, call };
+  const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
+  const received = { body, isCsv, parsed, checkMethodNames, ignoreUnknownOutputs, call };
   return write(await infer(await service.acquire(ref, call), received, exchange), exchange);
 }
 
@@ -89,6 +98,7 @@ export async function toPredictions(
 
 interface ReceivedPredict {
   readonly body: Uint8Array;
+  readonly isCsv: boolean;
   /** Undefined for a large body. */
   readonly parsed: PredictBody | undefined;
   readonly checkMethodNames: boolean;
@@ -97,10 +107,10 @@ interface ReceivedPredict {
 }
 
 async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExchange) {
-  const { body, parsed, checkMethodNames, ignoreUnknownOutputs, call } = received;
+  const { parsed, checkMethodNames, ignoreUnknownOutputs, call } = received;
   try {
     const { description } = lease;
-    const large = parsed === undefined ? await decodeLarge(body, description.signatures, exchange) : undefined;
+    const large = parsed === undefined ? await decodeLarge(received, description.signatures, exchange) : undefined;
     const signature = findSignature((large ?? parsed)?.signature ?? "", description);
     const { outputFilter } = large ?? (parsed as PredictBody);
     const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
@@ -114,10 +124,10 @@ async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExch
 }
 
 function decodeLarge(
-  body: Uint8Array,
+  { body, isCsv }: ReceivedPredict,
   signatures: ServableDescription["signatures"],
   exchange: HttpExchange,
 ): Promise<PredictMessage> {
   const { maxMessageBytes } = exchange;
-  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes], body);
+  return exchange.decode(decodePredictJob, [body, toPlainSignatures(signatures), maxMessageBytes, isCsv], body);
 }

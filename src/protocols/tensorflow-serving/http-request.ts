@@ -2,7 +2,7 @@ import { defineJob } from "../../codec-host/job.ts";
 import { inferDType } from "../../codecs/json/json-dtype.ts";
 import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
-import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import { type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
@@ -12,7 +12,8 @@ import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
-import { isBase64Object, rulesOf } from "./json-tensor-rules.ts";
+import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
+import { columnsOfRows, MISSING_TEXT, withoutMissingTexts } from "./mixed-rows.ts";
 import { withEncodedImages } from "./with-encoded-images.ts";
 
 /** A predict request's JSON, before the model is known. */
@@ -24,15 +25,17 @@ export interface PredictBody {
   readonly outputFilter: readonly string[];
   /** Memory that is left for its values. */
   readonly budget: DecodeBudget;
+  /** True for rows that were CSV, in which null is an empty field. */
+  readonly isCsv: boolean;
 }
 
-/** Parses the body of a predict request. */
-export function parsePredictBody(body: Uint8Array, budget: DecodeBudget): PredictBody {
+/** Parses the body of a predict request; `isCsv` as it has it. */
+export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, isCsv = false): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget);
+  return { ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget), budget, isCsv };
 }
 
-function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
+function toPredictBody(root: JsonValue, budget: DecodeBudget): Omit<PredictBody, "budget" | "isCsv"> {
   if (!isJsonObject(root)) throw invalidArgument(`JSON Value: ${dumpJson(root)} Is not object`);
   // Null is as absent, as KServe's V1 servers take it; the original refuses it.
   const [signature, outputFilter] = [root.signature_name ?? "", root.output_filter ?? []];
@@ -41,7 +44,7 @@ function toPredictBody(root: JsonValue, budget: DecodeBudget): PredictBody {
       `JSON Value: ${dumpJson(root)} not formatted correctly. 'signature_name' key must be a string value.`,
     );
   }
-  return { root, signature, outputFilter: readFilter(outputFilter, budget), budget };
+  return { root, signature, outputFilter: readFilter(outputFilter, budget) };
 }
 
 function readFilter(filter: JsonValue, budget: DecodeBudget): readonly string[] {
@@ -83,8 +86,13 @@ export interface PredictMessage extends PredictInputs {
  * Decodes the body of a predict request for a servable with these signatures.
  * `maxBytes` limits the memory of the result.
  */
-export function decodePredict(body: Uint8Array, signatures: Described["signatures"], maxBytes: number): PredictMessage {
-  const parsed = parsePredictBody(body, new DecodeBudget(maxBytes));
+export function decodePredict(
+  body: Uint8Array,
+  signatures: Described["signatures"],
+  maxBytes: number,
+  isCsv = false,
+): PredictMessage {
+  const parsed = parsePredictBody(body, new DecodeBudget(maxBytes), isCsv);
   const { name, spec } = findSignature(parsed.signature, { signatures });
   return { signature: name, outputFilter: parsed.outputFilter, ...readInputs(parsed, spec) };
 }
@@ -94,7 +102,7 @@ export const decodePredictJob = defineJob(import.meta.url, "decodePredictJob", d
 
 /** Reads the tensors; for inputs that the signature does not describe, the JSON determines names and dtypes. */
 export function readInputs(body: PredictBody, known: Signature = {}): PredictInputs {
-  const { inputs: specs } = known;
+  const { inputs: specs, isTabular = false } = known;
   const { root, signature, budget } = body;
   if (specs?.length === 0) throw invalidArgument(`Failed to get input map for signature: ${signature || "DEFAULT"}`);
   const [instances, inputs] = [root.instances ?? undefined, root.inputs ?? undefined];
@@ -103,20 +111,44 @@ export function readInputs(body: PredictBody, known: Signature = {}): PredictInp
       `JSON Value: ${dumpJson(root)} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist `,
     );
   }
-  const rows = specs === undefined ? readDataFrame(root, budget) : undefined;
-  if (rows !== undefined) return { format: "row", inputs: readInstances(rows, { specs }, budget) };
+  const rules = rulesFor(body, known);
+  const frame = specs === undefined ? readDataFrame(root, isTabular, budget) : undefined;
+  if (frame !== undefined) return { format: "row", inputs: readInstances(frame, { specs, rules }, budget) };
   if (inputs !== undefined) {
     const columnSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(inputs, name));
-    return { format: "column", inputs: readColumns(inputs, toKnownInputs(columnSpecs, known), budget) };
+    return { format: "column", inputs: readColumns(inputs, toKnownInputs(columnSpecs, known, rules), budget) };
   }
   if (instances === undefined) throw invalidArgument("Missing 'inputs' or 'instances' key");
   const length = listLength(instances);
   if (length === undefined)
     throw invalidArgument(`JSON Value: ${dumpJson(root)} Expecting 'instances' to be an list/array`);
   if (length === 0) throw invalidArgument(`JSON Value: ${dumpJson(root)} No values in 'instances' array`);
-  const first = isJsonList(instances) ? instances[0] : undefined;
+  const rows = isJsonList(instances) && mayMiss(body, known) ? withoutMissingTexts(instances) : instances;
+  const first = isJsonList(rows) ? rows[0] : undefined;
   const rowSpecs = specs && withEncodedImages(specs, ({ name }) => valueNamed(first, name));
-  return { format: "row", inputs: readInstances(instances, toKnownInputs(rowSpecs, known), budget) };
+  const columns =
+    isTabular && specs === undefined && isJsonList(rows) && columnsOfRows(rows, featuresOf(known), budget);
+  if (columns) return { format: "row", inputs: readNamedColumns(columns, undefined, rules, budget) };
+  return { format: "row", inputs: readInstances(rows, toKnownInputs(rowSpecs, known, rules), budget) };
+}
+
+/** Null is a missing value of a table, and in CSV NaN, or an empty text. */
+function rulesFor({ isCsv }: PredictBody, { isTabular, inputs }: Signature): JsonTensorRules {
+  if (isTabular) return rulesWithMissing(MISSING_TEXT);
+  return isCsv ? rulesWithMissing(new Uint8Array(0)) : rulesOf(inputs);
+}
+
+/** True where texts of CSV such as `nan` are missing values: no input takes texts, or pandas would read them so. */
+function mayMiss({ isCsv }: PredictBody, { isTabular, inputs = [] }: Signature): boolean {
+  return isCsv && (isTabular === true || (inputs.length > 0 && inputs.every(({ dtype }) => FLOATS.has(dtype))));
+}
+
+const FLOATS: ReadonlySet<string> = new Set(["float16", "bfloat16", "float32", "float64"]);
+
+function featuresOf({ suggestedInputs: [only, ...others] = [] }: Signature): readonly string[] | undefined {
+  if (only === undefined) return undefined;
+  // Models of named fields have an input for each.
+  return others.length === 0 ? (only.features ?? undefined) : [only, ...others].map(({ name }) => name);
 }
 
 /** The value of one name, or the value itself where it has no names. */
@@ -126,27 +158,31 @@ function valueNamed(value: JsonValue | undefined, name: string): JsonValue | und
 
 type Specs = readonly TensorSpec[] | undefined;
 
-function toKnownInputs(specs: Specs, { inputNames }: Signature): KnownInputs {
-  return { specs, unnamed: inputNames?.length === 1 ? inputNames[0] : undefined };
+function toKnownInputs(specs: Specs, { inputNames }: Signature, rules: JsonTensorRules): KnownInputs {
+  return { specs, unnamed: inputNames?.length === 1 ? inputNames[0] : undefined, rules };
 }
 
-function readColumns(value: JsonValue, { specs, unnamed = UNNAMED_INPUT }: KnownInputs, budget: DecodeBudget): Tensors {
-  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs, budget);
+function readColumns(
+  value: JsonValue,
+  { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) }: KnownInputs,
+  budget: DecodeBudget,
+): Tensors {
+  if (isJsonObject(value) && !isBase64Object(value)) return readNamedColumns(value, specs, rules, budget);
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map",
     );
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([value]) };
-  return createTensors([[name, toJsonTensor(value, dtype, rulesOf(specs))]]);
+  return createTensors([[name, toJsonTensor(value, dtype, rules)]]);
 }
 
-function readNamedColumns(columns: JsonObject, specs: Specs, budget: DecodeBudget): Tensors {
+function readNamedColumns(columns: JsonObject, specs: Specs, rules: JsonTensorRules, budget: DecodeBudget): Tensors {
   const known = specs ?? inferColumns(columns, budget);
   const tensors = createTensors();
   for (const spec of known) {
     const value = columns[spec.name];
-    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rulesOf(specs));
+    if (value !== undefined) tensors[spec.name] = toJsonTensor(value, spec.dtype, rules);
     else if (!("default" in spec)) throw invalidArgument(`Missing named input: ${spec.name} in 'inputs' object.`);
   }
   return tensors;

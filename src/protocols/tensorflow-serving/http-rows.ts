@@ -30,6 +30,8 @@ export interface KnownInputs {
   readonly specs: readonly TensorSpec[] | undefined;
   /** The only input, where its name alone is known. */
   readonly unnamed?: string | undefined;
+  /** Default: {@link rulesOf} the specs. */
+  readonly rules?: JsonTensorRules;
 }
 
 type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
@@ -39,10 +41,9 @@ type NamedDType = Pick<TensorSpec, "name" | "dtype" | "default">;
  * object with a value for each input. All instances of one input have one shape.
  */
 export function readInstances(instances: JsonValue, known: KnownInputs, budget: DecodeBudget): Tensors {
-  const { specs, unnamed = UNNAMED_INPUT } = known;
+  const { specs, unnamed = UNNAMED_INPUT, rules = rulesOf(specs) } = known;
   const isNamed = !(instances instanceof JsonNumbers) && isNamedInstance((instances as JsonList)[0]);
-  if (isNamed)
-    return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget), rulesOf(specs));
+  if (isNamed) return readNamed(instances as JsonList, specs ?? inferSpecs(instances as JsonList, budget), rules);
   if (specs !== undefined && specs.length > 1) {
     throw invalidArgument(
       "instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map",
@@ -50,9 +51,7 @@ export function readInstances(instances: JsonValue, known: KnownInputs, budget: 
   }
   const { name, dtype } = specs?.[0] ?? { name: unnamed, dtype: inferDType([instances]) };
   const tensor =
-    instances instanceof JsonNumbers
-      ? readBlock(instances, dtype)
-      : readPlain(instances as JsonList, new Column(dtype, rulesOf(specs)));
+    instances instanceof JsonNumbers ? readBlock(instances, dtype) : readPlain(instances as JsonList, dtype, rules);
   return createTensors([[name, tensor]]);
 }
 
@@ -70,7 +69,8 @@ function readBlock(instances: JsonNumbers, dtype: DType): Tensor {
   return toJsonTensor(instances, dtype, { ...tensorflowRules, refuse });
 }
 
-function readPlain(instances: JsonList, column: Column): Tensor {
+function readPlain(instances: JsonList, dtype: DType, rules: JsonTensorRules): Tensor {
+  const column = new Column(dtype, rules);
   for (const [index, instance] of instances.entries()) {
     if (isNamedInstance(instance)) {
       throw invalidArgument(`Expecting value/list but got object at item ${index} of input list`);
@@ -146,12 +146,11 @@ class Column {
   }
 
   add(value: JsonValue): void {
-    const rules = this.#rules;
-    const shape = shapeOf(value, rules);
+    const shape = shapeOf(value, this.#rules);
     // The instances are a dimension too.
-    if (shape.length === MAX_RANK) throw rules.refuse({ kind: "rank", path: [], shape });
+    if (shape.length === MAX_RANK) throw this.#rules.refuse({ kind: "rank", path: [], shape });
     const before = this.#elements.length;
-    appendElements(this.#elements, value, { shape, rules });
+    appendElements(this.#elements, value, { shape, rules: this.#rules });
     this.#shape ??= shape;
     const size = this.#elements.length - before;
     const expected = before / Math.max(this.#count, 1);

@@ -48,6 +48,11 @@ export function rulesOf(specs: readonly unknown[] | undefined): JsonTensorRules 
   return specs === undefined ? UNDECLARED : tensorflowRules;
 }
 
+/** The same where values may be missing, which null says: NaN among numbers, and the text given among texts. */
+export function rulesWithMissing(nullText: Uint8Array): JsonTensorRules {
+  return { ...UNDECLARED, nullText };
+}
+
 /** Checks that a value is `{"b64": "…"}`: bytes, not a record of named values. */
 export function isBase64Object(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && typeof value[BASE64_KEY] === "string" && Object.keys(value).length === 1;

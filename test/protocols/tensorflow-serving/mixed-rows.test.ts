@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
+import { parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
+import { MISSING_TEXT } from "../../../src/protocols/tensorflow-serving/mixed-rows.ts";
+import type { Signature } from "../../../src/signature/signature.ts";
+import { ampleBudget } from "../../proxy/ample-budget.ts";
+
+const TABLE: Signature = {
+  isTabular: true,
+  suggestedInputs: [{ name: "input", dtype: "float64", shape: [-1, 2], features: ["n", "c"] }],
+};
+const NUMBERED: Signature = { isTabular: true };
+
+function read(json: string, signature: Signature, { isCsv = false, budget = ampleBudget() } = {}) {
+  return { ...readInputs(parsePredictBody(Buffer.from(json), budget, isCsv), signature).inputs };
+}
+
+const texts = (...values: (string | Uint8Array)[]) =>
+  values.map((value) => Uint8Array.from(Buffer.from(value as string)));
+const floats = (...values: number[]) => Float32Array.from(values);
+
+describe("rows of a table", () => {
+  it.each([
+    ["by the names of its features", TABLE, ["n", "c"]],
+    ["by their numbers", NUMBERED, ["0", "1"]],
+  ])("with numbers and texts are columns, %s", (_, signature, [first = "", second = ""]) => {
+    expect(read('{"instances": [[2.5, "b"], [1, "a"], [null, null]]}', signature)).toMatchObject({
+      [first]: { dtype: "float32", shape: [3], data: floats(2.5, 1, Number.NaN) },
+      [second]: { dtype: "bytes", shape: [3], data: texts("b", "a", MISSING_TEXT) },
+    });
+  });
+
+  it("with texts and missing values are columns where these have names", () => {
+    expect(read('{"instances": [[null, "b"]]}', TABLE)).toMatchObject({
+      n: { dtype: "float32", data: floats(Number.NaN) },
+      c: { dtype: "bytes", data: texts("b") },
+    });
+  });
+
+  it("may begin with the names of the features, in any order", () => {
+    const rows = '{"instances": [["c", "n"], ["b", 2.5]]}';
+    expect(read(rows, TABLE)).toMatchObject({ c: { data: texts("b") }, n: { data: floats(2.5) } });
+    expect(() => read('{"instances": [["c", "n"]]}', TABLE)).toThrow("expected rows behind them");
+  });
+
+  it("stay one tensor where they are numbers alone, or texts alone", () => {
+    expect(read('{"instances": [[1, null], [2, 3]]}', TABLE)).toMatchObject({
+      inputs: { dtype: "float32", shape: [2, 2], data: floats(1, Number.NaN, 2, 3) },
+    });
+    expect(read('{"instances": [["a", null]]}', NUMBERED)).toMatchObject({
+      inputs: { dtype: "bytes", shape: [1, 2], data: texts("a", MISSING_TEXT) },
+    });
+  });
+
+  it("are refused where one has another number of values, or a list among them", () => {
+    expect(() => read('{"instances": [[2.5, "b"], [1]]}', TABLE)).toThrow("is not of expected type");
+    expect(() => read('{"instances": [[2.5, ["b"]]]}', TABLE)).toThrow("unexpected level");
+  });
+
+  it("count the memory of rows that are taken apart", () => {
+    const numbers = `[${"1,".repeat(999)}1]`;
+    const mixed = `[${"1,".repeat(999)}"a"]`;
+    const budget = new DecodeBudget(150_000);
+    expect(() => read(`{"instances": [${mixed}, ${numbers}, ${numbers}]}`, TABLE, { budget })).toThrow(
+      "a row beside others with texts",
+    );
+  });
+
+  it("that are objects may lack values", () => {
+    expect(read('{"instances": [{"n": 1.5}, {"c": "b", "n": null}]}', TABLE)).toMatchObject({
+      n: { data: floats(1.5, Number.NaN) },
+      c: { data: texts(MISSING_TEXT, "b") },
+    });
+  });
+});
+
+describe("what is empty in CSV", () => {
+  it("is NaN among floats, and an empty text among texts", () => {
+    const typed = (dtype: "float32" | "bytes" | "int32"): Signature => ({ inputs: [{ name: "x", dtype }] });
+    expect(read('{"instances": [[1, null, "nan"]]}', typed("float32"), { isCsv: true })).toMatchObject({
+      x: { data: floats(1, Number.NaN, Number.NaN) },
+    });
+    expect(read('{"instances": [["a", null, "nan"]]}', typed("bytes"), { isCsv: true })).toMatchObject({
+      x: { data: texts("a", "", "nan") },
+    });
+    expect(() => read('{"instances": [[1, null]]}', typed("int32"), { isCsv: true })).toThrow("expected type: int32");
+    expect(() => read('{"instances": [[1, null]]}', typed("float32"))).toThrow("Type: Null is not of expected type");
+  });
+});
