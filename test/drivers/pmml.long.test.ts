@@ -49,6 +49,11 @@ describe.skipIf(python === undefined)("the pmml driver", () => {
     expect(await predict(model, { data: rows })).toEqual(byName);
     expect(Array.from(byName.predicted_class?.data ?? [], String)).toEqual(["small", "large"]);
     expect(byName.probability_large?.data).toEqual(Float64Array.of(0.1, 0.75));
+    const alone = (value: number) => createTensor("float32", [], Float32Array.of(value));
+    expect((await predict(model, { size: alone(3), weight: alone(0.5) })).probability_large?.data).toEqual(
+      Float64Array.of(0.75),
+    );
+    expect(model.hookArgs).toMatchObject({ model_inputs: { size: [-1], weight: [-1] } });
     expect(model.signatures.serving_default?.suggestedInputs?.map(({ name }) => name)).toEqual(["size", "weight"]);
     await expect(predict(model, { size: column(1), height: column(1) })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -52,6 +52,7 @@ describe.skipIf(estimators === undefined)("the xgboost driver", () => {
     expect(model.signatures.serving_default?.suggestedInputs).toEqual([
       { name: "input", dtype: "float32", shape: [-1, 3] },
     ]);
+    expect(model.hookArgs).toMatchObject({ model_inputs: { input: [-1, 3] } });
     const narrow = createTensor("float32", [1, 2], Float32Array.of(1, 2));
     await expect(predict(model, { x: narrow })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -33,7 +33,7 @@ def load_pickle(path, options):
     except ModuleNotFoundError as error:
         raise refused(other_version(error) or f'The pickle needs the module "{error.name}", which this Python does not have.', error) from error
     except Exception as error:
-        raise refused(f"The pickle cannot be loaded: {one_line(error)}", error) from error
+        raise refused(_old_booster(error) or f"The pickle cannot be loaded: {one_line(error)}", error) from error
 
 
 def other_version(error):
@@ -44,6 +44,14 @@ def other_version(error):
         return None
     version = getattr(found, "__version__", "that is here")
     return f'The pickle needs the module "{error.name}", which {package} {version} does not have: another version of {package} wrote it. Install that one, or save the model again with this one.'
+
+
+def _old_booster(error):
+    """The reason where a Booster in a pickle is in XGBoost's binary format, as XGBoost before 1.0 wrote it; None for other errors."""
+    if type(error).__name__ != "XGBoostError" or "== '{'" not in str(error):
+        return None
+    version = getattr(sys.modules.get("xgboost"), "__version__", "that is here")
+    return f"The pickle has a Booster in XGBoost's older binary format, which xgboost {version} does not read. Load it with XGBoost 3.0 or before, best with the one that wrote it, and save the model again: booster.save_model('model.ubj')."
 
 
 def _load(path):

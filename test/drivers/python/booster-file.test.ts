@@ -11,6 +11,7 @@ test.each([
   ["model.json", '{ "learner": {} }', "xgboost"],
   ["model.json", '{"format":"layers-model"}', "tensorflow"],
   ["model.bst", "", "xgboost"],
+  ["xgboost-model", "\x80\x04", "xgboost"],
 ])("a file %s that begins with %j is a model of %s", async (name, content, driver) => {
   const folder = tempFolder({ [name]: content });
   expect((await detectDriver(join(folder, name))).driver.name).toBe(driver);
