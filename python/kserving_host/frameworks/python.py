@@ -38,7 +38,17 @@ class Framework(BaseFramework):
 
     def is_leaf(self, value):
         # A list is one output, as numpy reads it, unless it has structure of its own.
-        return super().is_leaf(value) or (isinstance(value, list) and not any(_has_members(each) for each in value))
+        if isinstance(value, list):
+            return not any(_has_members(each) for each in value)
+        return super().is_leaf(value) or _is_foreign(value)
+
+    def to_array(self, value):
+        """Arrays of other libraries: sparse matrices, columns of pandas, torch's tensors."""
+        if not _is_foreign(value):
+            return value
+        if hasattr(value, "detach"):
+            return value.detach().cpu().numpy()
+        return value.toarray() if hasattr(value, "toarray") else np.asarray(value)
 
     def is_callers_fault(self, error):
         return isinstance(error, ValueError)
@@ -91,4 +101,11 @@ def _dtype(value):
 
 
 def _has_members(value):
-    return hasattr(value, "items") or isinstance(value, np.ndarray)
+    return hasattr(value, "items") or isinstance(value, np.ndarray) or _is_foreign(value)
+
+
+def _is_foreign(value):
+    """A table is none: its columns are."""
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "columns"):
+        return False
+    return hasattr(value, "toarray") or hasattr(value, "__array__")

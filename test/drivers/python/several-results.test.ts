@@ -36,18 +36,25 @@ RESULTS = {
 }
 
 class Estimator:
-    def __init__(self, result):
-        self.result = result
+    """Returns what the last column chooses."""
     def predict(self, X):
-        X = np.asarray(X, float)
-        return RESULTS[self.result](X.sum(1), X.std(1))
+        X, chosen = np.asarray(X, float)[:, :-1], int(X[0, -1])
+        return list(RESULTS.values())[chosen](X.sum(1), X.std(1))
 
 if __name__ == "__main__":
     import joblib
     sys.modules["several"] = sys.modules["__main__"]
     Estimator.__module__ = "several"
-    for name in RESULTS:
-        joblib.dump(Estimator(name), os.path.join(os.path.dirname(__file__), f"{name}.joblib"))
+    joblib.dump(Estimator(), os.path.join(os.path.dirname(__file__), "estimator.joblib"))
+`;
+
+const FOREIGN = `
+import numpy as np, pandas, scipy.sparse
+class Model:
+    def predict(self, inputs):
+        x = inputs["x"]
+        table = pandas.DataFrame({"sum": x.sum(1), "label": ["a", "b", "c"]})
+        return {"table": table, "column": table["sum"], "sparse": scipy.sparse.csr_matrix(x), "pair": [table["sum"], x.std(1)]}
 `;
 
 const X = createTensor("float64", [3, 2], Float64Array.of(1, 3, 2, 2, 5, 5));
@@ -58,10 +65,11 @@ const LABEL = { dtype: "bytes", shape: [3] };
 it.skipIf(python === undefined)("an estimator's several results are an output each", async () => {
   const folder = tempFolder({ "several.py": ESTIMATORS });
   execFileSync(python as string, [join(folder, "several.py")]);
-  const answer = async (name: string) => {
-    const options = { python: python as string, allow_pickle: "true" };
-    const model = await loadModel("sklearn", join(folder, `${name}.joblib`), { options });
-    return { ...(await predict(model, { x: X })) };
+  const options = { python: python as string, allow_pickle: "true" };
+  const model = await loadModel("sklearn", join(folder, "estimator.joblib"), { options });
+  const answer = async (chosen: number) => {
+    const rows = [1, 3, chosen, 2, 2, chosen, 5, 5, chosen];
+    return { ...(await predict(model, { x: createTensor("float64", [3, 3], Float64Array.from(rows)) })) };
   };
   const two = { "predict.0": MEAN, "predict.1": STD };
   const named = { "predict.mean": MEAN, "predict.std": STD };
@@ -79,9 +87,23 @@ it.skipIf(python === undefined)("an estimator's several results are an output ea
     rows: { predict: { shape: [3, 2] } },
     scalars: { predict: MEAN },
   };
-  for (const [name, outputs] of Object.entries(expected)) {
-    const found = await answer(name);
+  for (const [index, [name, outputs]] of Object.entries(expected).entries()) {
+    const found = await answer(index);
     expect(Object.keys(found), name).toEqual(Object.keys(outputs));
     expect(found, name).toMatchObject(outputs);
   }
+});
+
+it.skipIf(python === undefined)("a class of the user's own may return other libraries' arrays and tables", async () => {
+  const options = { python: python as string, model_class: "foreign:Model" };
+  const import_path = tempFolder({ "foreign.py": FOREIGN });
+  const model = await loadModel("python", "", { options: { ...options, import_path } });
+  expect(await predict(model, { x: X })).toMatchObject({
+    "table.sum": MEAN,
+    "table.label": LABEL,
+    column: MEAN,
+    sparse: { shape: [3, 2], data: Float64Array.of(1, 3, 2, 2, 5, 5) },
+    "pair.0": MEAN,
+    "pair.1": STD,
+  });
 });
