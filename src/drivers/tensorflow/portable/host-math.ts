@@ -1,5 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../tensor/tensor.ts";
+import { sizeOfNew } from "../tfjs/tensor-size.ts";
 
 /** The dtypes of results that are computed here. */
 export type HostDType = "float32" | "int32" | "bool";
@@ -20,7 +21,7 @@ export function zipNumbers(
 ): tf.Tensor {
   const shape = broadcastShape(a.shape, b.shape);
   const [left, right] = [spread(a, shape), spread(b, shape)];
-  const results = allocate(dtype, elementCount(shape));
+  const results = allocate(dtype, sizeOfNew(shape, "The result of a broadcast"));
   for (let index = 0; index < results.length; index++) {
     results[index] = compute(left(index), right(index));
   }
@@ -66,7 +67,8 @@ function stepsOf(small: readonly number[], shape: readonly number[]): number[] {
   return steps;
 }
 
-function allocate(dtype: HostDType, length: number): Float32Array | Int32Array | Uint8Array {
+/** Numbers in memory that TensorFlow.js takes as they are. */
+export function allocate(dtype: HostDType, length: number): Float32Array | Int32Array | Uint8Array {
   if (dtype === "float32") return new Float32Array(length);
   return dtype === "int32" ? new Int32Array(length) : new Uint8Array(length);
 }

@@ -69,6 +69,20 @@ export function numbersOf(value: Value | undefined): number[] {
   return Array.from(asTensor(value).dataSync());
 }
 
+/** The numbers of a list, such as sizes; throws an Error for a tensor of another rank. */
+export function listOf(value: Value | undefined, what: string): number[] {
+  const { shape } = asTensor(value);
+  if (shape.length === 1) return numbersOf(value);
+  throw new Error(`${what} must be a list, not a tensor of shape [${shape}]`);
+}
+
+/** An axis from the first on; throws an Error where the tensor has none such. */
+export function axisWithin(axis: number, rank: number): number {
+  const resolved = axis < 0 ? axis + rank : axis;
+  if (resolved >= 0 && resolved < rank) return resolved;
+  throw new Error(`Axis ${axis} is not within [-${rank}, ${rank})`);
+}
+
 /** The only number of a tensor. */
 export function numberOf(value: Value | undefined): number {
   const numbers = numbersOf(value);

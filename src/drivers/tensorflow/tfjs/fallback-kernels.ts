@@ -1,5 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
+import { checkOutputSize } from "./output-sizes.ts";
 import { WASM_BOUNDS } from "./wasm-bounds.ts";
 import { WASM_DEFECTS } from "./wasm-defects.ts";
 
@@ -28,14 +29,24 @@ export function takeNewFallbacks(): readonly string[] {
  * Lets the kernels that only the JavaScript backend has run on WebAssembly's tensors,
  * copied there and back; those that WebAssembly has wrong; those whose positions are
  * outside of a tensor; and all that get strings, on which many of WebAssembly's abort.
+ * None runs for an output of a size that it must not have.
  */
 export function registerFallbackKernels(): void {
   for (const { kernelName, kernelFunc } of tf.getKernelsForBackend("cpu")) {
     const existing = tf.getKernel(kernelName, "wasm");
     const fallback = elsewhere(kernelName, kernelFunc);
-    if (existing === undefined) tf.registerKernel({ kernelName, backendName: "wasm", kernelFunc: fallback });
-    else replace(existing, choosing(existing, fallback));
+    if (existing === undefined)
+      tf.registerKernel({ kernelName, backendName: "wasm", kernelFunc: sized(kernelName, fallback) });
+    else replace(existing, sized(kernelName, choosing(existing, fallback)));
   }
+}
+
+/** Runs only where the output's size may be. */
+function sized(kernelName: string, kernelFunc: tf.KernelFunc): tf.KernelFunc {
+  return (call) => {
+    checkOutputSize(kernelName, call.inputs, call.attrs ?? {});
+    return kernelFunc(call);
+  };
 }
 
 function choosing({ kernelName, kernelFunc }: tf.KernelConfig, fallback: tf.KernelFunc): tf.KernelFunc {

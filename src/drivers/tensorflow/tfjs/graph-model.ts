@@ -89,13 +89,17 @@ const runAsynchronously: Run = (model, feeds, { outputs, timeoutMs }) =>
     ),
   );
 
+/** Texts of TensorFlow.js for values that an operator does not take. */
+const VALUES = /must be (>=|greater|positive|non-negative|an integer)|invalid indices|out of (bounds|range)/i;
+
 /** The executor fails in some loops of TensorFlow 1's kind, which the converter creates by default. */
 function toRunError(cause: unknown, tensors: Tensors, inputs: readonly TensorSpec[]): ServingError {
   const text = publicText(cause);
   const hint = text.startsWith("Cannot compute the outputs")
     ? " If the model has loops, convert it with --control_flow_v2=True."
     : "";
-  if (isShapeFault(text, inputs)) {
+  // A RangeError is of an array that cannot be made, whose size then came from values.
+  if (isShapeFault(text, inputs) || cause instanceof RangeError || VALUES.test(text)) {
     const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
     return invalidArgument(message, cause);
   }

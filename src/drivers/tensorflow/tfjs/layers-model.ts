@@ -77,7 +77,8 @@ function run(model: LayersModel, tensors: Tensors, inputs: readonly TensorSpec[]
   } catch (cause) {
     if (cause instanceof ServingError) throw cause;
     const text = publicText(cause);
-    if (!isShapeFault(text, inputs)) throw new ServingError("internal", `The model failed: ${text}`, { cause });
+    if (!(isShapeFault(text, inputs) || cause instanceof RangeError))
+      throw new ServingError("internal", `The model failed: ${text}`, { cause });
     const message = `The model failed: ${text.replace(/\.$/, "")}. ${describeInputs(tensors)}`;
     throw invalidArgument(message, cause);
   } finally {

@@ -1,8 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, TYPE } from "../element-types.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, type Value, Variable } from "../values.ts";
+import { asTensor, axisWithin, listOf, numberOf, type Value, Variable } from "../values.ts";
 import { shapeOf } from "./shape.ts";
 
 /** Throws as TensorFlow does on the CPU; TensorFlow.js reads whatever lies there. */
@@ -15,7 +16,7 @@ function checkIndices(indices: tf.Tensor, size: number): void {
 export function gather(params: Value, indices: Value, axis: number, batchDims: number): Value {
   const places = asTensor(indices);
   const rank = shapeOf(params).length;
-  const along = axis < 0 ? axis + rank : axis;
+  const along = axisWithin(axis, rank);
   const batches = batchDims < 0 ? batchDims + places.rank : batchDims;
   checkIndices(places, shapeOf(params)[along]!);
   return moveElements([params], ([tensor]) => tf.gather(tensor as tf.Tensor, places as tf.Tensor1D, along, batches));
@@ -29,7 +30,7 @@ function contentOf(handle: Value | undefined): Value {
 function gatherNd(params: Value, indices: Value): Value {
   const places = asTensor(indices);
   const shape = shapeOf(params);
-  const depth = places.shape.at(-1)!;
+  const depth = depthOf(places, shape);
   const numbers = places.dataSync();
   const wrong = numbers.findIndex((index: number, position: number) => index < 0 || index >= shape[position % depth]!);
   if (wrong !== -1) throw new Error(`indices[${Math.floor(wrong / depth)}] does not index into param shape [${shape}]`);
@@ -40,17 +41,35 @@ function gatherNd(params: Value, indices: Value): Value {
 const scatterNd: KernelFactory = (node) => {
   node.typeOf("T", new Set([...FLOATS, TYPE.int32]));
   return (indices, updates, shape) => {
-    checkPlaces(asTensor(indices), numbersOf(shape));
-    return tf.scatterND(asTensor(indices), asTensor(updates), numbersOf(shape));
+    const dims = listOf(shape, "shape");
+    sizeOfNew(dims, "The result of ScatterNd");
+    checkPlaces(asTensor(indices), dims);
+    checkUpdates(asTensor(indices), asTensor(updates), dims);
+    return tf.scatterND(asTensor(indices), asTensor(updates), dims);
   };
 };
 
+/** Positions in each row of indices. */
+function depthOf({ shape: rows }: tf.Tensor, shape: readonly number[]): number {
+  const depth = rows.at(-1);
+  if (depth === undefined || depth > shape.length)
+    throw new Error(`indices of shape [${rows}] do not index into shape [${shape}]`);
+  return depth;
+}
+
 function checkPlaces(indices: tf.Tensor, shape: readonly number[]): void {
-  const depth = indices.shape.at(-1)!;
+  const depth = depthOf(indices, shape);
   const wrong = indices
     .dataSync()
     .findIndex((index: number, position: number) => index < 0 || index >= shape[position % depth]!);
   if (wrong !== -1) throw new Error(`indices do not index into shape [${shape}]`);
+}
+
+/** One update for each row of indices, of the shape of what the row leaves open. */
+function checkUpdates(indices: tf.Tensor, updates: tf.Tensor, shape: readonly number[]): void {
+  const expected = [...indices.shape.slice(0, -1), ...shape.slice(indices.shape.at(-1))];
+  if (updates.shape.join() !== expected.join())
+    throw new Error(`updates must have the shape [${expected}], not [${updates.shape}]`);
 }
 
 /** The last update of a place wins, as on TensorFlow's CPU. */
@@ -58,6 +77,7 @@ const scatterUpdate: KernelFactory = () => (tensor, indices, updates) => {
   const target = asTensor(tensor);
   const places = asTensor(indices);
   checkPlaces(places, target.shape);
+  checkUpdates(places, asTensor(updates), target.shape);
   const depth = places.shape.at(-1)!;
   const width = target.shape.slice(depth).reduce((product, size) => product * size, 1);
   const results = target.dataSync().slice();

@@ -1,7 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
+import { asTensor, listOf, numberOf, numbersOf, type Value } from "../values.ts";
 
 const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
@@ -24,20 +25,29 @@ function scaleOf(from: number, to: number, { corners }: Grid): number {
 
 /** Height and width to resize to; nothing is to be cut to nothing. */
 function sizeFrom(value: Value | undefined): [number, number] {
-  const [height = 0, width = 0] = numbersOf(value);
-  if (height > 0 && width > 0) return [height, width];
+  const [height = 0, width = 0, ...more] = listOf(value, "size");
+  if (height > 0 && width > 0 && more.length === 0) return [height, width];
   throw new Error(`output dimensions must be positive, not [${height},${width}]`);
+}
+
+/** Pixels of images: there must be some to be taken. */
+function imagesFrom(value: Value | undefined): tf.Tensor {
+  const tensor = asTensor(value);
+  const [, rows = 0, columns = 0] = tensor.shape;
+  if (tensor.rank === 4 && rows > 0 && columns > 0) return tensor;
+  throw new Error(`input must be 4-dimensional, with pixels, not of shape [${tensor.shape}]`);
 }
 
 /** In JavaScript: WebAssembly's kernel reads beyond images at some sizes. */
 const resizeBilinear: KernelFactory = (node) => {
   const grid = readGrid(node);
   return (images, size) => {
-    const x = asTensor(images);
+    const x = imagesFrom(images);
     const [batch, rows, columns, depth] = x.shape as [number, number, number, number];
     const [height, width] = sizeFrom(size);
+    const count = sizeOfNew([batch, height, width, depth], "The result of ResizeBilinear");
     const [down, across] = [neighbours(rows, height, grid), neighbours(columns, width, grid)];
-    const [values, results] = [x.dataSync(), new Float32Array(batch * height * width * depth)];
+    const [values, results] = [x.dataSync(), new Float32Array(count)];
     let at = 0;
     for (let image = 0; image < batch; image++) {
       for (const vertical of down) {
@@ -84,8 +94,9 @@ function neighbours(from: number, to: number, grid: Grid): Neighbours[] {
 const resizeNearest: KernelFactory = (node) => {
   const grid = readGrid(node);
   return (images, size) => {
-    const x = asTensor(images);
+    const x = imagesFrom(images);
     const [height, width] = sizeFrom(size);
+    sizeOfNew([x.shape[0]!, height, width, x.shape[3]!], "The result of ResizeNearestNeighbor");
     const [rows, columns] = [nearestPlaces(x.shape[1]!, height, grid), nearestPlaces(x.shape[2]!, width, grid)];
     return tf.tidy(() => tf.gather(tf.gather(x, rows, 1), columns, 2));
   };

@@ -1,6 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
 import { dataTypeName } from "../../saved-model/data-type.ts";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
@@ -28,7 +29,8 @@ function shapeFrom(value: Value | undefined): readonly number[] | undefined {
 const reserve: KernelFactory = (node) => {
   const type = carrier(node);
   return (shape, count) => {
-    const items = new Array<undefined>(numberOf(count)).fill(undefined);
+    const length = sizeOfNew([numberOf(count)], "A list", true);
+    const items = new Array<undefined>(length).fill(undefined);
     return new TensorList(items, { elementShape: shapeFrom(shape), carrier: type });
   };
 };
@@ -55,6 +57,7 @@ const setItem: KernelFactory = (node) => {
     const place = numberOf(index);
     if (place < 0 || (place >= old.items.length && !resizes))
       throw new Error(`Trying to modify element ${place} in a list with ${old.items.length} elements.`);
+    sizeOfNew([place], "A list", true);
     const items = [...old.items];
     while (items.length < place) items.push(undefined);
     items[place] = share(item);
@@ -77,6 +80,7 @@ function zerosOf(list: TensorList, wanted: readonly number[] | undefined): Item 
 }
 
 function filled(shape: number[], type: TensorList["carrier"]): Item {
+  sizeOfNew(shape, "An item of a list", type === "string");
   if (type !== "string") return tf.zeros(shape, type);
   return new Strings(
     shape,
@@ -99,7 +103,10 @@ const stack: KernelFactory = (node) => {
     if (count !== -1 && count !== items.length)
       throw new Error(`Operation expected a list with ${count} elements but got a list with ${items.length} elements.`);
     if (items.length === 0) return filled([0, ...completeShape([shapeFrom(shape), elementShape])], type);
-    const all = () => items.map((item) => item ?? zerosOf(asList(list), shapeFrom(shape)));
+    const all = () => {
+      const blank = items.includes(undefined) ? zerosOf(asList(list), shapeFrom(shape)) : undefined;
+      return items.map((item) => item ?? (blank as Item));
+    };
     return tf.tidy(() => moveElements(all(), (tensors) => tf.stack(tensors)) as never) as Value;
   };
 };

@@ -1,9 +1,10 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { ServingError } from "../../../../errors.ts";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, TYPE } from "../element-types.ts";
 import { broadcastShape } from "../host-math.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf } from "../values.ts";
+import { asTensor, listOf, numberOf, type Value } from "../values.ts";
 import { pairsOf } from "./slice.ts";
 import { areFinite } from "./softmax.ts";
 import { type Paddings, readWindow, requireChannelsLast, spatial } from "./window.ts";
@@ -15,7 +16,10 @@ function convolution(compute: typeof tf.conv2d, channels: (inputs: number, outpu
   return (node) => {
     const { strides, dilations, layOn } = readWindow(node);
     return (x, filter) => {
-      const [image, weights] = [asTensor(x), asTensor(filter)] as [tf.Tensor4D, tf.Tensor4D];
+      const [image, weights] = [requireRank(x, 4), requireRank(filter, 4)] as [tf.Tensor4D, tf.Tensor4D];
+      if (image.shape[3] !== weights.shape[2])
+        throw new Error(`input depth ${image.shape[3]} does not match the filter's ${weights.shape[2]}`);
+      if (weights.size === 0) throw new Error(`filter must not have zero elements: [${weights.shape}]`);
       const { paddings, outer, isEmpty } = layOn(image.shape, weights.shape);
       if (isEmpty) return tf.zeros([...outer, channels(weights.shape[2], weights.shape[3])]);
       return compute(image, weights, strides, paddings, "NHWC", dilations);
@@ -29,8 +33,10 @@ const transposed: KernelFactory = (node) => {
   if (padding.startsWith("e") || dilations.some((rate) => rate !== 1))
     return node.refuse("with dilations or explicit padding");
   return (sizes, filter, gradient) => {
-    const shape = numbersOf(sizes) as [number, number, number, number];
-    const [image, weights] = [asTensor(gradient), asTensor(filter)] as [tf.Tensor4D, tf.Tensor4D];
+    const shape = listOf(sizes, "input_sizes") as [number, number, number, number];
+    const [image, weights] = [requireRank(gradient, 4), requireRank(filter, 4)] as [tf.Tensor4D, tf.Tensor4D];
+    if (shape.length !== 4) throw new Error(`input_sizes must have 4 elements, not ${shape.length}`);
+    sizeOfNew(shape, "The result of Conv2DBackpropInput");
     return tf.conv2dTranspose(image, weights, shape, strides, padding);
   };
 };
@@ -43,7 +49,7 @@ function pool(compute: Pool): KernelFactory {
     const { strides, layOn } = readWindow(node);
     const isPoint = size.every((length) => length === 1);
     return (x) => {
-      const image = asTensor(x) as tf.Tensor4D;
+      const image = requireRank(x, 4) as tf.Tensor4D;
       const { paddings, outer, isEmpty } = layOn(image.shape, size);
       if (isEmpty) return tf.zeros([...outer, image.shape[3]]);
       requireFinite(image);
@@ -74,7 +80,7 @@ function everyNth(x: tf.Tensor, strides: Pair): tf.Tensor {
 const matMul: KernelFactory = (node) => {
   node.typeOf("T", FLOATS);
   const [a, b] = [node.flag("transpose_a", false), node.flag("transpose_b", false)];
-  return (left, right) => multiply(asTensor(left), asTensor(right), a, b);
+  return (left, right) => multiply(requireRank(left, 2), requireRank(right, 2), a, b);
 };
 
 const batchMatMul: KernelFactory = (node) => {
@@ -85,9 +91,15 @@ const batchMatMul: KernelFactory = (node) => {
 
 /** WebAssembly reads beyond a matrix without elements. */
 function multiply(a: tf.Tensor, b: tf.Tensor, transposeA: boolean, transposeB: boolean): tf.Tensor {
+  const inner = [a.shape.at(transposeA ? -2 : -1), b.shape.at(transposeB ? -1 : -2)];
+  if (a.rank < 2 || b.rank < 2 || inner[0] !== inner[1])
+    throw new Error(`Matrix size-incompatible: In[0]: [${a.shape}], In[1]: [${b.shape}]`);
   if (a.size > 0 && b.size > 0) return tf.matMul(...alignBatches(a, b), transposeA, transposeB);
   const [rows, columns] = [a.shape.at(transposeA ? -1 : -2), b.shape.at(transposeB ? -2 : -1)];
-  return tf.zeros([...a.shape.slice(0, -2), rows as number, columns as number]);
+  const batches = broadcastShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  const shape = [...batches, rows as number, columns as number];
+  sizeOfNew(shape, "The product");
+  return tf.zeros(shape);
 }
 
 /** WebAssembly broadcasts only where one side has a single matrix. */
@@ -103,6 +115,8 @@ const biasAdd: KernelFactory = (node) => {
   requireChannelsLast(node);
   node.typeOf("T", FLOATS);
   return (x, bias) => {
+    if (asTensor(x).rank < 2 || asTensor(bias).rank !== 1)
+      throw new Error(`Input must be at least 2D and bias 1D: [${asTensor(x).shape}], [${asTensor(bias).shape}]`);
     if (asTensor(x).shape.at(-1) !== asTensor(bias).size)
       throw new Error(
         `Must provide as many biases as the last dimension of the input: ${asTensor(bias).size} vs. [${asTensor(x).shape}]`,
@@ -119,6 +133,11 @@ const batchNorm: KernelFactory = (node) => {
   return (x, scale, offset, mean, variance) => {
     const [center, spread] = [asTensor(mean), asTensor(variance)];
     const [shift, factor] = [asTensor(offset), asTensor(scale)] as [tf.Tensor1D, tf.Tensor1D];
+    const channels = requireRank(x, 4).shape[3]!;
+    const wrong = [center, spread, shift, factor].find(({ shape }) => shape.length !== 1 || shape[0] !== channels);
+    if (wrong !== undefined)
+      throw new Error(`expected a list for ${channels} channels, not a shape of [${wrong.shape}]`);
+    if (asTensor(x).size === 0) return [x, center, spread, center, spread].map((each) => asTensor(each).clone());
     const result = tf.batchNorm(asTensor(x), center as tf.Tensor1D, spread as tf.Tensor1D, shift, factor, epsilon);
     return [result, center.clone(), spread.clone(), center.clone(), spread.clone()];
   };
@@ -144,13 +163,35 @@ const depthToSpace: KernelFactory = (node) => {
 
 const spaceToBatch: KernelFactory = (node) => {
   node.typeOf("T", FLOATS);
-  return (x, blocks, paddings) => tf.spaceToBatchND(asTensor(x), numbersOf(blocks), pairsOf(paddings));
+  return (x, blocks, paddings) => tf.spaceToBatchND(asTensor(x), blocksOf(blocks), pairsFor(blocks, paddings));
 };
 
 const batchToSpace: KernelFactory = (node) => {
   node.typeOf("T", FLOATS);
-  return (x, blocks, crops) => tf.batchToSpaceND(asTensor(x), numbersOf(blocks), pairsOf(crops));
+  return (x, blocks, crops) => tf.batchToSpaceND(asTensor(x), blocksOf(blocks), pairsFor(blocks, crops));
 };
+
+function blocksOf(value: Value | undefined): number[] {
+  const blocks = listOf(value, "block_shape");
+  if (blocks.every((size) => size >= 1)) return blocks;
+  throw new Error(`Block shape must be positive, not [${blocks}]`);
+}
+
+function pairsFor(blocks: Value | undefined, value: Value | undefined): [number, number][] {
+  const [count] = asTensor(blocks).shape;
+  const { shape } = asTensor(value);
+  const pairs = pairsOf(value);
+  if (shape.length !== 2 || shape[0] !== count || shape[1] !== 2)
+    throw new Error(`expected a matrix of [${count},2], not [${shape}]`);
+  if (pairs.flat().some((size) => size < 0)) throw new Error(`paddings and crops must be non-negative, not [${pairs}]`);
+  return pairs;
+}
+
+function requireRank(value: Value | undefined, rank: number): tf.Tensor {
+  const tensor = asTensor(value);
+  if (tensor.rank === rank) return tensor;
+  throw new Error(`expected ${rank} dimensions, got a tensor of shape [${tensor.shape}]`);
+}
 
 const clip: KernelFactory = (node) => {
   node.typeOf("T", FLOATS);

@@ -1,5 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
@@ -48,6 +49,7 @@ const raggedToTensor: KernelFactory = (node) => {
     if (shapeOf(fallback).length > 0) throw new Error("a default value of more than one element is not known here");
     const numbers = partitions.map(numbersOf);
     const splits = bySplits ? numbers : splitsOfRows(numbers);
+    checkSplits(splits, shapeOf(values)[0] ?? 0);
     return spread(values as Value, {
       fallback: fallback as Value,
       splits,
@@ -59,13 +61,26 @@ const raggedToTensor: KernelFactory = (node) => {
 /** From the number of rows, then for each dimension the row of every value. */
 function splitsOfRows([first, ...rest]: readonly number[][]): RowSplits[] {
   let rows = first?.[0] ?? 0;
+  if (first?.length !== 1 || rows < 0) throw new Error("the number of rows must be one number of 0 or more");
   return rest.map((rowIds) => {
-    const splits = new Array<number>(rows + 1).fill(0);
+    if (rowIds.some((row, index) => row < (rowIds[index - 1] ?? 0) || row >= rows))
+      throw new Error(`row ids are not in order, or not below ${rows}`);
+    const splits = new Array<number>(sizeOfNew([rows + 1], "A list of rows", true)).fill(0);
     for (const row of rowIds) splits[row + 1] = splits[row + 1]! + 1;
     for (let row = 0; row < rows; row++) splits[row + 1] = splits[row + 1]! + splits[row]!;
     rows = rowIds.length;
     return splits;
   });
+}
+
+/** Each dimension's rows follow each other, and end where the next dimension does. */
+function checkSplits(splits: readonly RowSplits[], values: number): void {
+  for (const [dimension, rows] of splits.entries()) {
+    const count = splits[dimension + 1] === undefined ? values : splits[dimension + 1]!.length - 1;
+    const isOrdered = rows.every((end, index) => end >= (rows[index - 1] ?? 0));
+    if (rows.length === 0 || rows[0] !== 0 || !isOrdered || rows.at(-1) !== count)
+      throw new Error(`row partition ${dimension} is not one of ${count} values`);
+  }
 }
 
 interface Spreading {
@@ -82,6 +97,7 @@ function spread(values: Value, { fallback, splits, wanted }: Spreading): Value {
   const outer = natural.map((size, axis) => ((wanted[axis] ?? -1) === -1 ? size : wanted[axis]!));
   const count = shapeOf(values)[0]!;
   // The default stands behind the values.
+  sizeOfNew([...outer, ...inner], "The result of RaggedTensorToTensor", values instanceof Strings);
   const places = new Int32Array(elementCount(outer)).fill(count);
   place(places, { outer, splits, axis: 0, row: 0, at: 0 }, natural[0]!);
   return moveElements([values, fallback], ([rows, filler]) => {

@@ -1,7 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, highestOf, INTEGERS, integerOf, lowestOf, multiply, TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
+import { asTensor, axisWithin, numberOf, numbersOf, type Value } from "../values.ts";
 
 const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
@@ -46,18 +47,27 @@ function reduceRows(
   reduceRow: (row: Row) => number,
 ): tf.Tensor {
   return tf.tidy(() => {
-    const gone = new Set(axes.map((axis) => (axis < 0 ? axis + x.rank : axis)));
+    const gone = new Set(axesWithin(axes, x.rank));
     const kept = x.shape.map((_, axis) => axis).filter((axis) => !gone.has(axis));
     const order = [...kept, ...[...gone].sort((a, b) => a - b)];
     const values = (x.size === 0 ? new Int32Array(0) : tf.transpose(x, order).dataSync()) as Row;
     const width = [...gone].reduce((size, axis) => size * x.shape[axis]!, 1);
-    const count = kept.reduce((size, axis) => size * x.shape[axis]!, 1);
+    const count = sizeOfNew(
+      kept.map((axis) => x.shape[axis]!),
+      "The result of a reduction",
+    );
     const results = Array.from({ length: count }, (_, row) =>
       reduceRow(values.subarray(row * width, (row + 1) * width)),
     );
     const shape = x.shape.map((size, axis) => (gone.has(axis) ? 1 : size));
     return tf.tensor(results, keepDims ? shape : kept.map((axis) => x.shape[axis]!), carrier);
   });
+}
+
+function axesWithin(axes: readonly number[], rank: number): number[] {
+  const along = axes.map((axis) => axisWithin(axis, rank));
+  if (new Set(along).size === along.length) return along;
+  throw new Error(`Axes contains duplicate dimension: [${axes}]`);
 }
 
 /** One reduction of floats or booleans. */
@@ -69,7 +79,8 @@ interface Reducing {
 
 /** WebAssembly leaves the reduction of nothing to whatever lies in its memory. */
 function reduce(compute: Reduce, ofNothing: number, { x, axes, keepDims }: Reducing): tf.Tensor {
-  const [tensor, along] = [asTensor(x), numbersOf(axes)];
+  const tensor = asTensor(x);
+  const along = axesWithin(numbersOf(axes), tensor.rank);
   if (tensor.size > 0) return compute(tensor, along, keepDims);
   const carrier = tensor.dtype as "float32" | "bool";
   return reduceRows(tensor, { axes: along, keepDims, carrier }, () => ofNothing);
@@ -127,7 +138,13 @@ function cumulation(ofFloats: typeof tf.cumsum, { start, add }: IntegerReduction
   return (node) => {
     const type = node.typeOf("T", FLOATS_AND_INTEGERS);
     const [exclusive, reverse] = [node.flag("exclusive", false), node.flag("reverse", false)];
-    if (FLOATS.has(type)) return (x, axis) => ofFloats(asTensor(x), numberOf(axis), exclusive, reverse);
+    if (FLOATS.has(type))
+      return (x, axis) => {
+        const tensor = asTensor(x);
+        // TensorFlow.js would never end where the axis is beyond the tensor.
+        const along = axisWithin(numberOf(axis), tensor.rank);
+        return tensor.size === 0 ? tensor.clone() : ofFloats(tensor, along, exclusive, reverse);
+      };
     const wrap = integerOf(type);
     const next = (result: number, value: number) => wrap(add(result, value, type));
     return (x, axis) => runAlong(asTensor(x), numberOf(axis), { start, next, exclusive, reverse });
@@ -143,7 +160,7 @@ interface Running {
 
 /** Each integer along an axis with those before it. */
 function runAlong(x: tf.Tensor, axis: number, { start, next, exclusive, reverse }: Running): tf.Tensor {
-  const along = axis < 0 ? axis + x.rank : axis;
+  const along = axisWithin(axis, x.rank);
   const step = x.shape.slice(along + 1).reduce((product, size) => product * size, 1);
   const length = x.shape[along]!;
   const values = x.dataSync();

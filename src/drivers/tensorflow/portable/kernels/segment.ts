@@ -1,7 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, highestOf, INTEGERS, integerOf, lowestOf, multiply, TYPE } from "../element-types.ts";
+import { allocate } from "../host-math.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf } from "../values.ts";
+import { asTensor, listOf, numberOf, numbersOf, type Value } from "../values.ts";
 
 const NUMBERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
@@ -47,7 +49,7 @@ function gatherRows(
 ): tf.Tensor {
   const row = data.shape.slice(rank);
   const width = row.reduce((product, size) => product * size, 1);
-  const results = new Float64Array(count * width).fill(blank);
+  const results = new Float64Array(sizeOfNew([count, ...row], "The result of segments")).fill(blank);
   const seen = new Set<number>();
   const values = data.dataSync();
   const settle = FLOATS.has(type) ? Math.fround : integerOf(type);
@@ -61,7 +63,12 @@ function gatherRows(
       results[at] = settle(add(results[at]!, values[index * width + column]!, type));
     }
   }
-  return tf.tensor(Array.from(results, settle), [count, ...row], data.dtype);
+  const carrier = data.dtype as "float32" | "int32";
+  return tf.tensor(
+    allocate(carrier, results.length).map((_, at) => settle(results[at]!)),
+    [count, ...row],
+    carrier,
+  );
 }
 
 function unsorted(gathering: Gathering): KernelFactory {
@@ -69,6 +76,9 @@ function unsorted(gathering: Gathering): KernelFactory {
     const type = node.typeOf("T", NUMBERS);
     return (data, ids, count) => {
       const segments = { ids: numbersOf(ids), count: numberOf(count), type };
+      const { shape } = asTensor(ids);
+      if (shape.some((size, axis) => size !== asTensor(data).shape[axis]))
+        throw new Error(`data.shape = [${asTensor(data).shape}] does not start with segment_ids.shape = [${shape}]`);
       return gatherRows(asTensor(data), asTensor(ids).rank, segments, gathering, gathering.start(type));
     };
   };
@@ -78,11 +88,14 @@ function sorted(gathering: Gathering): KernelFactory {
   return (node) => {
     const type = node.typeOf("T", NUMBERS);
     return (data, ids) =>
-      gatherRows(asTensor(data), 1, sortedSegments(numbersOf(ids), type), gathering, gathering.empty);
+      gatherRows(asTensor(data), 1, sortedSegments(ids, asTensor(data), type), gathering, gathering.empty);
   };
 }
 
-function sortedSegments(ids: readonly number[], type: number): Segments {
+function sortedSegments(value: Value | undefined, data: tf.Tensor, type: number): Segments {
+  const ids = listOf(value, "segment_ids");
+  if (data.rank === 0 || data.shape[0] !== ids.length)
+    throw new Error(`segment_ids should be the same size as dimension 0 of input: ${ids.length} and [${data.shape}]`);
   if (ids.some((id, index) => id < (ids[index - 1] ?? 0))) throw new Error("segment ids are not increasing");
   return { ids, count: ids.length === 0 ? 0 : ids.at(-1)! + 1, type };
 }
@@ -90,7 +103,7 @@ function sortedSegments(ids: readonly number[], type: number): Segments {
 const mean: KernelFactory = (node) => {
   const type = node.typeOf("T", FLOATS);
   return (data, ids) => {
-    const segments = sortedSegments(numbersOf(ids), type);
+    const segments = sortedSegments(ids, asTensor(data), type);
     return tf.tidy(() => {
       const sums = gatherRows(asTensor(data), 1, segments, SUM, 0);
       const ones = tf.ones([segments.ids.length, ...new Array<number>(sums.rank - 1).fill(1)]);
@@ -107,14 +120,17 @@ const bincount: KernelFactory = (node) => {
     const [x, bins] = [asTensor(input), numberOf(size)];
     const [values, factors] = [numbersOf(x), numbersOf(weights)];
     if (values.some((value) => value < 0)) throw new Error("Input arr must be non-negative!");
+    if (x.rank > 2 || (factors.length > 0 && factors.length !== values.length))
+      throw new Error(`expected at most two dimensions, and as many weights as numbers: [${x.shape}]`);
     const rows = x.rank === 2 ? x.shape[0]! : 1;
     const width = values.length / Math.max(rows, 1);
-    const results = new Array<number>(rows * bins).fill(0);
+    const carrier = FLOATS.has(type) ? "float32" : "int32";
+    const results = allocate(carrier, sizeOfNew([rows, bins], "The result of DenseBincount"));
     for (const [index, value] of values.entries()) {
       const at = Math.floor(index / width) * bins + value;
       if (value < bins) results[at] = binary ? 1 : results[at]! + (factors[index] ?? 1);
     }
-    return tf.tensor(results, x.rank === 2 ? [rows, bins] : [bins], FLOATS.has(type) ? "float32" : "int32");
+    return tf.tensor(results, x.rank === 2 ? [rows, bins] : [bins], carrier);
   };
 };
 

@@ -1,6 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
-import { broadcastShape } from "../host-math.ts";
+import { allocate, broadcastShape } from "../host-math.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asTensor, numberOf, numbersOf, Strings, type Value } from "../values.ts";
@@ -15,9 +16,10 @@ const oneHot: KernelFactory = (node) => {
     const places = asTensor(indices);
     const [count, onValue, offValue] = [numberOf(depth), numberOf(on), numberOf(off)];
     const numbers = places.dataSync();
-    const rows = new Float64Array(numbers.length * count).fill(offValue);
+    const shape = [...places.shape, count];
+    const rows = allocate(carrier, sizeOfNew(shape, "The result of OneHot")).fill(offValue);
     for (const [row, place] of numbers.entries()) if (place >= 0 && place < count) rows[row * count + place] = onValue;
-    const last = tf.tensor(rows.length === 0 ? [] : Array.from(rows), [...places.shape, count], carrier);
+    const last = tf.tensor(rows, shape, carrier);
     if (axis === -1 || axis === places.rank) return last;
     const order = places.shape.map((_, index) => index);
     order.splice(axis, 0, places.rank);
@@ -50,6 +52,10 @@ const selectV2: KernelFactory = () => (condition, a, b) => choose(asTensor(condi
 const select: KernelFactory = () => (condition, a, b) => {
   const flags = asTensor(condition);
   const rank = shapeOf(a).length;
+  const isRows = flags.rank === 1 && rank >= 1 && flags.shape[0] === shapeOf(a)[0];
+  const fits = flags.rank === 0 || isRows || flags.shape.join() === shapeOf(a).join();
+  if (shapeOf(a).join() !== shapeOf(b).join() || !fits)
+    throw new Error(`Inputs of Select must have the same shape: [${flags.shape}], [${shapeOf(a)}], [${shapeOf(b)}]`);
   const wide =
     flags.rank === 1 && rank > 1 ? tf.reshape(flags, [flags.size, ...new Array<number>(rank - 1).fill(1)]) : flags;
   return choose(wide, a as Value, b as Value);
@@ -71,6 +77,8 @@ function sorted(node: OpNode): ReturnType<KernelFactory> {
     const tensor = asTensor(x);
     const count = fixed ?? numberOf(k);
     const width = tensor.shape.at(-1)!;
+    if (count < 0) throw new Error(`Need k >= 0, got ${count}`);
+    if (tensor.rank === 0) throw new Error("input must be >= 1-D, got shape []");
     if (count > width) throw new Error(`input must have at least k columns. Had ${width}, needed ${count}`);
     const numbers = tensor.dataSync();
     const places: number[] = [];
@@ -92,6 +100,7 @@ function sorted(node: OpNode): ReturnType<KernelFactory> {
 const unique: KernelFactory = (node) => (x, axis) => {
   if (node.op.endsWith("V2") && asTensor(axis).size > 0 && shapeOf(x).length !== 1)
     throw new Error("an axis is not known here");
+  if (shapeOf(x).length !== 1) throw new Error(`unique expects a 1D vector, got shape [${shapeOf(x)}]`);
   const keys =
     x instanceof Strings ? x.elements.map((element) => Buffer.from(element).toString("latin1")) : numbersOf(x);
   const firsts = new Map<string | number, number>();
@@ -104,7 +113,8 @@ const unique: KernelFactory = (node) => (x, axis) => {
     return positions.length - 1;
   });
   const order = tf.tensor1d(positions, "int32");
-  const counts = positions.map((_, number) => places.filter((place) => place === number).length);
+  const counts = new Array<number>(positions.length).fill(0);
+  for (const place of places) counts[place] = counts[place]! + 1;
   const results = [gather(x as Value, order, 0, 0), tf.tensor1d(places, "int32")];
   return node.op.includes("Counts") ? [...results, tf.tensor1d(counts, "int32")] : results;
 };

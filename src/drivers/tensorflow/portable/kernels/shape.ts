@@ -1,9 +1,10 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { INTEGERS, TYPE } from "../element-types.ts";
 import { broadcastShape } from "../host-math.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { asTensor, axisWithin, listOf, numberOf, Strings, type Value } from "../values.ts";
 
 /** An operation of one tensor that only moves elements; further inputs are small tensors of numbers. */
 function mover(move: (x: tf.Tensor, ...rest: Value[]) => tf.Tensor): KernelFactory {
@@ -48,7 +49,10 @@ function squeeze(node: OpNode) {
 
 /** WebAssembly divides by the sizes. */
 function transpose(x: tf.Tensor, permutation: number[]): tf.Tensor {
-  const isValid = new Set(permutation).size === x.rank && permutation.every((axis) => axis >= 0 && axis < x.rank);
+  const isValid =
+    permutation.length === x.rank &&
+    new Set(permutation).size === x.rank &&
+    permutation.every((axis) => axis >= 0 && axis < x.rank);
   if (!isValid) throw new Error(`[${permutation}] is not a permutation of ${x.rank} axes`);
   return x.size > 0
     ? tf.transpose(x, permutation)
@@ -60,14 +64,26 @@ function transpose(x: tf.Tensor, permutation: number[]): tf.Tensor {
 
 function expandDims(x: tf.Tensor, axis: number): tf.Tensor {
   const shape = [...x.shape];
-  shape.splice(axis < 0 ? axis + x.rank + 1 : axis, 0, 1);
+  shape.splice(axisWithin(axis, x.rank + 1), 0, 1);
   return tf.reshape(x, shape);
+}
+
+function tile(x: tf.Tensor, multiples: number[]): tf.Tensor {
+  if (multiples.length === x.rank) return tf.tile(x, multiples);
+  throw new Error(`Expected multiples of length ${x.rank} but got length ${multiples.length}`);
+}
+
+function reverse(x: tf.Tensor, axes: readonly number[]): tf.Tensor {
+  const along = axes.map((axis) => axisWithin(axis, x.rank));
+  if (new Set(along).size < along.length) throw new Error(`axis [${axes}] specified more than once.`);
+  return along.length === 0 || x.size === 0 ? x.clone() : tf.reverse(x, along);
 }
 
 /** Repeats a tensor along axes of size 1. */
 export function broadcastTo(x: tf.Tensor, shape: readonly number[]): tf.Tensor {
   if (broadcastShape(x.shape, shape).join() !== shape.join())
     throw new Error(`[${x.shape}] does not broadcast to [${shape}]`);
+  sizeOfNew(shape, "The result of a broadcast");
   const padded = tf.reshape(x, [...new Array<number>(shape.length - x.rank).fill(1), ...x.shape]);
   return tf.tile(
     padded,
@@ -76,7 +92,9 @@ export function broadcastTo(x: tf.Tensor, shape: readonly number[]): tf.Tensor {
 }
 
 function fill(dims: Value, value: Value): Value {
-  const shape = numbersOf(dims);
+  const shape = listOf(dims, "dims");
+  sizeOfNew(shape, "The result of Fill", value instanceof Strings);
+  if (shapeOf(value).length > 0) throw new Error(`value must be a scalar, got shape [${shapeOf(value)}]`);
   return moveElements([value], ([scalar]) => broadcastTo(scalar as tf.Tensor, shape));
 }
 
@@ -101,8 +119,11 @@ function range(node: OpNode) {
     if (step === 0) throw new Error("Requires delta != 0");
     if (step > 0 ? from > to : from < to)
       throw new Error(`Requires start and limit in the order of delta: ${from}, ${to}, ${step}`);
-    const count = Math.max(0, Math.ceil((to - from) / step));
-    return integers(Array.from({ length: count }, (_, index) => from + index * step));
+    const count = sizeOfNew([Math.max(0, Math.ceil((to - from) / step))], "The result of Range");
+    return tf.tensor1d(
+      Int32Array.from({ length: count }, (_, index) => from + index * step),
+      "int32",
+    );
   };
 }
 
@@ -112,16 +133,16 @@ function checkedType(node: OpNode, name: string): void {
 
 /** Operations on shapes, and those that move elements without looking at them. */
 export const SHAPE_KERNELS: KernelTable = {
-  Reshape: mover((x, shape) => reshape(x, numbersOf(shape))),
+  Reshape: mover((x, shape) => reshape(x, listOf(shape, "shape"))),
   Squeeze: (node) => {
     const move = squeeze(node);
     return (x) => moveElements([x as Value], ([tensor]) => move(tensor as tf.Tensor));
   },
   ExpandDims: mover((x, axis) => expandDims(x, numberOf(axis))),
-  Transpose: mover((x, permutation) => transpose(x, numbersOf(permutation))),
-  Tile: mover((x, multiples) => tf.tile(x, numbersOf(multiples))),
-  BroadcastTo: mover((x, shape) => broadcastTo(x, numbersOf(shape))),
-  ReverseV2: mover((x, axes) => (numbersOf(axes).length === 0 ? x.clone() : tf.reverse(x, numbersOf(axes)))),
+  Transpose: mover((x, permutation) => transpose(x, listOf(permutation, "perm"))),
+  Tile: mover((x, multiples) => tile(x, listOf(multiples, "multiples"))),
+  BroadcastTo: mover((x, shape) => broadcastTo(x, listOf(shape, "shape"))),
+  ReverseV2: mover((x, axes) => reverse(x, listOf(axes, "axis"))),
   Fill: () => (dims, value) => fill(dims as Value, value as Value),
   EnsureShape: ensureShape,
   Shape: (node) => {
@@ -141,12 +162,15 @@ export const SHAPE_KERNELS: KernelTable = {
       );
   },
   Rank: () => (x) => tf.scalar(shapeOf(x).length, "int32"),
-  BroadcastArgs: () => (a, b) => integers(broadcastShape(numbersOf(a), numbersOf(b))),
+  BroadcastArgs: () => (a, b) => integers(broadcastShape(listOf(a, "s0"), listOf(b, "s1"))),
   Range: range,
   ZerosLike: () => (x) => (x instanceof Strings ? emptyStrings(x) : tf.zerosLike(asTensor(x))),
   OnesLike: () => (x) => tf.onesLike(asTensor(x)),
   InvertPermutation: () => (x) => {
-    const permutation = numbersOf(x);
+    const permutation = listOf(x, "x");
+    const isValid = permutation.every((target, index, all) => target >= 0 && target < all.length && index >= 0);
+    if (!isValid || new Set(permutation).size < permutation.length)
+      throw new Error(`[${permutation}] is not a permutation of ${permutation.length} places`);
     const inverse = new Array<number>(permutation.length).fill(0);
     for (const [index, target] of permutation.entries()) inverse[target] = index;
     return integers(inverse);

@@ -1,17 +1,12 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
-
-function axisOf(axis: number, rank: number): number {
-  const resolved = axis < 0 ? axis + rank : axis;
-  if (resolved >= 0 && resolved < rank) return resolved;
-  throw new Error(`Axis ${axis} is not within [-${rank}, ${rank})`);
-}
+import { asTensor, axisWithin, listOf, numberOf, numbersOf, type Value } from "../values.ts";
 
 function join(values: readonly Value[], axis: number): Value {
   // TensorFlow lets an empty list of rank 1 join anything; here the shapes must fit.
-  return moveElements(values, (tensors) => tf.concat(tensors, axisOf(axis, tensors[0]!.rank)));
+  return moveElements(values, (tensors) => tf.concat(tensors, axisWithin(axis, tensors[0]!.rank)));
 }
 
 const concatV2: KernelFactory =
@@ -34,7 +29,7 @@ const unpack: KernelFactory = (node) => {
   return (x) =>
     moveElements([x as Value], ([tensor]) => {
       const whole = tensor as tf.Tensor;
-      const along = axisOf(axis, whole.rank);
+      const along = axisWithin(axis, whole.rank);
       if (whole.shape[along] !== count)
         throw new Error(`Input shape axis ${along} must equal ${count}, got shape [${whole.shape}]`);
       return tf.unstack(whole, along);
@@ -45,14 +40,14 @@ const split: KernelFactory = (node) => {
   const count = node.integer("num_split");
   return (axis, x) =>
     moveElements([x as Value], ([tensor]) => {
-      const along = axisOf(numberOf(axis), (tensor as tf.Tensor).rank);
+      const along = axisWithin(numberOf(axis), (tensor as tf.Tensor).rank);
       return tf.split(tensor as tf.Tensor, count, along);
     });
 };
 
 const splitV: KernelFactory = () => (x, sizes, axis) =>
   moveElements([x as Value], ([tensor]) => {
-    const along = axisOf(numberOf(axis), (tensor as tf.Tensor).rank);
+    const along = axisWithin(numberOf(axis), (tensor as tf.Tensor).rank);
     const total = (tensor as tf.Tensor).shape[along]!;
     const given = numbersOf(sizes);
     const rest = total - given.reduce((sum, size) => (size === -1 ? sum : sum + size), 0);
@@ -66,9 +61,16 @@ const splitV: KernelFactory = () => (x, sizes, axis) =>
 const slice: KernelFactory = () => (x, begin, size) =>
   moveElements([x as Value], ([tensor]) => {
     const { shape } = tensor as tf.Tensor;
-    const starts = numbersOf(begin);
-    const sizes = numbersOf(size).map((length, axis) => (length === -1 ? shape[axis]! - starts[axis]! : length));
-    const wrong = starts.findIndex((start, axis) => start < 0 || start + sizes[axis]! > shape[axis]!);
+    const starts = listOf(begin, "begin");
+    const lengths = listOf(size, "size");
+    if (starts.length !== shape.length || lengths.length !== shape.length)
+      throw new Error(
+        `Expected begin and size to have ${shape.length} elements, not ${starts.length} and ${lengths.length}`,
+      );
+    const sizes = lengths.map((length, axis) => (length === -1 ? shape[axis]! - starts[axis]! : length));
+    const wrong = starts.findIndex(
+      (start, axis) => start < 0 || sizes[axis]! < 0 || start + sizes[axis]! > shape[axis]!,
+    );
     if (wrong !== -1)
       throw new Error(
         `Expected begin[${wrong}] and size[${wrong}] within dimension ${shape[wrong]}, got ${starts[wrong]} and ${sizes[wrong]}`,
@@ -79,6 +81,12 @@ const slice: KernelFactory = () => (x, begin, size) =>
 const pad: KernelFactory = () => (x, paddings, value) => {
   const [tensor, pairs] = [asTensor(x), pairsOf(paddings)];
   const fill = value === undefined ? 0 : numberOf(value);
+  checkPaddings(pairs, asTensor(paddings).shape, tensor.shape);
+  if (tensor.size === 0) {
+    const shape = tensor.shape.map((size, axis) => size + pairs[axis]![0] + pairs[axis]![1]);
+    sizeOfNew(shape, "The result of Pad");
+    return tf.cast(tf.fill(shape, fill), tensor.dtype);
+  }
   if (!Number.isNaN(fill)) return tf.pad(tensor, pairs, fill);
   // TensorFlow.js takes NaN for no number at all.
   return tf.tidy(() => tf.where(tf.pad(tf.onesLike(tensor), pairs).cast("bool"), tf.pad(tensor, pairs), Number.NaN));
@@ -86,8 +94,24 @@ const pad: KernelFactory = () => (x, paddings, value) => {
 
 const mirrorPad: KernelFactory = (node) => {
   const mode = node.text("mode").toLowerCase() as "reflect" | "symmetric";
-  return (x, paddings) => tf.mirrorPad(asTensor(x), pairsOf(paddings), mode);
+  return (x, paddings) => {
+    const [tensor, pairs] = [asTensor(x), pairsOf(paddings)];
+    checkPaddings(pairs, asTensor(paddings).shape, tensor.shape);
+    const edge = mode === "reflect" ? 1 : 0;
+    const wrong = pairs.findIndex((pair, axis) => Math.max(...pair) > Math.max(tensor.shape[axis]! - edge, 0));
+    if (wrong !== -1)
+      throw new Error(
+        `paddings must be no greater than the dimension size: [${pairs[wrong]}] of ${tensor.shape[wrong]}`,
+      );
+    return tensor.size === 0 ? tensor.clone() : tf.mirrorPad(tensor, pairs, mode);
+  };
 };
+
+function checkPaddings(pairs: readonly [number, number][], shape: readonly number[], sizes: readonly number[]): void {
+  if (shape.length !== 2 || shape[1] !== 2 || shape[0] !== sizes.length)
+    throw new Error(`paddings must be a matrix of [${sizes.length},2], not [${shape}]`);
+  if (pairs.flat().some((count) => count < 0)) throw new Error(`paddings must be non-negative, not [${pairs}]`);
+}
 
 /** Numbers before and after each axis. */
 export function pairsOf(value: Value | undefined): [number, number][] {

@@ -1,14 +1,21 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, type Value } from "../values.ts";
+import { asTensor, listOf, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { shapeOf } from "./shape.ts";
 
 /** Values at their places, the default elsewhere. */
 const toDense: KernelFactory = (node) => {
   const validates = node.flag("validate_indices", true);
   return (indices, shape, values, fallback) => {
-    const [dims, places] = [numbersOf(shape), numbersOf(indices)];
+    const [dims, places] = [listOf(shape, "output_shape"), numbersOf(indices)];
+    const count = shapeOf(values).length === 0 ? undefined : shapeOf(values)[0];
+    const rows = asTensor(indices).rank === 0 ? 1 : asTensor(indices).shape[0]!;
+    if (asTensor(indices).rank > 2 || rows * dims.length !== places.length || (count ?? rows) !== rows)
+      throw new Error(`sparse_indices of shape [${asTensor(indices).shape}] fit neither the values nor [${dims}]`);
+    sizeOfNew(dims, "The result of SparseToDense", values instanceof Strings);
     const flat = flatPlaces(places, dims);
     if (validates && flat.some((place, index) => index > 0 && place <= flat[index - 1]!))
       throw new Error("indices are out of order or repeated");
@@ -38,13 +45,15 @@ const timesDense: KernelFactory = (node) => {
   if (node.flag("adjoint_a", false) || node.flag("adjoint_b", false)) return node.refuse("with adjoints");
   return (indices, values, shape, dense) => {
     const [places, factors] = [numbersOf(indices), numbersOf(values)];
-    const [rows = 0, inner = 0] = numbersOf(shape);
+    const [rows = 0, inner = 0, ...more] = listOf(shape, "a_shape");
+    if (more.length > 0 || places.length !== 2 * factors.length || asTensor(dense).rank !== 2)
+      throw new Error("expected indices of [n,2], n values, a shape of two sizes, and a matrix");
     const [height, width = 0] = asTensor(dense).shape;
     if (height !== inner)
       throw new Error(`Cannot multiply A and B because inner dimension does not match: ${inner} vs. ${height}`);
     flatPlaces(places, [rows, inner]);
     const matrix = asTensor(dense).dataSync();
-    const product = new Float32Array(rows * width);
+    const product = new Float32Array(sizeOfNew([rows, width], "The result of SparseTensorDenseMatMul"));
     for (const [index, factor] of factors.entries()) {
       const [row, column] = [places[2 * index]!, places[2 * index + 1]!];
       for (let at = 0; at < width; at++) {

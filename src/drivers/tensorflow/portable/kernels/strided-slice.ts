@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { numbersOf, type Value } from "../values.ts";
+import { listOf, type Value } from "../values.ts";
 
 /** The attributes of a strided slice; bit i of each is for entry i. */
 interface Masks {
@@ -29,7 +29,10 @@ const stridedSlice: KernelFactory = (node) => {
   const masks = readMasks(node);
   return (x, begin, end, strides) =>
     moveElements([x as Value], ([tensor]) => {
-      const entries = { begin: numbersOf(begin), end: numbersOf(end), strides: numbersOf(strides) };
+      const entries = { begin: listOf(begin, "begin"), end: listOf(end, "end"), strides: listOf(strides, "strides") };
+      const { length } = entries.begin;
+      if (entries.end.length !== length || entries.strides.length !== length)
+        throw new Error("Expected begin, end, and strides to be 1D equal size tensors");
       const { axes, shape } = resolve((tensor as tf.Tensor).shape, entries, masks);
       return tf.tidy(() => tf.reshape(take(tensor as tf.Tensor, axes), [...shape]));
     });
