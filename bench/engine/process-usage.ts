@@ -16,7 +16,7 @@ export function pssMb(pid: number): number {
 }
 
 /** The process that a supervisor has started, by its command line; the process itself where it has none. */
-export function servingPid(pid: number): number {
+function servingPid(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
   const program = programOf(pid);
   return children.find((child) => program !== undefined && programOf(child) === program) ?? pid;
