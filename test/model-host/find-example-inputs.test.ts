@@ -58,14 +58,27 @@ test("a model that divides, or reads numbers in texts, gets ones", async () => {
   expect(await findExampleInputs(model, { inputs })).toMatchObject({ ran: true, inputs: [{ element: 1 }, {}] });
 });
 
-test("what is fixed, what may keep state, and what hooks stand before is not run", async () => {
-  const fixed: TensorSpec = { name: "x", dtype: "float32", shape: [1, 4] };
-  const pure = modelThat(() => true);
-  expect(await findExampleInputs(pure.model, { inputs: [fixed] })).toMatchObject({ inputs: [{ shape: [1, 4] }] });
+test("what may keep state, and what hooks stand before is not run, which is told", async () => {
   const stateful = modelThat(() => true, {});
-  expect(await findExampleInputs(stateful.model, { inputs: [IMAGE] })).toMatchObject({ guessed: ["image"] });
-  expect(await findExampleInputs(undefined, {})).toMatchObject({ inputs: [{ name: "x", shape: [3] }], guessed: [] });
-  expect([...pure.given, ...stateful.given]).toEqual([]);
+  const untried = await findExampleInputs(stateful.model, { inputs: [IMAGE] });
+  expect(untried).toMatchObject({ guessed: ["image"] });
+  const hooked = await findExampleInputs(undefined, {});
+  expect(hooked).toMatchObject({ inputs: [{ name: "x", shape: [3], element: 0.5 }], guessed: [] });
+  for (const found of [untried, hooked]) expect(found).not.toHaveProperty("ran");
+  expect(stateful.given).toEqual([]);
+});
+
+test("what is fixed, and a model that takes any inputs, are run too", async () => {
+  const fixed: TensorSpec = { name: "x", dtype: "float32", shape: [1, 4] };
+  for (const runs of [true, false]) {
+    const { model, given } = modelThat(() => runs);
+    expect(await findExampleInputs(model, { inputs: [fixed] })).toMatchObject({
+      ran: runs,
+      inputs: [{ shape: [1, 4] }],
+    });
+    expect(given.length).toBeGreaterThan(0);
+    expect(await findExampleInputs(model, {})).toMatchObject({ ran: runs, guessed: [] });
+  }
 });
 
 test("a model that runs on nothing that is tried gets the smallest inputs, which is told", async () => {
