@@ -5,7 +5,7 @@ import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asList, asTensor, numberOf, numbersOf, Strings, TensorList, type Value } from "../values.ts";
+import { asList, asTensor, listOf, numberOf, Strings, TensorList, type Value } from "../values.ts";
 
 /** An item of a list. */
 type Item = tf.Tensor | Strings;
@@ -23,7 +23,7 @@ function share(item: Value | undefined): Item {
 
 /** A shape tensor: -1 alone, as a scalar, means any rank. */
 function shapeFrom(value: Value | undefined): readonly number[] | undefined {
-  return asTensor(value).rank === 0 ? undefined : numbersOf(value);
+  return asTensor(value).rank === 0 ? undefined : listOf(value, "element_shape");
 }
 
 const reserve: KernelFactory = (node) => {

@@ -3,7 +3,7 @@ import { elementCount } from "../../../../tensor/tensor.ts";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
+import { asStrings, asTensor, listOf, numberOf, numbersOf, Strings, type Value } from "../values.ts";
 import { shapeOf } from "./shape.ts";
 
 const WHITE = /[ \t\n\v\f\r]+/;
@@ -50,10 +50,11 @@ const raggedToTensor: KernelFactory = (node) => {
     const numbers = partitions.map(numbersOf);
     const splits = bySplits ? numbers : splitsOfRows(numbers);
     checkSplits(splits, shapeOf(values)[0] ?? 0);
+    const wanted = shapeFor(shape as Value, splits.length + shapeOf(values).length, shapeOf(values).slice(1));
     return spread(values as Value, {
       fallback: fallback as Value,
       splits,
-      wanted: asTensor(shape).rank === 0 ? [] : numbersOf(shape),
+      wanted,
     });
   };
 };
@@ -71,6 +72,15 @@ function splitsOfRows([first, ...rest]: readonly number[][]): RowSplits[] {
     rows = rowIds.length;
     return splits;
   });
+}
+
+/** The sizes that are wanted: -1 alone for any, else as many as the result has, the last ones those of the values. */
+function shapeFor(value: Value, rank: number, inner: readonly number[]): readonly number[] {
+  if (asTensor(value).rank === 0 && numberOf(value) === -1) return [];
+  const wanted = listOf(value, "shape");
+  const fits = (size: number, axis: number) => size === -1 || size === (inner[axis - rank + inner.length] ?? size);
+  if (wanted.length === rank && wanted.every((size, axis) => size >= -1 && fits(size, axis))) return wanted;
+  throw new Error(`a shape of [${wanted}] does not fit rows of [${inner}] in ${rank} dimensions`);
 }
 
 /** Each dimension's rows follow each other, and end where the next dimension does. */
