@@ -44,8 +44,8 @@ export interface AttackRow {
   /** Longest wait of others, in milliseconds, where they have to wait longer than anywhere else. Default 50. */
   readonly maxWaitMs?: number;
   /**
-   * Requests of others that may fail, as those in a process that dies; {@link maxWaitMs} is then for the whole of a wait.
-   * Default 0.
+   * Requests of others that may fail, as those in a process that dies; {@link maxWaitMs} is then for the whole of a
+   * wait. Default 0.
    */
   readonly mayLose?: number;
   /** Makes what is sent, before anything is measured; the function that it returns attacks. */

@@ -37,7 +37,14 @@ const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoute
 };
 
 /** Options that add no routes. */
-type NoRoutes = "checkMethodNames" | "ignoreUnknownOutputs" | "clients" | "grpcPort" | "hasPlatformElsewhere" | "sharedMemory" | "tracer";
+type NoRoutes =
+  | "checkMethodNames"
+  | "ignoreUnknownOutputs"
+  | "clients"
+  | "grpcPort"
+  | "hasPlatformElsewhere"
+  | "sharedMemory"
+  | "tracer";
 
 /**
  * Starts a server with everything that adds routes; its routes are those that its

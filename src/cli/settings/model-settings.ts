@@ -97,14 +97,15 @@ export const MODEL_SETTINGS = {
   supervisor: {
     type: "boolean",
     default: true,
-    help: "start the server again where a library's crash ends its process; --no-supervisor lets it end",
-    details: "The model that ran then gets a process of its own. A file of settings cannot say it: docs/isolation.md.",
+    help: "start the server again where a crash ends it",
+    details:
+      "The model that ran then gets a process of its own. --no-supervisor turns it off; a file of settings cannot say it: docs/isolation.md.",
     commands: SERVE,
   },
   crashMarks: {
     type: "text",
     placeholder: "PATH",
-    help: "file in which the supervisor keeps which models ran when the server died",
+    help: "file of the models that ran when the server died",
     details:
       "A later start isolates them too, also where the supervisor itself was killed. By default it is forgotten with the supervisor.",
     commands: SERVE,
