@@ -173,6 +173,7 @@ export const LAYERS: readonly Layer[] = [
       "remote",
       "replay",
       "tracing",
+      "request-log",
       "server",
       "comparison",
       "benchmark",

@@ -5,10 +5,12 @@ import { encodePredictRequest, encodePredictResponse } from "../protocols/tensor
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";
 import type { ModelSpec } from "../protocols/tensorflow-serving/model-spec.ts";
 import { encodePredictionLog, type PredictionLog } from "../protocols/tensorflow-serving/prediction-log-message.ts";
+import type { InferRequest, ModelRef } from "../serving/inference-service.ts";
+import type { TensorSpec } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { frameRecord } from "./frame-record.ts";
 
-/** A request that was answered, to be recorded. */
+/** A request to be recorded, with its answer where there is one. */
 export interface LoggedRequest {
   readonly metadata: LogMetadata;
   /** In its protocol's own form, or as tensors. */
@@ -22,13 +24,26 @@ interface LoggedPredict {
   readonly spec: ModelSpec;
   readonly outputFilter: readonly string[];
   readonly inputs: LoggedPayload;
-  readonly outputs: LoggedPayload;
+  readonly outputs?: LoggedPayload;
 }
 
 /** A payload, and the dtypes for tensors from JSON. */
-export interface LoggedPayload {
+interface LoggedPayload {
   readonly payload: Payload;
   readonly wanted: readonly WantedInput[];
+}
+
+/** A request as it is recorded, without its answer. Its inputs are not copied. */
+export function loggedPredict({ version, label }: ModelRef, model: string, request: InferRequest): LoggedPredict {
+  const { signature, inputs, outputs: outputFilter = [] } = request;
+  const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
+  const spec = { ...chosen, model, signature: signature.name, versionEncoding: "int64" } as const;
+  return { kind: "tensors", spec, outputFilter, inputs: toLogged(inputs, signature.spec?.inputs) };
+}
+
+/** A payload with the dtypes that a model says of it. */
+export function toLogged(payload: Payload, specs: readonly TensorSpec[] = []): LoggedPayload {
+  return { payload, wanted: specs.map(({ name, dtype }) => ({ name, dtype })) };
 }
 
 /** Makes a record of a TFRecord file of a request. Throws `invalid_argument` for JSON that does not become tensors. */
@@ -41,9 +56,10 @@ async function toRecord({ metadata, content }: LoggedRequest): Promise<Uint8Arra
 export const toRecordJob = defineJob(import.meta.url, "toRecordJob", toRecord);
 
 async function toPredictLog({ spec, outputFilter, ...values }: LoggedPredict, answered: ModelSpec) {
-  const [inputs, outputs] = [await toTensors(values.inputs), await toTensors(values.outputs)];
+  const inputs = await toTensors(values.inputs);
+  const outputs = values.outputs && (await toTensors(values.outputs));
   const request = encodePredictRequest({ spec, inputs, outputFilter }, "content");
-  const response = encodePredictResponse({ spec: answered, outputs }, "content");
+  const response = outputs && encodePredictResponse({ spec: answered, outputs }, "content");
   return { kind: "predict_log", request, response } as const;
 }
 

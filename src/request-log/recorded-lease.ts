@@ -1,13 +1,12 @@
 import type { MemoryShare } from "../limits/memory/memory-budget.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
-import { type Payload, payloadBytes } from "../pipeline/payload.ts";
+import { payloadBytes } from "../pipeline/payload.ts";
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../serving/request-log.ts";
 import type { RecordedCall } from "../serving/request-recorder.ts";
-import type { TensorSpec } from "../signature/signature.ts";
 import type { LogWriter } from "./log-writer.ts";
-import type { LoggedPayload, LoggedRequest } from "./logged-request.ts";
+import { type LoggedRequest, loggedPredict, toLogged } from "./logged-request.ts";
 
 /** Place and rate of a lease's record. */
 export interface RecordedLeaseOptions extends Pick<RecordedCall, "ref" | "memory"> {
@@ -75,18 +74,11 @@ export class RecordedLease implements Lease {
   }
 
   #record({ request, answer, timeMs }: Answered, share: MemoryShare): void {
-    const { signature, inputs, outputs: outputFilter = [] } = request;
-    const { version, label } = this.#options.ref;
-    const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
-    const spec = { ...chosen, model: this.description.model, signature: signature.name, ...INT64 };
     const finish = () => ({
       metadata: this.#metadata(answer, timeMs),
       content: {
-        kind: "tensors" as const,
-        spec,
-        outputFilter,
-        inputs: toLogged(inputs, signature.spec?.inputs),
-        outputs: toLogged(copyPayload(answer.outputs), signature.spec?.outputs),
+        ...loggedPredict(this.#options.ref, this.description.model, request),
+        outputs: toLogged(copyPayload(answer.outputs), request.signature.spec?.outputs),
       },
     });
     this.#add(finish, share, payloadBytes(answer.outputs));
@@ -121,8 +113,4 @@ interface Answered {
 /** Milliseconds since 1970, with decimals. */
 function now(): number {
   return performance.timeOrigin + performance.now();
-}
-
-function toLogged(payload: Payload, specs: readonly TensorSpec[] = []): LoggedPayload {
-  return { payload, wanted: specs.map(({ name, dtype }) => ({ name, dtype })) };
 }

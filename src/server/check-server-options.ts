@@ -42,6 +42,7 @@ const OPTIONS = {
   options: OBJECT_CHECK,
   warmup: WARM_UP_CHECK,
   requestLog: OBJECT_CHECK,
+  keepFatalRequests: { ...OBJECT_CHECK, expected: 'an object, such as { folder: "fatal" }' },
   alias: TEXT_CHECK,
   host: TEXT_CHECK,
   listen: BOOLEAN_CHECK,
@@ -138,6 +139,7 @@ export function checkServerOptions(options: unknown): asserts options is ServerO
   checkWhatIsServed(options);
   checkTexts("options", options.options);
   if (options.requestLog !== undefined) checkMembers("requestLog.", options.requestLog as object, REQUEST_LOG_CHECKS);
+  if (options.keepFatalRequests !== undefined) checkFatalRequests(options.keepFatalRequests as object);
   if (options.tls !== undefined) checkTls(options.tls as object);
   if (options.admin !== undefined) checkMembers("admin.", options.admin as object, { ...HTTP, host: TEXT_CHECK });
   if (options.metrics !== undefined) checkMembers("metrics.", options.metrics as object, { ...HTTP, host: TEXT_CHECK });
@@ -185,6 +187,12 @@ function checkTls(tls: { readonly cert?: unknown; readonly key?: unknown }): voi
     if (tls[name] === undefined)
       throw invalidArgument(`The option tls.${name} is missing; expected the path of a PEM file, or its text.`);
   }
+}
+
+function checkFatalRequests(given: { readonly folder?: unknown }): void {
+  checkMembers("keepFatalRequests.", given, { folder: TEXT_CHECK, models: TEXTS });
+  if (given.folder === undefined)
+    throw invalidArgument("The option keepFatalRequests.folder is missing; expected the path of a folder.");
 }
 
 function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): void {

@@ -8,7 +8,7 @@ import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
 import type { StageOptions } from "../repository/stage.ts";
-import type { RequestLogOptions } from "../serving/request-log.ts";
+import type { FatalRequestOptions, RequestLogOptions } from "../serving/request-log.ts";
 import type { DownloadState } from "../storage/download-progress.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
@@ -146,6 +146,11 @@ export interface ServerOptions {
    * say nothing else. Default: none are.
    */
   readonly requestLog?: RequestLogOptions;
+  /**
+   * Keeps each request in a file while it runs, and for `kserving replay` where the process that runs its model ends
+   * meanwhile, this one or the model's own. Default: none is kept.
+   */
+  readonly keepFatalRequests?: FatalRequestOptions;
   /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   readonly workers?: number;
   /** Copies of each model, each in a thread of its own. Default 1. */

@@ -6,10 +6,12 @@ import { ThreadCounts } from "../limits/thread-counts.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import { RemoteCredentials } from "../remote/remote-credentials.ts";
+import type { KeptRequests } from "../request-log/kept-requests.ts";
 import { RequestLogs } from "../request-log/request-logs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
+import type { RequestRecorder } from "../serving/request-recorder.ts";
 import { RouteClaims } from "../serving/route-claims.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
@@ -73,7 +75,7 @@ export async function openServer(
   const storage = new LazyStorage(choices);
   const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, mayBeEmpty, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
-  const recorder = new RequestLogs(toRequestLogDefaults(choices), log);
+  const recorder = await openRecorder(choices);
   let service: LocalService | undefined;
   const stops = [...(authentication ? [authentication] : []), ...remoteFiles].map((each) => keepFresh(each, log));
   const closeModels = async () => {
@@ -111,7 +113,7 @@ export async function openServer(
 }
 
 interface ServiceParts {
-  readonly recorder: RequestLogs;
+  readonly recorder: RequestRecorder;
   /** Memory in which several listeners count what they hold. */
   readonly held: SharedArrayBuffer | undefined;
 }
@@ -169,6 +171,15 @@ async function openTlsFiles({ tls, admin, metrics, host }: ServerChoices): Promi
     ...(admin && { admin: { host: "127.0.0.1", port: 0, ...admin, tls: await open() } }),
     ...(metrics && { metricsAddress: { host, port: 0, ...metrics, tls: await open() } }),
   };
+}
+
+/** Nearly no server keeps requests that end a process. */
+async function openRecorder(choices: ServerChoices): Promise<RequestLogs | KeptRequests> {
+  const { keepFatalRequests, log } = choices;
+  const logs = new RequestLogs(toRequestLogDefaults(choices), log);
+  if (keepFatalRequests === undefined) return logs;
+  const { KeptRequests } = await import("../request-log/kept-requests.ts");
+  return new KeptRequests(keepFatalRequests, logs, log);
 }
 
 /** Nearly no server needs the code. */

@@ -10,6 +10,17 @@ export interface RequestLogOptions {
   readonly files?: number | undefined;
 }
 
+/** The folder for requests that end a process which runs a model. */
+export interface FatalRequestOptions {
+  /** It holds 16 files at most; the oldest are deleted. */
+  readonly folder: string;
+  /**
+   * The models that ran when the process before this one ended: what it left of others is deleted. Default: not known,
+   * and all that it left is kept.
+   */
+  readonly models?: readonly string[] | undefined;
+}
+
 /**
  * Requests that a protocol records in its own form, by the fields of tensorflow.serving.PredictionLog; all others are
  * recorded as Predict.

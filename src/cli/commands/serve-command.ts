@@ -56,7 +56,10 @@ export async function serve(
   if (starter !== undefined) beginSupervised(starter, log);
   const systemd = await openSystemdReporter(process.env, log);
   const sockets = takeInheritedSockets(process.env, log);
-  const options = { ...withSockets(wanted, sockets), ...(terminal && { onDownload: drawDownloads(terminal) }) };
+  const options = {
+    ...withSockets(withDeath(wanted, starter), sockets),
+    ...(terminal && { onDownload: drawDownloads(terminal) }),
+  };
   const reporter = chooseReporter(programLog, joinReporters([systemd ?? {}, further]));
   const releaseSignals = endOnSignal();
   await probePorts(settings, sockets);
@@ -104,6 +107,13 @@ async function wantedOptions(commandLine: ServeCommandLine, sources: ModelSource
     ...(words.length > 0 && { alias: ONLY_MODEL_ALIAS }),
     ...(foreign?.password !== undefined && { auth: { ...options.auth, password: foreign.password } }),
   };
+}
+
+/** What a request has ended is known by the models that ran. */
+function withDeath(options: ServerOptions, starter: Supervised | undefined): ServerOptions {
+  const { keepFatalRequests } = options;
+  const { models } = starter?.info.death ?? {};
+  return keepFatalRequests && models ? { ...options, keepFatalRequests: { ...keepFatalRequests, models } } : options;
 }
 
 /** A socket that systemd passes is served without a flag for it. */

@@ -67,6 +67,7 @@ export function toServerSettings(settings: Settings<"serve">): ServerOptions {
       maxBytes: settings.requestLogMaxSize,
       files: settings.requestLogFiles,
     },
+    ...(settings.keepFatalRequests !== undefined && { keepFatalRequests: { folder: settings.keepFatalRequests } }),
     ...toTls(settings),
     ...toAuth(settings),
     ...(settings.adminPort !== undefined && { admin: { host: settings.adminHost, port: settings.adminPort } }),

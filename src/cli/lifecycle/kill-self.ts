@@ -1,3 +1,4 @@
+import { removeUnderWay } from "../../request-log/under-way-files.ts";
 import { removeScratchFiles } from "../../user-module/scratch-file.ts";
 import { supervised } from "../supervisor/supervised.ts";
 
@@ -8,6 +9,7 @@ import { supervised } from "../supervisor/supervised.ts";
 export function killSelf(signal: NodeJS.Signals = "SIGKILL"): never {
   supervised()?.enter("ending");
   removeScratchFiles();
+  removeUnderWay();
   process.kill(process.pid, signal);
   // Only the first process of a container lives to see this line: the kernel shields it from its own signals.
   process.abort();

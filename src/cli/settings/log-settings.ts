@@ -77,4 +77,12 @@ export const LOG_SETTINGS = {
     help: "number of such files to keep for each model",
     commands: SERVE,
   },
+  keepFatalRequests: {
+    type: "text",
+    placeholder: "DIR",
+    isPath: true,
+    help: "folder that keeps the request which ends a model's process",
+    details: "Each request is written there while it runs; kserving replay sends a kept one again: docs/replay.md.",
+    commands: SERVE,
+  },
 } as const satisfies Record<string, Setting>;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { ServingError } from "../../errors.ts";
+import { LOST_PROCESS } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { childStream } from "../../processes/child-stream.ts";
 import { WatchedChild } from "../../processes/watched-child.ts";
@@ -165,8 +166,8 @@ export class PythonProcess {
 
   #settle(why: string): void {
     clearTimeout(this.#timer);
-    const cause = new Error(this.lastWords);
-    const lost = new ServingError("unavailable", `The model's Python process ${why} before it answered.`, { cause });
+    const facts = { cause: new Error(this.lastWords), details: [LOST_PROCESS] };
+    const lost = new ServingError("unavailable", `The model's Python process ${why} before it answered.`, facts);
     const took = `The model did not answer within ${this.#timeoutMs / 1000} s (option timeout); its process is replaced.`;
     this.#conversation.fail(this.#isLate ? new ServingError("deadline_exceeded", took) : lost, lost);
     for (const slot of this.#slots) slot.close().catch(() => {});

@@ -1,6 +1,7 @@
 import { createDeferred } from "../../async/deferred.ts";
 import { settlesWithin } from "../../async/settles-within.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { LOST_PROCESS } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { processMemory } from "../../processes/process-memory.ts";
 import { Channel } from "../../threads/channel.ts";
@@ -167,7 +168,7 @@ export class ModelProcess {
     this.#loaded.reject(failedPrecondition(`The model's process ${why} while it was loading${words}.`));
     this.#lost.resolve({ why, culprit: "this" });
     const lost = `The request was lost: the process of the model ${name} ${why}. The model is loaded again.`;
-    this.#ports.fail(new ServingError("unavailable", lost));
+    this.#ports.fail(new ServingError("unavailable", lost, { details: [LOST_PROCESS] }));
     this.#control.close();
   }
 }
