@@ -1,4 +1,4 @@
-import { closeSync, openSync, readdirSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -49,9 +49,9 @@ export async function writeUnderWay(folder: string, model: string, record: Uint8
 export function removeFile({ path }: Pick<UnderWayFile, "path">): void {
   forget({ path });
   try {
-    rmSync(path, { force: true });
+    unlinkSync(path);
   } catch {
-    // Its folder may be read-only by now: a later start tries again.
+    // It is gone, or its folder is read-only by now: a later start tries again.
   }
 }
 

@@ -1,11 +1,14 @@
 import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import { ServingError } from "../../src/errors.ts";
 import { decodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { createServer } from "../../src/server/server.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { runKserving, type StartedProgram, startKserving } from "../cli/start-kserving.ts";
+import { IMPORT_PATH } from "../drivers/python/load-model.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { findPython } from "../helpers/find-python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { logFiles, readLogs } from "./recorded-files.ts";
 
@@ -173,6 +176,41 @@ test("the first requests of a process that ends with many are kept", async () =>
   await end(program);
   expect(underWay(folder)).toEqual([]);
 });
+
+test("a request that a hook passes to a model is kept as its client sent it", async () => {
+  const folder = tempFolder();
+  const hooks = join(
+    tempFolder({ "hooks.js": `export const preprocess = ({ half }) => ({ x: [Number(half.data[0]) * 2] });` }),
+    "hooks.js",
+  );
+  const models = `models:\n  - { name: mortal, driver: ${MORTAL}, isolate: true, hooks: ${hooks} }\n`;
+  const { program, ask } = await startKeeping(folder, models);
+  expect(await ask("mortal", { inputs: { half: 0 } })).toMatchObject({ status: 200 });
+  expect(await ask("mortal", { inputs: { half: SIGABRT / 2 } })).toMatchObject({ status: 503 });
+  const [kept, ...others] = await readLogs(...logFiles(folder));
+  expect(Number(decodePredictRequest(kept!.request, MAX_BYTES).inputs.half!.data[0])).toBe(SIGABRT / 2);
+  expect(others).toEqual([]);
+  await end(program);
+});
+
+const python = findPython("Requests that end a process of Python", ["numpy"]);
+
+test.skipIf(python === undefined)(
+  "a request that ends a Python process is kept, and one that fails is not",
+  async () => {
+    const folder = tempFolder();
+    const options = { python: python as string, model_class: "toy.models:Faulty", import_path: IMPORT_PATH };
+    const models = { faulty: { driver: "python", options } };
+    const server = await createServer({ models, keepFatalRequests: { folder } });
+    for (const fault of ["throws", "kills_itself"])
+      await expect(server.predict("faulty", { fault })).rejects.toThrow(ServingError);
+    await server.close();
+    const [kept, ...others] = await readLogs(...logFiles(folder));
+    const { inputs } = decodePredictRequest(kept!.request, MAX_BYTES);
+    expect(Buffer.from(inputs.fault!.data[0] as Uint8Array).toString()).toBe("kills_itself");
+    expect(others).toEqual([]);
+  },
+);
 
 test("a folder that cannot be written is said at the start, and requests are answered", async () => {
   const file = join(tempFolder(), "file");

@@ -19,6 +19,12 @@ test.each([
     'stages[0] is a string; expected an object such as { path: "model.onnx" }.',
   ],
   ["stages and models", { stages, models: { m: { driver: "null" } } }, "stages and models are both given; expected"],
+  [
+    "a kept request's path",
+    { stages, keepFatalRequests: "fatal" },
+    "keepFatalRequests is a string; expected an object",
+  ],
+  ["no folder for it", { stages, keepFatalRequests: {} }, "keepFatalRequests.folder is missing; expected the path of"],
   ["an array of models", { models: stages }, "models is an array; expected an object of models by name, such as"],
   [
     "a name beside models",

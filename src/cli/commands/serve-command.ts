@@ -109,7 +109,7 @@ async function wantedOptions(commandLine: ServeCommandLine, sources: ModelSource
   };
 }
 
-/** What a request has ended is known by the models that ran. */
+/** Adds the models that ran when the process before this one died, to which requests are to be kept. */
 function withDeath(options: ServerOptions, starter: Supervised | undefined): ServerOptions {
   const { keepFatalRequests } = options;
   const { models } = starter?.info.death ?? {};
