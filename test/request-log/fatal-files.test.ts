@@ -9,7 +9,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 /** The number of no process: Linux gives none above 2^22. */
 const GONE = 999_999_999;
 
-/** What a folder keeps of requests that a process has left, by their models, and the first byte of each. */
+/** Gives what a folder keeps of requests that a process has left, by their models, and the first byte of each. */
 function recover(models: readonly string[], ran: readonly string[], pid = GONE): readonly string[] {
   const folder = tempFolder();
   for (const [index, model] of models.entries()) {

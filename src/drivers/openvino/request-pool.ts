@@ -76,12 +76,15 @@ export class RequestPool implements Omit<Runner, "renewals"> {
     const isFresh = this.#state === "reset" || (this.#state === "none" && inputs.some(isEmpty));
     const request = (isFresh ? undefined : this.#free.pop()) ?? this.#network.createRequest();
     this.#running.set(request, inputs);
-    const cancel = () => request.cancel();
+    let isOver = false;
+    // A request that is over may be freed, or another client's.
+    const cancel = () => isOver || request.cancel();
     let grace: NodeJS.Timeout | undefined;
     const abandon = () => {
-      grace = setTimeout(cancel, this.#graceMs);
+      if (!isOver) grace = setTimeout(cancel, this.#graceMs);
     };
     const result = this.#trusted(request.infer(inputs, outputs)).finally(() => {
+      isOver = true;
       clearTimeout(grace);
       this.#running.delete(request);
       if (isFresh) request.release();
