@@ -1,5 +1,5 @@
 import { COMMAND_NAMES, foreignCommand } from "./command-names.ts";
-import { takeSupervised } from "./supervisor/supervised.ts";
+import { SUPERVISED_VARIABLE } from "./supervisor/supervised-info.ts";
 
 /** The setting `supervisor`, which is needed before settings are read. */
 const SUPERVISOR_VARIABLE = "KSERVING_SUPERVISOR";
@@ -16,10 +16,15 @@ export interface StartOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** Runs a command line to its end, one that serves models under a supervisor; resolves with its exit code. */
+/**
+ * Runs a command line to its end, one that serves models under a supervisor, which imports nothing that it has no use
+ * for. Resolves with its exit code.
+ */
 export async function start({ argv, program, env }: StartOptions): Promise<number> {
-  const isSupervised = takeSupervised(env) !== undefined;
-  if (!isSupervised && wantsSupervisor(argv, env)) {
+  if (env[SUPERVISED_VARIABLE] !== undefined) {
+    const { takeSupervised } = await import("./supervisor/supervised.ts");
+    takeSupervised(env);
+  } else if (wantsSupervisor(argv, env)) {
     const { supervise } = await import("./supervisor/supervisor.ts");
     return supervise(program, { env, marksPath: flagValue("--crash-marks", argv) ?? env.KSERVING_CRASH_MARKS });
   }

@@ -106,14 +106,12 @@ interface SignalCount {
 
 let current: Supervised | undefined;
 
-/** Takes what a supervisor has passed, of which child processes are to know nothing; undefined without one. */
-export function takeSupervised(env: NodeJS.ProcessEnv): Supervised | undefined {
+/** Takes what a supervisor has passed, of which child processes are to know nothing. */
+export function takeSupervised(env: NodeJS.ProcessEnv): void {
   const { [SUPERVISED_VARIABLE]: text } = env;
   delete env[SUPERVISED_VARIABLE];
   // A variable of that name from elsewhere has no channel.
-  if (text === undefined || process.send === undefined) return undefined;
-  current = new Supervised(JSON.parse(text));
-  return current;
+  if (text !== undefined && process.send !== undefined) current = new Supervised(JSON.parse(text));
 }
 
 /** This process as its supervisor knows it; undefined where it has none. */
