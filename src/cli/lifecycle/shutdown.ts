@@ -72,6 +72,8 @@ export interface Stopping {
 }
 
 async function stop(running: Running, reporter: StatusReporter, delayMs: number): Promise<void> {
+  // One that dies from now on is not started again.
+  supervised()?.enter("ending");
   if (delayMs > 0) {
     reporter.retiring(delayMs);
     running.retire();

@@ -6,6 +6,7 @@ import type { ListeningSocket } from "../../net/node-members.ts";
 import { RunMarks, STATE } from "../../processes/run-marks.ts";
 import {
   ASKING_SIGNALS,
+  type AskingSignal,
   type ProcessDeath,
   SUPERVISED_VARIABLE,
   type SupervisedInfo,
@@ -60,6 +61,7 @@ class Supervisor {
   readonly #passed: readonly number[];
   #sockets: HeldSocket[] = [];
   #child: ChildProcess | undefined;
+  #missed: AskingSignal | undefined;
   /** Also where that is not known. */
   #hasServed = false;
   readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
@@ -76,7 +78,7 @@ class Supervisor {
   }
 
   async run(): Promise<number> {
-    for (const signal of ASKING_SIGNALS) process.on(signal, () => this.#child?.send({ signal }, () => {}));
+    for (const signal of ASKING_SIGNALS) process.on(signal, () => this.#pass(signal));
     // Node's own, by which a debugger is started.
     process.on("SIGUSR1", () => void this.#child?.kill("SIGUSR1"));
     let death: ProcessDeath | undefined;
@@ -89,6 +91,12 @@ class Supervisor {
     }
   }
 
+  /** To the next child, where there is none at the moment. */
+  #pass(signal: AskingSignal): void {
+    if (this.#child?.connected) this.#child.send({ signal }, () => {});
+    else this.#missed = signal;
+  }
+
   /** Resolves when the child has ended. */
   async #serve(death: ProcessDeath | undefined): Promise<End> {
     if (this.#marks !== undefined) this.#marks.state = STATE.starting;
@@ -98,6 +106,8 @@ class Supervisor {
       env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(this.#infoFor(death)) },
     });
     this.#child = child;
+    if (this.#missed !== undefined) this.#pass(this.#missed);
+    this.#missed = undefined;
     child.on("message", (message: SupervisedMessage, handle) => this.#receive(message, handle as unknown));
     const end = await new Promise<End>((resolve, reject) => {
       child.once("error", reject);

@@ -145,6 +145,25 @@ test("a signal counts once, whether one process gets it or both", async () => {
   expect(await program.ended()).toMatchObject({ code: 0 });
 });
 
+test("a server that dies while it stops is not started again", async () => {
+  const { program } = await startServer(["--driver", "null", "--shutdown-delay", "30"]);
+  program.kill("SIGTERM");
+  await program.event("not ready any more; requests are answered for a while");
+  process.kill(serving(program), "SIGSEGV");
+  expect(await program.ended()).toMatchObject({ code: null, signal: "SIGSEGV" });
+});
+
+test("a signal that comes while no process serves is the next one's", async () => {
+  const { program } = await startServer(["--driver", "null"]);
+  const pid = serving(program);
+  process.kill(pid, "SIGSEGV");
+  await expect.poll(() => isAlive(pid), { interval: 1 }).toBe(false);
+  program.kill("SIGINT");
+  const { code, signal } = await program.ended();
+  // By how far the next process had come.
+  expect(code === 0 || signal === "SIGINT").toBe(true);
+});
+
 test("the process that serves ends with its supervisor", async () => {
   const { program } = await startServer(["--driver", "null"]);
   const pid = serving(program);
