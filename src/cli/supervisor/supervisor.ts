@@ -61,7 +61,8 @@ class Supervisor {
   readonly #passed: readonly number[];
   #sockets: HeldSocket[] = [];
   #child: ChildProcess | undefined;
-  #missed: AskingSignal | undefined;
+  /** The last signal that was passed on. */
+  #asked: AskingSignal | undefined;
   /** Also where that is not known. */
   #hasServed = false;
   readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
@@ -91,10 +92,10 @@ class Supervisor {
     }
   }
 
-  /** To the next child, where there is none at the moment. */
+  /** To the next child too, where this one dies without having heeded it. */
   #pass(signal: AskingSignal): void {
+    this.#asked = signal;
     if (this.#child?.connected) this.#child.send({ signal }, () => {});
-    else this.#missed = signal;
   }
 
   /** Resolves when the child has ended. */
@@ -106,8 +107,7 @@ class Supervisor {
       env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(this.#infoFor(death)) },
     });
     this.#child = child;
-    if (this.#missed !== undefined) this.#pass(this.#missed);
-    this.#missed = undefined;
+    if (isEnding(this.#asked)) this.#pass(this.#asked);
     child.on("message", (message: SupervisedMessage, handle) => this.#receive(message, handle as unknown));
     const end = await new Promise<End>((resolve, reject) => {
       child.once("error", reject);
@@ -179,6 +179,10 @@ class Supervisor {
     if (code !== null) return code;
     endBy(signal ?? "SIGKILL");
   }
+}
+
+function isEnding(signal: AskingSignal | undefined): signal is "SIGINT" | "SIGTERM" {
+  return signal === "SIGINT" || signal === "SIGTERM";
 }
 
 /** Without a file, on a file system that is full or read-only, a death is survived, but its cause is not known. */
