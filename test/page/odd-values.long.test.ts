@@ -87,7 +87,7 @@ describe.skipIf(lacksChromium())("the form and the answer of a model", () => {
       ...["b", "c", "e", "<script>", "d"],
     ]);
     expect(await page.getByRole("img", { name: /^Boxes of/ }).count()).toBe(1);
-    await page.getByLabel("as").selectOption("x1 y1 x2 y2");
+    await page.getByRole("combobox", { name: /^as/ }).selectOption("x1 y1 x2 y2");
     await page.getByRole("img", { name: "Boxes of boxes: 2" }).waitFor();
   });
 
