@@ -92,7 +92,7 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
     signatures: labels === undefined ? signatures : labelClasses(signatures, labels),
     isPure: true,
     hookArgs: {
-      session: createSessionHandle(session, metadata),
+      session: createSessionHandle(session, metadata, file?.defaults),
       model_inputs: shapesByName(inputs),
       model_outputs: session.outputs.map(({ name }) => name),
     },

@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { OnnxSession } from "./onnx-session.ts";
 import { createOnnxValues, type OnnxValues } from "./onnx-value.ts";
@@ -20,8 +21,12 @@ export interface SessionHandle {
 /** A hook's values by the names of inputs. */
 type Feeds = { readonly [name: string]: FeedValue };
 
-/** The handle of a session. */
-export function createSessionHandle(session: OnnxSession, metadata: SessionHandle["metadata"]): SessionHandle {
+/** The handle of a session; `defaults` are values of inputs that need not be given. */
+export function createSessionHandle(
+  session: OnnxSession,
+  metadata: SessionHandle["metadata"],
+  defaults: Tensors = createTensors(),
+): SessionHandle {
   const { inputs, outputs } = session;
   const inputNames = inputs.map(({ name }) => name);
   const outputNames = outputs.map(({ name }) => name);
@@ -31,11 +36,12 @@ export function createSessionHandle(session: OnnxSession, metadata: SessionHandl
     metadata,
     run: async (feeds, fetches) => {
       for (const name of Object.keys(feeds)) checkName("input", name, inputNames);
+      const given: Feeds = { ...defaults, ...feeds };
       for (const name of fetches ?? []) checkName("output", name, outputNames);
-      const missing = inputNames.find((name) => !Object.hasOwn(feeds, name));
+      const missing = inputNames.find((name) => !Object.hasOwn(given, name));
       if (missing !== undefined)
         throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
-      const values = inputs.map(({ name, type }) => [name, toOnnxValue(feeds[name] as FeedValue, name, type)] as const);
+      const values = inputs.map(({ name, type }) => [name, toOnnxValue(given[name] as FeedValue, name, type)] as const);
       return session.run(createOnnxValues(values), { outputs: fetches });
     },
   };
