@@ -62,9 +62,9 @@ function lazyRecordedRequests({ maxMessageBytes, checkMethodNames }: ServerChoic
 /** Limits of loading. */
 export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): ServedModelsOptions["manager"] {
   const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
-  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs, alias } = choices;
+  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs, alias, loadedLast: last } = choices;
   const loading = { timeoutMs, retries, retryMs, threads, idleUnloadMs, memory };
-  return { ...loading, strictReadiness, allowLabelsForUnavailable, alias };
+  return { ...loading, strictReadiness, allowLabelsForUnavailable, alias, last };
 }
 
 /** Settings of request logs where a model has none of its own. */

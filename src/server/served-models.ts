@@ -60,7 +60,7 @@ export class ServedModels {
     if (!isAlone) this.manager.onState(logState(log));
     const isUnloaded = (name: string) => this.manager.catalog.get(name)?.isUnloaded === true;
     for (const source of this.#sources) await source.start(load, (models) => this.#aspire(source, models), isUnloaded);
-    const failures = await this.manager.settled();
+    const failures = await this.manager.started();
     const [first, ...others] = failures;
     const waits = mayBeEmpty && failures.every(({ reason }) => ServingError.from(reason).code === "not_found");
     const isFatal = !waits && (failFast || this.manager.servables().length === 0);

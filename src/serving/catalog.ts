@@ -1,4 +1,5 @@
-import { invalidArgument, type ServingError } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
+import { retryInfo } from "../retry-info.ts";
 import { didYouMean } from "../text/nearest.ts";
 import type { ModelRef } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
@@ -19,14 +20,22 @@ export interface ShadowedModel {
   readonly target: LoadedVersion | undefined;
 }
 
+/** Milliseconds that most models take to load, and a process to start. */
+const AGAIN_MS = 1000;
+
 /** The models by name, loaded or not; error texts are TensorFlow Serving's, which clients assert on. */
 export class Catalog {
   readonly #models = new Map<string, ManagedModel>();
   readonly #alias: string | undefined;
+  readonly #last: ReadonlySet<string>;
 
-  /** `alias`: a name that also means the model while there is only one. */
-  constructor(alias?: string) {
+  /**
+   * `alias`: a name that also means the model while there is only one. `last`: models that load while others are served
+   * already, after a restart.
+   */
+  constructor(alias?: string, last: ReadonlySet<string> = new Set()) {
     this.#alias = alias;
+    this.#last = last;
   }
 
   add(model: ManagedModel): void {
@@ -109,6 +118,7 @@ export class Catalog {
   }
 
   #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {
+    if (model?.isLoading && this.#last.has(name)) return loadsAgain(name);
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
     const names = [...this.#models.keys()];
     return namingError("not_found", (hears) => {
@@ -122,6 +132,11 @@ export class Catalog {
     if (name !== undefined && others.length === 0) return name;
     throw invalidArgument(`ModelSpec has no name specified.${servedNames("", this.#models.keys())}`);
   }
+}
+
+function loadsAgain(name: string): ServingError {
+  const message = `The model ${name} is being loaded in a process of its own, because the server's process died while it ran. Send the request again in a second.`;
+  return new ServingError("unavailable", message, { details: [retryInfo(AGAIN_MS)] });
 }
 
 /** Checks if a request names no version: 0 is one where the model has it, and did not only have it once. */

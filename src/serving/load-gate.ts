@@ -1,7 +1,5 @@
 import { createDeferred, type Deferred } from "../async/deferred.ts";
 
-const NEVER = new AbortController().signal;
-
 /** Limits the number of loads that run at once; the others wait in the order in which they came. */
 export class LoadGate {
   #free: number;
@@ -14,7 +12,7 @@ export class LoadGate {
   /**
    * Runs `load` when it is its turn, or once `atOnce` aborts; rejects with the signal's reason if that aborts before.
    */
-  async run<T>(load: () => Promise<T>, signal: AbortSignal, atOnce: AbortSignal = NEVER): Promise<T> {
+  async run<T>(load: () => Promise<T>, signal: AbortSignal, atOnce?: AbortSignal): Promise<T> {
     const hasPlace = await this.#enter(signal, atOnce);
     try {
       return await load();
@@ -24,9 +22,9 @@ export class LoadGate {
   }
 
   /** Resolves with false for a load that goes on without a place. */
-  async #enter(signal: AbortSignal, atOnce: AbortSignal): Promise<boolean> {
+  async #enter(signal: AbortSignal, atOnce: AbortSignal | undefined): Promise<boolean> {
     signal.throwIfAborted();
-    if (atOnce.aborted) return false;
+    if (atOnce?.aborted) return false;
     if (this.#free > 0) {
       this.#free--;
       return true;
@@ -39,7 +37,7 @@ export class LoadGate {
       if (signal.aborted) turn.reject(signal.reason);
       else if (index >= 0) turn.resolve(false);
     };
-    const both = [signal, atOnce];
+    const both = atOnce === undefined ? [signal] : [signal, atOnce];
     for (const each of both) each.addEventListener("abort", leave);
     try {
       return await turn.promise;

@@ -18,6 +18,8 @@ export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "n
   readonly strictReadiness: boolean;
   /** A name that also means the model while there is only one. */
   readonly alias?: string | undefined;
+  /** Models that are loaded after all others, which then do not wait for them. */
+  readonly last?: ReadonlySet<string> | undefined;
   /** Finds out which versions should be served under a name, before the name is loaded on request. */
   readonly refresh?: (name: string) => Promise<void>;
 }
@@ -45,16 +47,25 @@ export class ModelManager {
   readonly #log: Logger;
   readonly #listeners = new Set<StateListener>();
   readonly #changeListeners = new Set<() => void>();
-  #waiting: (() => void)[] = [];
+  #waiting: Waiting[] = [];
   readonly #strictReadiness: boolean;
   readonly #requested: RequestedLoads;
-  #hasSettled = false;
+  readonly #last: ReadonlySet<string>;
+  #hasStarted = false;
   #isClosed = false;
 
-  constructor({ threads, strictReadiness, alias, refresh = async () => {}, ...policy }: ManagerOptions) {
-    this.catalog = new Catalog(alias);
+  constructor({
+    threads,
+    strictReadiness,
+    alias,
+    last = new Set(),
+    refresh = async () => {},
+    ...policy
+  }: ManagerOptions) {
+    this.catalog = new Catalog(alias, last);
     this.#needed = new NeededModels(this.catalog);
     this.#strictReadiness = strictReadiness;
+    this.#last = last;
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);
     this.#policy = { ...policy, gate: new LoadGate(threads), needed: this.#needed, isHeld };
@@ -71,7 +82,9 @@ export class ModelManager {
     assertDistinct(models);
     const names = new Set(models.map(({ name }) => name));
     for (const model of this.catalog.models()) if (!names.has(model.name)) model.aspire({ versions: [] });
-    for (const model of models) this.#manage(model).aspire(model);
+    const isLast = ({ name }: AspiredModel) => this.#last.has(name);
+    const ordered = [...models.filter((model) => !isLast(model)), ...models.filter(isLast)];
+    for (const model of ordered) this.#manage(model).aspire(model);
     this.#check();
   }
 
@@ -128,8 +141,8 @@ export class ModelManager {
    * available or none have failed.
    */
   isReady(): boolean {
-    this.#hasSettled ||= this.#isSettled();
-    if (!this.#hasSettled) return false;
+    this.#hasStarted ||= this.#isStarted();
+    if (!this.#hasStarted) return false;
     let [isAnyLoaded, isAnyMissing] = [false, false];
     for (const { versions } of this.catalog.models()) {
       for (const { servable, isWanted, missing } of versions) {
@@ -144,7 +157,17 @@ export class ModelManager {
 
   /** Resolves once every version that should be served is available or has failed, with the failures of those. */
   async settled(): Promise<readonly LoadFailure[]> {
-    if (!this.#isSettled()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.#until(() => this.#isSettled());
+    return this.#failures();
+  }
+
+  /** As {@link settled}, but models that are loaded last are only waited for where there are no others. */
+  async started(): Promise<readonly LoadFailure[]> {
+    await this.#until(() => this.#isStarted());
+    return this.#failures();
+  }
+
+  #failures(): readonly LoadFailure[] {
     const versions = this.catalog.models().flatMap((model) => model.versions);
     const failed = versions.filter(({ isWanted, failure }) => isWanted && failure !== undefined);
     return failed.map(({ model, version, failure: reason }) => ({ model, version, reason }));
@@ -155,6 +178,10 @@ export class ModelManager {
     this.aspire([]);
     this.#isClosed = true;
     await this.settled();
+  }
+
+  async #until(isOver: () => boolean): Promise<void> {
+    if (!isOver()) await new Promise<void>((resolve) => this.#waiting.push({ isOver, resolve }));
   }
 
   #manage(aspired: AspiredModel): ManagedModel {
@@ -181,13 +208,27 @@ export class ModelManager {
     this.#needed.changed();
     for (const model of this.catalog.models()) model.checkNeeds();
     for (const listener of this.#changeListeners) listener();
-    if (this.#waiting.length === 0 || !this.#isSettled()) return;
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    this.#waiting = this.#waiting.filter(({ isOver, resolve }) => {
+      const goesOn = !isOver();
+      if (!goesOn) resolve();
+      return goesOn;
+    });
   }
 
   #isSettled(): boolean {
     return this.catalog.models().every(({ isSettled }) => isSettled);
   }
+
+  #isStarted(): boolean {
+    const models = this.catalog.models();
+    const first = models.filter(({ name }) => !this.#last.has(name));
+    return (first.length === 0 ? models : first).every(({ isSettled }) => isSettled);
+  }
+}
+
+interface Waiting {
+  readonly isOver: () => boolean;
+  readonly resolve: () => void;
 }
 
 function assertDistinct(models: readonly AspiredModel[]): void {

@@ -20,6 +20,16 @@ describe("a gate with one place", () => {
     expect(order).toEqual([2, 3]);
   });
 
+  it("makes Node.js warn of nothing while many wait", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => void warnings.push(warning);
+    process.on("warning", note);
+    const gate = new LoadGate(1);
+    await Promise.all(Array.from({ length: 20 }, () => gate.run(async () => {}, new AbortController().signal)));
+    process.off("warning", note);
+    expect(warnings).toEqual([]);
+  });
+
   it("gives the place of a caller that no longer waits to the next", async () => {
     const gate = new LoadGate(1);
     const first = createDeferred<void>();

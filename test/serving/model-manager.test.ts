@@ -62,6 +62,27 @@ describe("what should be served", () => {
     expect(() => current(manager)).toThrow("Servable not found for request: Latest(m)");
   });
 
+  it("does not wait for what is loaded last, unless there is nothing else", async () => {
+    const [first, last] = [heldVersion(1n), heldVersion(1n)];
+    const options = { last: new Set(["bad"]), threads: 1 };
+    const models = [{ name: "bad", versions: [last.version] }, model(first.version)];
+    const { manager } = await observe([], options);
+    manager.aspire(models);
+    await first.begun;
+    first.open();
+    expect(await manager.started()).toEqual([]);
+    expect(manager.isReady()).toBe(true);
+    await last.begun;
+    expect(states(manager)).toEqual(["m 1 AVAILABLE", "bad 1 LOADING"]);
+    expect(() => manager.catalog.resolve({ model: "bad" })).toThrow(
+      "The model bad is being loaded in a process of its own",
+    );
+    last.open();
+    await manager.settled();
+    manager.aspire([{ name: "bad", versions: [failing(1n, "2")] }]);
+    expect(await manager.started()).toHaveLength(1);
+  });
+
   it("takes over from the version before it once it is available, which goes then", async () => {
     const { manager, events } = await observe([model(pipelineVersion(1n))]);
     const next = heldVersion(2n);

@@ -66,7 +66,9 @@ export async function serve(
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
   const onState = (version: ServedVersion) => reporter.changed?.(version);
   const { platform, mayBeEmpty } = foreign ?? {};
-  const { server, rescan } = await startServer({ options, sources, settings, platform, mayBeEmpty, log, onState });
+  const loadedLast = starter?.diedModels();
+  const wantedServer = { options, sources, settings, platform, mayBeEmpty, loadedLast, log, onState };
+  const { server, rescan } = await startServer(wantedServer);
   endWaitingWorker();
   const { httpUrl, ...running } = await openFront(server, settings, log);
   const facts = await readyFacts({ server, httpUrl, sources, settings });

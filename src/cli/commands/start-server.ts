@@ -17,6 +17,8 @@ export interface WantedServer {
   readonly platform?: PlatformFolder | undefined;
   /** True for a start that goes on where no model has a version yet. */
   readonly mayBeEmpty?: boolean | undefined;
+  /** Names of models that are loaded after all others, which do not wait for them. */
+  readonly loadedLast?: ReadonlySet<string> | undefined;
   readonly log: Logger;
   /** Called after each change of a named version's state, from its first load on. */
   readonly onState?: (version: ServedVersion) => void;
@@ -31,14 +33,14 @@ export interface StartedServer {
 
 /** Starts a server of one pipeline or of named models; the server is imported here, since that takes its time. */
 export async function startServer(wanted: WantedServer): Promise<StartedServer> {
-  const { options, sources, settings, platform, mayBeEmpty, log, onState } = wanted;
+  const { options, sources, settings, platform, mayBeEmpty, loadedLast, log, onState } = wanted;
   const { createServer, openServer } = await import("../../server/server.ts");
   if (sources === undefined) return { server: await createServer({ ...options, log }) };
   const { withDefaults } = await import("../../server/server-options.ts");
   const source = await openSource(sources, settings, log);
   const hosted = platform && { ...platform, options: sources.options };
   const keysForAll = Object.keys(sources.options ?? {});
-  const choices = { ...withDefaults({ ...options, log }), platform: hosted, mayBeEmpty, keysForAll };
+  const choices = { ...withDefaults({ ...options, log }), platform: hosted, mayBeEmpty, loadedLast, keysForAll };
   const server = await openServer(choices, source, onState);
   return { server, rescan: () => source.rescan() };
 }

@@ -38,6 +38,11 @@ export class Supervised {
     });
   }
 
+  /** Names of the models that were running when an earlier process of this server died. */
+  diedModels(): ReadonlySet<string> {
+    return new Set([...(this.marks?.died().values() ?? [])].map(({ name }) => name));
+  }
+
   on(signal: AskingSignal, listener: SignalListener): void {
     if (this.#listeners.listenerCount(signal) === 0) process.on(signal, this.#onOwn);
     this.#listeners.on(signal, listener);

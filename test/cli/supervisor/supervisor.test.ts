@@ -61,7 +61,7 @@ test.each(Object.entries(SIGNALS))(
     const died = await program.event(`the server's process died \\(${name}\\), while these models ran: mortal; .*`);
     expect(died).toMatchObject({ level: "error", how: name, models: ["mortal"] });
     await program.event(ISOLATED);
-    expect(await ask("mortal", 0)).toEqual({ status: 200, body: { outputs: [0] } });
+    await expect.poll(() => ask("mortal", 0)).toEqual({ status: 200, body: { outputs: [0] } });
 
     const pid = serving(program);
     const others: unknown[] = [];
