@@ -26,6 +26,30 @@ export function readClientKey(text: string, proxies: TrustedProxies): ClientKey 
   );
 }
 
+/**
+ * As {@link readClientKey}, for what clients hold of the server: a caller that has authenticated counts by its user.
+ * Where a connection determines the address, it is looked at once.
+ */
+export function readAccountKey(text: string, proxies: TrustedProxies): ClientKey {
+  const read = readClientKey(text, proxies);
+  const key = HEADER.test(text) || proxies.areSome ? read : onceForConnection(read);
+  return (caller) => prefixed("user", caller.user) ?? (key(caller) || UNKNOWN);
+}
+
+/** Programs of this machine, whose connections have no address. */
+const UNKNOWN = "unix:";
+
+function onceForConnection(key: ClientKey): ClientKey {
+  const known = new WeakMap<object, string>();
+  return (caller) => {
+    const { connection } = caller;
+    if (connection === undefined) return key(caller);
+    const found = known.get(connection) ?? key(caller);
+    known.set(connection, found);
+    return found;
+  };
+}
+
 /** A text of bounded length that no address equals. */
 function prefixed(kind: string, value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;

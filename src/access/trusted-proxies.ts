@@ -21,6 +21,11 @@ export class TrustedProxies {
     for (const range of ranges) if (range !== UNIX) this.#add(range);
   }
 
+  /** True where any proxy is trusted. */
+  get areSome(): boolean {
+    return this.#isAny;
+  }
+
   /**
    * The address of the client that a call comes from, without a port: the connection's other end, or where that is a
    * trusted proxy the last entry of `X-Forwarded-For` that is not one.

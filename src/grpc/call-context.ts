@@ -1,5 +1,6 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import type { ClientKey } from "../access/client-key.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { MemoryPool } from "../limits/memory/memory-pool.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -24,6 +25,8 @@ export interface CallContext {
   readonly policy: AccessPolicy;
   /** Limits of each client; undefined = there are none. */
   readonly clients: ClientGate | undefined;
+  /** Gives the key of a client's account. */
+  readonly accountKey: ClientKey;
   /** Is notified of each call that is over. */
   readonly observer: RequestObserver;
   readonly log: Logger;

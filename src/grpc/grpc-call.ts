@@ -78,6 +78,7 @@ export abstract class GrpcCall extends ListMember {
       // Finding out who calls takes its time.
       if (this.isOver) return;
       this.#scope = scope;
+      this.memory.belongTo(this.context.accountKey(this.#caller));
       if (this.kind !== "inference") this.assertMay(this.kind);
       if (this.kind !== "health") {
         const begun = this.context.clients?.enter(this.#caller);

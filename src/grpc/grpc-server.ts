@@ -3,6 +3,8 @@ import type { Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import { type ClientKey, readAccountKey } from "../access/client-key.ts";
+import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { MemberList } from "../async/member-list.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
@@ -77,6 +79,8 @@ export interface GrpcServerOptions {
   readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client, shared with other transports. Default: none. */
   readonly clients?: ClientGate | undefined;
+  /** Gives the key of a client's account. Default: that of its address. */
+  readonly accountKey?: ClientKey | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
@@ -172,7 +176,8 @@ function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): Call
     new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
     options,
   );
-  const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients: options.clients };
+  const { clients, accountKey = readAccountKey("address", new TrustedProxies([])) } = options;
+  const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients, accountKey };
   return { ...limits, pool: new MemoryPool(), policy, observer, log };
 }
 

@@ -36,7 +36,7 @@ export async function answerRequest(
   dependencies: HttpDependencies,
 ): Promise<void> {
   const { request, response } = pair;
-  const { log, policy, clients } = dependencies;
+  const { log, policy, clients, accountKey } = dependencies;
   const exchange = new HttpExchange(request, response, dependencies);
   exchange.record.route = name;
   exchange.record.settleTrace(kind === "inference" || kind === "control");
@@ -46,8 +46,10 @@ export async function answerRequest(
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
     policy.check(kind, caller, access);
+    const client = scope === undefined ? caller : { user: scope.user, ...caller };
+    exchange.belongTo(accountKey(client));
     if (clients !== undefined && kind !== "health") {
-      const begun = clients.enter(scope === undefined ? caller : { user: scope.user, ...caller });
+      const begun = clients.enter(client);
       countUntilAnswered(response, begun instanceof Promise ? await begun : begun);
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);

@@ -102,6 +102,11 @@ export class HttpExchange {
     return encodeInParts(job, parts, { signal: this.#cancel, memory: this.#memory, form: "text" });
   }
 
+  /** Counts the request's memory as its client's. */
+  belongTo(client: string): void {
+    this.#memory.belongTo(client);
+  }
+
   /** Counts an answer of this size instead of the request; throws `unavailable` where there is no room. */
   holdAnswer(bytes: number): void {
     this.#memory.setTo(bytes);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -25,6 +26,8 @@ export interface HttpDependencies {
   readonly policy: AccessPolicy;
   /** Limits of each client; absent = there are none. */
   readonly clients?: ClientGate | undefined;
+  /** Gives the key of a client's account. */
+  readonly accountKey: ClientKey;
   /** Counts and times of the requests of all transports. */
   readonly metrics: RequestMetrics;
   /** Port of gRPC; absent = it has none. */

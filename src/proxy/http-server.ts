@@ -3,6 +3,8 @@ import { Server as NetServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import { type ClientKey, readAccountKey } from "../access/client-key.ts";
+import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
@@ -58,6 +60,8 @@ export interface HttpServerOptions {
   readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client, shared with other transports. Default: none. */
   readonly clients?: ClientGate | undefined;
+  /** Gives the key of a client's account. Default: that of its address. */
+  readonly accountKey?: ClientKey | undefined;
   /** Logs a line for each request. Default false. */
   readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
@@ -162,7 +166,8 @@ function toDependencies(service: InferenceService, options: HttpServerOptions): 
   const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
   const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
   const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames, openvinoMetadata } = options;
-  const limits = { maxMessageBytes, memory, policy, clients };
+  const { accountKey = readAccountKey("address", new TrustedProxies([])) } = options;
+  const limits = { maxMessageBytes, memory, policy, clients, accountKey };
   const { hasPlatformElsewhere, ignoreUnknownOutputs } = options;
   const sources = { grpcPort, platform, hasPlatformElsewhere, sharedMemory, page, openvinoMetadata };
   const rules = { checkMethodNames, ignoreUnknownOutputs };

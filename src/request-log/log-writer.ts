@@ -79,6 +79,7 @@ export class LogWriter {
     try {
       share.grow(bytes);
     } catch {
+      share.release();
       this.#lose(...TOO_SLOW);
       return undefined;
     }

@@ -1,5 +1,6 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
+import { readAccountKey } from "../access/client-key.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
 import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
@@ -94,9 +95,10 @@ export function toTransportOptions(
   const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });
+  const accountKey = readAccountKey(choices.clientKey, proxies);
   const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
   const grpc = { ...socket, grpcSocketTakeover, grpcSocketOnly, grpcChannelArguments };
-  const limits = { connections, clients };
+  const limits = { connections, clients, accountKey };
   const sockets = choices.sockets && { sockets: choices.sockets };
   return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, page, policy, ...limits, ...logs };
 }

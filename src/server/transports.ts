@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
+import type { ClientKey } from "../access/client-key.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
@@ -75,6 +76,8 @@ export interface TransportOptions {
   readonly connections?: ConnectionLimit | undefined;
   /** Limits of each client. */
   readonly clients?: ClientGate | undefined;
+  /** Gives the key of a client's account. Default: that of its address. */
+  readonly accountKey?: ClientKey | undefined;
   /** Logs a line for each request. */
   readonly accessLog: boolean;
   /** Gives the address of a request's client behind trusted proxies. */

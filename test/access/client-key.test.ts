@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readClientKey } from "../../src/access/client-key.ts";
+import { readAccountKey, readClientKey } from "../../src/access/client-key.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 
 const NO_PROXIES = new TrustedProxies([]);
@@ -44,4 +44,22 @@ test.each(["ip", "", "header:", "header:a b", "Address"])("refuses %j", (text) =
       message: `The clients' key "${text}" (--client-key) is not known; expected address, user or header:NAME, for example header:x-api-key.`,
     }),
   );
+});
+
+test("an account is that of a user, else of a connection's address, which is looked at once", () => {
+  const key = readAccountKey("address", NO_PROXIES);
+  const connection = {};
+  expect(key({ ...CALL, user: "ann" })).toBe("user ann");
+  expect([key({ ...CALL, connection }), key({ ...CALL, address: "::1", connection })]).toEqual([
+    "198.51.100.7",
+    "198.51.100.7",
+  ]);
+  expect(key({ ...CALL, address: "" })).toBe("unix:");
+});
+
+test("behind a trusted proxy, an account is that of the client, not of the connection", () => {
+  const key = readAccountKey("address", new TrustedProxies(["198.51.100.7"]));
+  const connection = {};
+  const of = (client: string) => key({ ...CALL, headers: { "x-forwarded-for": client }, connection });
+  expect([of("203.0.113.1"), of("203.0.113.2")]).toEqual(["203.0.113.1", "203.0.113.2"]);
 });

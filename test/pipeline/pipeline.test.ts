@@ -41,7 +41,8 @@ describe("a chain of models", () => {
         counted.push(-bytes);
       }
     }
-    const memory = new CountedShare(new MemoryBudget(1e9));
+    const budget = new MemoryBudget(1e9);
+    const memory = new CountedShare(budget, budget.clients.none);
     const { outputs } = await run(servable, { kind: "json", json: Uint8Array.from(json) }, { memory });
     expect(outputs.kind === "json" && Buffer.from(outputs.json).toString()).toBe(text);
     const [grown = 0, shrunk] = counted;

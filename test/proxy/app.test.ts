@@ -18,6 +18,7 @@ describe("createApp", () => {
       maxMessageBytes: 1000,
       memory,
       policy: new AccessPolicy(),
+      accountKey: () => "",
       metrics: new RequestMetrics(),
       tensorflowMetricsPath: "/monitoring/prometheus/metrics",
       log,

@@ -1,6 +1,7 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
+import { readAccountKey } from "../../access/client-key.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
@@ -52,6 +53,7 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
     policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication }),
     connections: openConnectionLimit(settings.maxConnections, log),
     clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
+    accountKey: readAccountKey(settings.clientKey, proxies),
     accessLog,
     addressOf: proxies.clientAddress.bind(proxies),
     serverTiming,

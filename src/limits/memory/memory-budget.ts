@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { type ClientAccount, ClientAccounts } from "../client-account.ts";
 import type { ThreadCounts } from "../thread-counts.ts";
 import { containerRoom } from "./container-room.ts";
 import { threadMemory } from "./thread-memory.ts";
@@ -26,6 +27,8 @@ const KIB = 1024;
 export class MemoryBudget {
   /** Maximum number of bytes. */
   readonly maxBytes: number;
+  /** Parts of it by the clients that hold them. */
+  readonly clients = new ClientAccounts();
   /** Size of the largest request that may use the share for small ones, in bytes. */
   readonly #smallBytes: number;
   readonly #removeLimit: () => void;
@@ -54,8 +57,8 @@ export class MemoryBudget {
   }
 
   /** The share of a new request, which holds nothing yet but what another thread counts of it. */
-  open(countedBytes = 0): MemoryShare {
-    return new MemoryShare(this, countedBytes);
+  open(countedBytes = 0, client = ""): MemoryShare {
+    return new MemoryShare(this, this.clients.of(client), countedBytes);
   }
 
   /** Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. */
@@ -105,13 +108,16 @@ export class MemoryShare {
    */
   isWireOnly = false;
   readonly #budget: MemoryBudget;
+  #client: ClientAccount;
   /** Bytes that another thread counts. */
   readonly #countedBytes: number;
   #bytes: number;
   #isReleased = false;
 
-  constructor(budget: MemoryBudget, countedBytes = 0) {
+  constructor(budget: MemoryBudget, client: ClientAccount, countedBytes = 0) {
     this.#budget = budget;
+    this.#client = client;
+    client.requests++;
     this.#countedBytes = countedBytes;
     this.#bytes = countedBytes;
   }
@@ -119,6 +125,22 @@ export class MemoryShare {
   /** Number of bytes that it holds. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** The account of the client that sent the request; one for all where no client is known. */
+  get client(): ClientAccount {
+    return this.#client;
+  }
+
+  /** Moves all that it holds to the account of its client, once that is known. */
+  belongTo(key: string): void {
+    const client = this.#budget.clients.of(key);
+    if (this.#isReleased || client === this.#client) return;
+    this.#client.requests--;
+    this.#client.bytes -= this.#ownBytes;
+    client.requests++;
+    client.bytes += this.#ownBytes;
+    this.#client = client;
   }
 
   /** Throws `unavailable` unless there is room for `bytes` more now; reserves nothing. */
@@ -130,8 +152,7 @@ export class MemoryShare {
   grow(bytes: number): void {
     if (this.#isReleased) throw new ServingError("cancelled", "The request is over.");
     this.#budget.check(bytes, this.#bytes);
-    this.#budget.add(bytes);
-    this.#bytes += bytes;
+    this.#add(bytes);
   }
 
   /** Grows to `bytes`, if it is smaller. */
@@ -147,14 +168,12 @@ export class MemoryShare {
 
   /** Releases `bytes`. */
   shrink(bytes: number): void {
-    const given = Math.min(bytes, this.#ownBytes);
-    this.#budget.add(-given);
-    this.#bytes -= given;
+    this.#add(-Math.min(bytes, this.#ownBytes));
   }
 
   /** Moves `bytes` of this share to a new share. */
   split(bytes: number): MemoryShare {
-    const part = this.#budget.open();
+    const part = new MemoryShare(this.#budget, this.#client);
     part.#bytes = Math.min(bytes, this.#ownBytes);
     this.#bytes -= part.#bytes;
     return part;
@@ -162,14 +181,21 @@ export class MemoryShare {
 
   /** Releases all bytes. */
   empty(): void {
-    this.#budget.add(-this.#ownBytes);
-    this.#bytes = this.#countedBytes;
+    this.#add(-this.#ownBytes);
   }
 
   /** Releases all bytes, for good. */
   release(): void {
+    if (this.#isReleased) return;
     this.empty();
+    this.#client.requests--;
     this.#isReleased = true;
+  }
+
+  #add(bytes: number): void {
+    this.#budget.add(bytes);
+    this.#client.bytes += bytes;
+    this.#bytes += bytes;
   }
 
   get #ownBytes(): number {

@@ -102,7 +102,7 @@ export class ListenerDesk {
     const { description } = version;
     const { call: plain, signature: name, kind, outputs, targets, raw } = meta;
     const began = steadyMs();
-    const memory = this.#parts.service.memory.open(meta.heldBytes);
+    const memory = this.#parts.service.memory.open(meta.heldBytes, meta.client);
     const call = { ...fromPlainCall(plain, signal), memory };
     const { timeline } = call;
     const isKept = version instanceof KeptVersion;

@@ -52,6 +52,7 @@ export class ListenerLease implements Lease {
         targets,
         raw,
         heldBytes: memory?.bytes ?? 0,
+        client: memory?.client.key ?? "",
       };
       const request = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, transfer: true };
       const answer = await this.#client.ask(request);

@@ -59,6 +59,8 @@ export interface RunMeta {
   readonly raw?: RawHead | undefined;
   /** Memory of the request that the listener counts, in bytes. */
   readonly heldBytes: number;
+  /** Key of its client's account. */
+  readonly client: string;
 }
 
 /** The meta of its answer; absent where there is nothing but tensors of the lease's own version. */

@@ -1,7 +1,7 @@
 import { AccessPolicy } from "../../access/access-policy.ts";
 import type { Authentication } from "../../access/authentication/authentication.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
-import { readClientKey } from "../../access/client-key.ts";
+import { readAccountKey, readClientKey } from "../../access/client-key.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { PageToken } from "../../access/page-token.ts";
 import { TlsFiles } from "../../access/tls-files.ts";
@@ -96,6 +96,7 @@ async function toTransportOptions(
     memory: new MemoryBudget(maxQueueBytes, new ThreadCounts(held, number), false),
     connections: openConnectionLimit(maxConnections, log, new ThreadCounts(connections, number)),
     clients: limitsClients ? new ListenerGate(client, key) : undefined,
+    accountKey: readAccountKey(clientKey, proxies),
     addressOf: proxies.clientAddress.bind(proxies),
     passOn: (socket, isHttp2) => connectInner(inner, socket, isHttp2),
   };

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { ClientAccounts } from "../../src/limits/client-account.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+
+test("a client's account has the memory and the requests of all its shares, until they are released", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open();
+  share.grow(100);
+  share.belongTo("a");
+  const account = budget.clients.of("a");
+  expect([share.client, account]).toEqual([account, { key: "a", bytes: 100, requests: 1 }]);
+  const part = share.split(40);
+  const other = budget.open(10, "a");
+  other.grow(5);
+  expect(account).toMatchObject({ bytes: 105, requests: 3 });
+  for (const each of [share, part, other, share]) each.release();
+  expect(account).toMatchObject({ bytes: 0, requests: 0 });
+  expect(budget.clients.none).toMatchObject({ bytes: 0, requests: 0 });
+});
+
+test("a share that was released belongs to its client no more", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open(0, "a");
+  share.release();
+  share.belongTo("b");
+  expect(budget.clients.of("b").isIdle).toBe(true);
+});
+
+test("of more clients than are remembered, those stay that hold something", () => {
+  const accounts = new ClientAccounts(8);
+  const busy = accounts.of("busy");
+  busy.requests++;
+  for (let client = 0; client < 100; client++) accounts.of(String(client));
+  expect(accounts.size).toBeLessThanOrEqual(9);
+  expect(accounts.of("busy")).toBe(busy);
+});
