@@ -29,8 +29,12 @@ export function decodeInThread<Args extends readonly unknown[], Result>(
   { message, maxBytes, growth = PROTOBUF_GROWTH, signal, memory }: DecodeOptions,
 ): Promise<Result> {
   const scratchBytes = Math.min(growth * message.length, maxBytes);
-  return codecs.run(job, args, { transfer: new Set([message.buffer]), signal, memory, scratchBytes });
+  const transfer = new Set([message.buffer]);
+  return codecs.run(job, args, { transfer, signal, memory, scratchBytes, costBytes: message.length });
 }
+
+/** Share of the most memory that writing text takes which its characters usually are. */
+const TEXT_SHARE = 1 / 4;
 
 /** A call of which a message is encoded in a form. */
 interface EncodeOptions extends JobCall {
@@ -48,7 +52,9 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
   { signal, memory, form = "protobuf" }: EncodeOptions,
 ): Promise<Result> {
   const transfer = memory?.isWireOnly === true ? "owned" : undefined;
-  return codecs.run(job, args, { transfer, signal, memory, scratchBytes: encodingBytes(args, form) });
+  const scratchBytes = encodingBytes(args, form);
+  const costBytes = form === "text" ? TEXT_SHARE * scratchBytes : scratchBytes;
+  return codecs.run(job, args, { transfer, signal, memory, scratchBytes, costBytes });
 }
 
 /** Share of a message's maximum memory that its bytes seldom exceed: buffers that grow are counted twice there. */

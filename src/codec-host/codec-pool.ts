@@ -3,9 +3,11 @@ import { ServingError } from "../errors.ts";
 import type { MemoryShare } from "../limits/memory/memory-budget.ts";
 import { processors } from "../machine/processors.ts";
 import { CodecWorker } from "./codec-worker.ts";
+import { encodingBytes } from "./encoding-bytes.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, toJobMessage } from "./job-message.ts";
 import type { MayTransfer } from "./move-views.ts";
+import { type JobClient, ShareQueue } from "./share-queue.ts";
 
 /** Memory and time that a job may use. */
 export interface JobOptions {
@@ -14,14 +16,16 @@ export interface JobOptions {
   /** Ends the job when it aborts: it leaves the queue, or its thread is terminated. */
   readonly signal?: CancelSignal | undefined;
   /** Counts `scratchBytes` while the job runs. */
-  readonly memory?: Pick<MemoryShare, "check" | "grow" | "shrink"> | undefined;
+  readonly memory?: (Pick<MemoryShare, "check" | "grow" | "shrink"> & { readonly client?: JobClient }) | undefined;
   /** Largest number of bytes that the job may make. While others run, it waits until there is room for that. */
   readonly scratchBytes?: number;
+  /** Bytes that it reads or writes, by which it takes its turn. Default: `scratchBytes`, else those of its arguments. */
+  readonly costBytes?: number;
 }
 
 /** Limits of a pool. */
 interface CodecPoolOptions {
-  /** Threads at most. Default: as many as there are cores, 4 at most. */
+  /** Threads at most, but for the one that only small jobs have. Default: as many as there are cores, 4 at most. */
   readonly maxThreads?: number;
   /** Milliseconds that a thread without work is kept. Default 30 s. */
   readonly idleMs?: number;
@@ -30,6 +34,8 @@ interface CodecPoolOptions {
 const NO_BUFFERS: ReadonlySet<ArrayBufferLike> = new Set();
 const MAX_THREADS = 4;
 const IDLE_MS = 30_000;
+/** Larger jobs take a thread for more than some tens of milliseconds. */
+const SMALL_JOB_BYTES = 2 * 1024 * 1024;
 /** Milliseconds that an abandoned job may go on: starting another thread costs about as much. */
 const GRACE_MS = 50;
 
@@ -37,6 +43,7 @@ interface Task {
   readonly job: Job<readonly unknown[], unknown>;
   readonly args: readonly unknown[];
   readonly options: JobOptions;
+  readonly isLarge: boolean;
   readonly resolve: (result: unknown) => void;
   readonly reject: (reason: unknown) => void;
   /** Ends the wait for the signal, which may live much longer: a stream's is that of all its messages. */
@@ -45,15 +52,18 @@ interface Task {
 
 /**
  * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when
- * there is work, do one job each at a time, in the order of arrival, and end after a while without work.
+ * there is work, do one job each at a time, and end after a while without work. Clients take turns by bytes
+ * ({@link ShareQueue}). One thread more than the others is for small jobs alone, which never wait for large ones; and
+ * where large ones wait, one of them runs.
  */
 export class CodecPool {
-  /** Jobs that it does at the same time, at most. */
+  /** Large jobs that it does at the same time, at most. */
   maxThreads: number;
   readonly #idleMs: number;
   readonly #idle = new Map<CodecWorker, NodeJS.Timeout>();
   readonly #running = new Map<Task, CodecWorker>();
-  readonly #queue: Task[] = [];
+  readonly #small = new ShareQueue<Task>();
+  readonly #large = new ShareQueue<Task>();
 
   constructor({ maxThreads = defaultThreads(), idleMs = IDLE_MS }: CodecPoolOptions = {}) {
     this.maxThreads = maxThreads;
@@ -80,9 +90,11 @@ export class CodecPool {
     return new Promise((resolve, reject) => {
       const cancel = () => this.#cancel(task);
       const forgetSignal = () => signal?.removeEventListener("abort", cancel);
-      const task = { job, args, options, resolve, reject, forgetSignal } as unknown as Task;
+      const cost = options.costBytes ?? options.scratchBytes ?? encodingBytes(args, "content");
+      const isLarge = cost > SMALL_JOB_BYTES;
+      const task = { job, args, options, isLarge, resolve, reject, forgetSignal } as unknown as Task;
       signal?.addEventListener("abort", cancel, { once: true });
-      this.#queue.push(task);
+      this.#queueOf(task).push(task, { cost, client: options.memory?.client });
       this.#startNext();
     });
   }
@@ -92,16 +104,36 @@ export class CodecPool {
     for (const worker of this.#idle.keys()) this.#endIdle(worker);
   }
 
+  #queueOf({ isLarge }: Pick<Task, "isLarge">): ShareQueue<Task> {
+    return isLarge ? this.#large : this.#small;
+  }
+
   #startNext(): void {
-    for (let next = this.#queue[0]; next !== undefined && this.#hasRoom(next); next = this.#queue[0]) {
-      this.#queue.shift();
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      this.#queueOf(next).shift();
       void this.#do(next);
     }
   }
 
-  /** A job alone is always done, as a request alone is always let in. */
-  #hasRoom({ options }: Task): boolean {
-    return this.#running.size === 0 || (this.#running.size < this.maxThreads && fits(options));
+  /** A small job that may start, else a large one; before small ones where no large one runs. */
+  #next(): Task | undefined {
+    const [large, small] = [this.#large.peek(), this.#small.peek()];
+    const first = this.#count(true) === 0 ? [large, small] : [small, large];
+    return first.find((task) => task !== undefined && this.#hasRoom(task));
+  }
+
+  #count(isLarge: boolean): number {
+    let count = 0;
+    for (const task of this.#running.keys()) if (task.isLarge === isLarge) count++;
+    return count;
+  }
+
+  /** A job alone of its kind is always done, as a request alone is always let in. */
+  #hasRoom({ options, isLarge }: Task): boolean {
+    const ofKind = this.#count(isLarge);
+    if (ofKind === 0) return true;
+    const isFree = isLarge ? ofKind < this.maxThreads : this.#running.size <= this.maxThreads;
+    return isFree && fits(options);
   }
 
   async #do(task: Task): Promise<void> {
@@ -133,8 +165,7 @@ export class CodecPool {
   }
 
   #cancel(task: Task): void {
-    const place = this.#queue.indexOf(task);
-    if (place >= 0) this.#queue.splice(place, 1);
+    this.#queueOf(task).remove(task);
     task.reject(task.options.signal?.reason);
     if (this.#running.has(task)) setTimeout(() => this.#running.get(task)?.end(), GRACE_MS);
   }

@@ -28,7 +28,8 @@ export async function runJson(
     return step.giver === undefined ? seal(step, request) : sealTensors(step, request);
   }
   const { signal, memory } = request.call;
-  const options = { transfer: new Set([json.buffer]), signal, memory, scratchBytes: jsonScratchBytes(json) };
+  const transfer = new Set([json.buffer]);
+  const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
   const first = models.findIndex(({ echoes }) => !echoes);
   const model = models[first];
   if (model === undefined) return toResult(await codecs.run(echoJsonJob, [json], options));

@@ -110,3 +110,32 @@ test("counts what a job may make while it runs, and lets a second one wait that 
   other.grow(1);
   expect(() => shares[0].check(900)).not.toThrow();
 });
+
+test("does small jobs beside large ones, and the large ones of clients in turn", async () => {
+  const pool = startPool();
+  const [many, few] = [new MemoryBudget(1e9).open(), new MemoryBudget(1e9).open()];
+  const order: string[] = [];
+  const run = async (name: string, client: object, count: number) => {
+    const memory = Object.assign(Object.create(many), { client });
+    await pool.run(parseKibernetikaJsonJob, [textsOf(count), MAX_BYTES], { transfer: NOTHING, memory });
+    order.push(name);
+  };
+  const jobs = ["a1", "a2", "a3"].map((name) => run(name, many, 300_000));
+  jobs.push(run("b", few, 300_000), run("small", many, 1));
+  await Promise.all(jobs);
+  expect(order.filter((name) => name !== "small")).toEqual(["a1", "b", "a2", "a3"]);
+  expect(order.indexOf("small")).toBeLessThan(2);
+});
+
+test("does a large job though small ones never end", async () => {
+  const pool = startPool();
+  let isDone = false;
+  const run = (count: number) => pool.run(parseKibernetikaJsonJob, [textsOf(count), MAX_BYTES], { transfer: NOTHING });
+  const flood = async () => {
+    while (!isDone) await run(10_000);
+  };
+  const floods = Array.from({ length: 8 }, flood);
+  await run(200_000);
+  isDone = true;
+  await Promise.all(floods);
+});
