@@ -1,4 +1,5 @@
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -9,6 +10,8 @@ import {
   type Node,
   type Pair,
   type Scalar,
+  visit,
+  type YAMLMap,
 } from "yaml";
 import {
   type ConfigEntry,
@@ -40,12 +43,12 @@ export function parseYaml(text: string, file: string): ConfigNode | undefined {
 
 /** Turns the parser's nodes into ours; those that aliases repeat count each time. */
 class YamlReader {
-  readonly #document: Document.Parsed;
+  readonly #targets: ReadonlyMap<Alias, Node>;
   readonly #place: (offset: number) => Place;
   #count = 0;
 
   constructor(document: Document.Parsed, place: (offset: number) => Place) {
-    this.#document = document;
+    this.#targets = aliasTargets(document);
     this.#place = place;
   }
 
@@ -55,13 +58,24 @@ class YamlReader {
     if (++this.#count > MAX_CONFIG_NODES)
       throw configError(place, `The file has more than ${MAX_CONFIG_NODES} values.`);
     if (isAlias(node)) {
-      const target = node.resolve(this.#document);
+      const target = this.#targets.get(node);
       if (target === undefined) throw configError(place, `There is no anchor "${node.source}" before here.`);
       return this.read(target, place, depth + 1);
     }
-    if (isMap(node)) return { kind: "map", place, entries: node.items.map((pair) => this.#entry(pair, place, depth)) };
+    if (isMap(node)) return { kind: "map", place, entries: this.#entries(node, place, depth) };
     if (isSeq(node)) return { kind: "list", place, items: node.items.map((item) => this.#item(item, place, depth)) };
     return scalarOf(node as Scalar | null, place);
+  }
+
+  #entries({ items }: YAMLMap, place: Place, depth: number): readonly ConfigEntry[] {
+    const keys = new Set<unknown>();
+    return items.map((pair) => {
+      const entry = this.#entry(pair as Pair, place, depth);
+      if (keys.has(entry.key))
+        throw configError(entry.place, `Map keys must be unique, and "${entry.key}" is there twice.`);
+      keys.add(entry.key);
+      return entry;
+    });
   }
 
   #item(item: unknown, parent: Place, depth: number): ConfigNode {
@@ -79,6 +93,23 @@ class YamlReader {
   #placeOf(node: Node | null): Place {
     return this.#place(node?.range?.[0] ?? 0);
   }
+}
+
+/**
+ * The nodes that the aliases of a document name: of each name the last one before the alias. The library looks through
+ * the whole document for each alias.
+ */
+function aliasTargets(document: Document.Parsed): ReadonlyMap<Alias, Node> {
+  const anchors = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Node: (_, node) => {
+      const target = isAlias(node) ? anchors.get(node.source) : undefined;
+      if (target !== undefined) targets.set(node as Alias, target);
+      if (!isAlias(node) && node.anchor) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
 }
 
 function scalarOf(node: Scalar | null, place: Place): ConfigNode {

@@ -16,7 +16,14 @@ export function parseYamlDocuments(text: string, { lineCounter, place }: YamlPla
   const tooDeep = findTooDeep(tokens);
   if (tooDeep !== undefined)
     throw configError(place(tooDeep.offset), `Values are nested deeper than ${MAX_CONFIG_DEPTH}.`);
-  const options = { lineCounter, intAsBigInt: true, prettyErrors: false, logLevel: "silent" } as const;
+  // The library compares each key with all before it; the reader finds equal ones by itself.
+  const options = {
+    lineCounter,
+    intAsBigInt: true,
+    uniqueKeys: false,
+    prettyErrors: false,
+    logLevel: "silent",
+  } as const;
   return [...new Composer(options).compose(tokens)] as Document.Parsed[];
 }
 

@@ -63,7 +63,7 @@ function reportUnknown(
   table: FieldTable,
   { whose, findings, ignoresUnknown = false }: ReadOptions & { readonly whose: string },
 ): void {
-  const hint = didYouMean(key, Object.keys(table));
+  const hint = findings.takesWarnings ? didYouMean(key, Object.keys(table)) : "";
   if (key.startsWith("[")) findings.warn(place, `The extension ${key} is ignored.`);
   else if (ignoresUnknown) findings.warn(place, `The key "${key}" of ${whose} is ignored; it is not known.${hint}`);
   else findings.error(place, `${whose} has no key "${key}".${hint} Expected some of ${keysOf(table)}.`);

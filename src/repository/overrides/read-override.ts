@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { parseYaml } from "../../codecs/config/parse-yaml.ts";
+import { parseJsonTree } from "../../codecs/config/parse-json-tree.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
 import { Findings } from "../config/findings.ts";
 import type { ModelConfig } from "../config/model-config.ts";
@@ -28,8 +28,8 @@ export function readConfigOverride(json: string, { name, folder }: ModelFolder):
   try {
     if (json.length > MAX_LENGTH)
       throw invalidArgument(`it has ${json.length} characters; expected ${MAX_LENGTH} at most`);
-    const node = parseYaml(json, "config");
-    if (node?.kind !== "map") throw invalidArgument("expected a JSON object of a ModelConfig");
+    const node = parseJsonTree(json, "config");
+    if (node.kind !== "map") throw invalidArgument("expected a JSON object of a ModelConfig");
     const findings = new Findings();
     const config = readTriton(fromJsonForm(node, TRITON_FIELDS), { findings, folder, name });
     findings.assertNone();

@@ -38,6 +38,21 @@ test("an alias stands for what it names", () => {
   expect(parse("a: &x { b: 1 }\nc: *x\n")).toEqual({ a: { b: 1n }, c: { b: 1n } });
 });
 
+test("an alias stands for the last value of its name before it", () => {
+  expect(parse("a: &x 1\nb: *x\nc: &x 2\nd: [*x, *x]\n")).toEqual({ a: 1n, b: 1n, c: 2n, d: [2n, 2n] });
+});
+
+test("many aliases and many keys end within the test's time", () => {
+  const many = (one: (index: number) => string) => Array.from({ length: 20_000 }, (_, index) => one(index)).join("");
+  expect(parseYaml(`a: &x 1\nb: [${many(() => "*x,")}]`, "f")).toMatchObject({ kind: "map" });
+  expect(
+    parseYaml(
+      many((index) => `k${index}: 1\n`),
+      "f",
+    ),
+  ).toMatchObject({ kind: "map" });
+});
+
 test.each(["", "\n", "# nothing\n", "---\n"])("a file without content has no value: %j", (text) => {
   expect(parse(text)).toBeOneOf([undefined, null]);
 });
