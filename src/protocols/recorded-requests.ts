@@ -4,6 +4,7 @@ import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { isJsonList, isJsonObject, type JsonObject } from "../codecs/json/json-value.ts";
 import { DecodeBudget } from "../limits/memory/decode-budget.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/recorded-request.ts";
+import { requestNames } from "../serving/request-names.ts";
 import { chooseSignature } from "../signature/choose-signature.ts";
 import { toPlainSignatures } from "../signature/plain-signatures.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -18,13 +19,24 @@ import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
 /** Recorded requests of this server's protocols; `maxBytes` limits the memory of a decoded one. */
 export function recordedRequests(maxBytes: number, checkMethodNames = false): RecordedRequests {
   return {
-    readLog: (bytes, target) => readPredictionLog(bytes, target, { maxBytes, checkMethodNames }),
-    readJson: (body, target) => readJson(body, target, maxBytes),
+    readLog: async (bytes, target) => {
+      const requests = await readPredictionLog(bytes, target, { maxBytes, checkMethodNames });
+      return requests && "kind" in requests ? requests : requests?.map((each) => underDeclaredNames(each, target));
+    },
+    readJson: async (body, target) => underDeclaredNames(await readJson(body, target, maxBytes), target),
   };
 }
 
 type Signatures = Readonly<Record<string, Signature>>;
 type DecodedJson = { readonly infer: KserveRequest } | { readonly predict: PredictMessage };
+
+/** What is read here is run by the model itself, past the lease that knows a request's own names. */
+function underDeclaredNames(request: RecordedRequest, { signatures }: RecordedFor): RecordedRequest {
+  const { signature, inputs: tensors, outputs } = request;
+  const names = requestNames(signature, signatures)?.toDeclared({ inputs: { kind: "tensors", tensors }, outputs });
+  if (names?.inputs.kind !== "tensors") return request;
+  return { signature, inputs: names.inputs.tensors, outputs: names.outputs };
+}
 
 async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number): Promise<RecordedRequest> {
   const { model, signatures, signal } = target;
@@ -37,7 +49,10 @@ async function readJson(body: Uint8Array, target: RecordedFor, maxBytes: number)
     return toCheckedRequest(decoded.infer, { model, version: 0n, drivers: [], signatures });
   }
   const { signature: name, inputs } = decoded.predict;
-  return { signature: chooseSignature(name, signatures) ?? { name, spec: undefined }, inputs };
+  return {
+    signature: chooseSignature(name, signatures, { inputs: Object.keys(inputs) }) ?? { name, spec: undefined },
+    inputs,
+  };
 }
 
 /** Decodes a request's JSON, whose content determines its protocol. */

@@ -41,7 +41,7 @@ export async function predict(
   const ref = { model, label, ...(version !== undefined && { version: BigInt(version) }) };
   const lease = await service.acquire(ref, call);
   try {
-    const signature = requireSignature(name, lease.description);
+    const signature = requireSignature(name, lease.description, { inputs: Object.keys(inputs), outputs });
     assertOutputs(outputs, signature.spec?.outputs);
     // The caller's arrays stay the caller's: what a thread is given may be moved to it.
     const tensors = copyTensors(toInputTensors(inputs, signature.spec?.inputs));

@@ -1,6 +1,7 @@
 import type { CallOptions } from "../pipeline/call-options.ts";
 import { assertOutputs } from "../signature/assert-outputs.ts";
 import type { InferenceService, InferRequest, InferResponse, ModelRef } from "./inference-service.ts";
+import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
 
 /** A request with everything that it needs. */
@@ -17,7 +18,7 @@ export async function inferOnce(
   const { model, version, label, signature: name, inputs, outputs, ...call } = request;
   const lease = await service.acquire({ model, version, label }, call);
   try {
-    const signature = requireSignature(name, lease.description);
+    const signature = requireSignature(name, lease.description, usedNames(request));
     assertOutputs(outputs, signature.spec?.outputs);
     return await lease.infer({ signature, inputs, outputs, call });
   } finally {

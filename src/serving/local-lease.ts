@@ -8,6 +8,7 @@ import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
+import { requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
 
 /** Limits that all requests of a server share. */
@@ -81,14 +82,17 @@ export class LocalLease implements Lease {
       // begin.
       if (!call.depth) admitted = admission.enter(info);
       started = performance.now();
-      const own = isShared ? copyPayload(inputs) : inputs;
-      const result = await this.#servable.run({ info, inputs: own, outputs, targets, raw, call });
+      const names = requestNames(signature, this.description.signatures);
+      const declared = names?.toDeclared({ inputs, outputs }) ?? { inputs, outputs };
+      const own = isShared ? copyPayload(declared.inputs) : declared.inputs;
+      const result = await this.#servable.run({ info, inputs: own, outputs: declared.outputs, targets, raw, call });
       memory.growTo(payloadBytes(result.outputs));
       // A hook may answer by itself that it failed.
       isSuccess = (result.status ?? 200) < 400;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
       const { outputs: made, metadata, contentType, status } = result;
-      const answer = isShared ? copyPayload(made) : made;
+      const asked = names?.toAsked(made) ?? made;
+      const answer = isShared ? copyPayload(asked) : asked;
       return { model, version, signature: info.signature, outputs: answer, metadata, contentType, status };
     } finally {
       record?.endInference();

@@ -1,13 +1,14 @@
 import { failedPrecondition } from "../errors.ts";
 import { type ChosenSignature, chooseSignature } from "../signature/choose-signature.ts";
+import type { UsedNames } from "../signature/used-names.ts";
 import type { ServableDescription } from "./inference-service.ts";
 
 /**
  * The signature with this name, or the default one for an empty name; throws `failed_precondition` for a name that the
- * servable does not have.
+ * servable does not have. `used` as {@link chooseSignature} has it.
  */
-export function requireSignature(name: string, { signatures }: ServableDescription): ChosenSignature {
-  const chosen = chooseSignature(name, signatures);
+export function requireSignature(name: string, { signatures }: ServableDescription, used?: UsedNames): ChosenSignature {
+  const chosen = chooseSignature(name, signatures, used);
   if (chosen !== undefined) return chosen;
   const known = Object.keys(signatures).join(", ");
   throw failedPrecondition(`Serving signature key "${name}" not found. There is ${known}.`);

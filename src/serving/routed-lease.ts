@@ -1,6 +1,7 @@
 import type { LoadedVersion } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
+import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
 
 /** Choice of a request's version, and its lease, which records the request where that is wanted. */
@@ -38,7 +39,7 @@ export class RoutedLease implements Lease {
     this.#chosen.push(chosen);
     const recording = this.#own && chosen.recordAs?.(...this.#own);
     this.#recording ??= recording;
-    const signature = requireSignature(request.signature.name, chosen.description);
+    const signature = requireSignature(request.signature.name, chosen.description, usedNames(request));
     return chosen.infer({ ...request, signature });
   }
 

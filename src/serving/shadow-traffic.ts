@@ -6,6 +6,7 @@ import { payloadBytes } from "../pipeline/payload.ts";
 import type { LoadedVersion, ShadowedModel } from "./catalog.ts";
 import type { InferRequest, Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
 import { type Shadow, targetText } from "./traffic.ts";
 
@@ -89,7 +90,7 @@ export class ShadowTraffic {
     try {
       const { id, metadata, depth = 0, fromHook } = call;
       const own = { id, metadata, fromHook, depth: depth + 1, signal: limited.signal, deadline: limited.deadline };
-      const chosen = requireSignature(signature.name, lease.description);
+      const chosen = requireSignature(signature.name, lease.description, usedNames({ inputs, outputs }));
       await lease.infer({ signature: chosen, inputs, outputs, call: own });
     } finally {
       lease.release();

@@ -22,6 +22,7 @@ export function toPlainSignature({ inputs, inputNames, suggestedInputs, isTabula
   };
 }
 
-function toPlainSpec({ name, dtype, shape, default: value }: TensorSpec): TensorSpec {
-  return { name, dtype, ...(shape && { shape: [...shape] }), ...(value && { default: SOME_DEFAULT }) };
+function toPlainSpec({ name, dtype, shape, nativeName, default: value }: TensorSpec): TensorSpec {
+  const names = { name, ...(nativeName !== undefined && { nativeName }) };
+  return { ...names, dtype, ...(shape && { shape: [...shape] }), ...(value && { default: SOME_DEFAULT }) };
 }

@@ -69,6 +69,8 @@ export type PortRole = "inputs" | "outputs";
 export interface Port {
   /** One of the names of its tensor; undefined where it has none. */
   readonly name: string | undefined;
+  /** OpenVINO's name of its tensor, where `name` is another. */
+  readonly nativeName?: string;
   /** OpenVINO's own name, such as f32. */
   readonly elementType: string;
   /** -1 = any size; absent = any rank. */

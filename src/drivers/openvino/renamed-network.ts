@@ -49,6 +49,10 @@ export class RenamedNetwork implements Network {
   }
 
   #renamed(role: PortRole): Port[] {
-    return this.#network[role].map((port, place) => ({ ...port, name: this.#names[role].get(place) ?? port.name }));
+    return this.#network[role].map((port, place) => {
+      const name = this.#names[role].get(place);
+      if (name === undefined || name === port.name) return port;
+      return { ...(port.name !== undefined && { nativeName: port.name }), ...port, name };
+    });
   }
 }

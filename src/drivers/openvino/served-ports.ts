@@ -85,7 +85,8 @@ function toSpec(
   { port, anyShape }: { readonly port: Port; readonly anyShape: boolean },
 ): TensorSpec {
   const dtype = toDType(port.elementType, `${TITLES[role]} "${name}"`);
-  const { shape } = port;
-  if (shape === undefined) return { name, dtype };
-  return { name, dtype, shape: anyShape ? shape.map(() => -1) : shape };
+  const { shape, nativeName = name } = port;
+  const names = { name, ...(nativeName !== name && { nativeName }) };
+  if (shape === undefined) return { ...names, dtype };
+  return { ...names, dtype, shape: anyShape ? shape.map(() => -1) : shape };
 }

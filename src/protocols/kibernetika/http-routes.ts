@@ -54,8 +54,9 @@ async function infer(service: InferenceService, { choice, request, call }: Kiber
   const ref = { model: modelOf(service, choice.model), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
-    const signature = requireSignature(choice.signature, lease.description);
     const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;
+    const used = { inputs: Object.keys(request.inputs), outputs };
+    const signature = requireSignature(choice.signature, lease.description, used);
     assertOutputs(outputs, signature.spec?.outputs);
     return await lease.infer({ signature, inputs: { kind: "tensors", tensors: request.inputs }, outputs, call });
   } finally {

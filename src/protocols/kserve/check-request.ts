@@ -29,7 +29,10 @@ export function toCheckedRequest(request: KserveRequest, description: ServableDe
   const { model } = description;
   const inputs = toRecord(request, model);
   const wanted = request.outputs.map(({ name }) => name);
-  const signature = requireSignature(scheduling.signature, description);
+  const signature = requireSignature(scheduling.signature, description, {
+    inputs: Object.keys(inputs),
+    outputs: wanted,
+  });
   const { spec } = signature;
   const checked = { model, id: request.id, inputs, outputs: wanted };
   if (spec?.inputs !== undefined) checkCount(checked, spec.inputs);

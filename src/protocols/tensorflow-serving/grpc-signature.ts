@@ -16,11 +16,12 @@ export function checkSignature(
   checkMethodNames = false,
 ): ChosenSignature {
   const { signature: name } = request.spec;
-  const chosen = chooseSignature(name, servable.signatures);
+  const sent = Object.keys(request.inputs);
+  const chosen = chooseSignature(name, servable.signatures, { inputs: sent, outputs: request.outputFilter });
   if (chosen === undefined) throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
   const { spec } = chosen;
   if (checkMethodNames) assertMethodName("predict", spec);
-  if (spec?.inputs !== undefined) checkInputNames(Object.keys(request.inputs), spec.inputs);
+  if (spec?.inputs !== undefined) checkInputNames(sent, spec.inputs);
   return chosen;
 }
 

@@ -25,6 +25,7 @@ import {
   type PredictMessage,
   parsePredictBody,
   readInputs,
+  usedNames,
 } from "./http-request.ts";
 import { hasFewLists, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { versionHeaders } from "./http-version.ts";
@@ -111,8 +112,9 @@ async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExch
   try {
     const { description } = lease;
     const large = parsed === undefined ? await decodeLarge(received, description.signatures, exchange) : undefined;
-    const signature = findSignature((large ?? parsed)?.signature ?? "", description);
-    const { outputFilter } = large ?? (parsed as PredictBody);
+    const { signature: name, outputFilter } = large ?? (parsed as PredictBody);
+    const used = parsed ? usedNames(parsed) : { inputs: Object.keys(large?.inputs ?? {}), outputs: outputFilter };
+    const signature = findSignature(name, description, used);
     const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
     if (checkMethodNames) assertMethodName("predict", signature.spec);

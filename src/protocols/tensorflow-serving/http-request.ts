@@ -9,6 +9,7 @@ import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/inference-service.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import type { UsedNames } from "../../signature/used-names.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
@@ -60,10 +61,17 @@ function readFilter(filter: JsonValue, budget: DecodeBudget): readonly string[] 
 type Described = Pick<ServableDescription, "signatures">;
 
 /** The signature that a request names; throws with the text of TensorFlow Serving's REST API. */
-export function findSignature(name: string, { signatures }: Described): ChosenSignature {
-  const chosen = chooseSignature(name, signatures);
+export function findSignature(name: string, { signatures }: Described, used?: UsedNames): ChosenSignature {
+  const chosen = chooseSignature(name, signatures, used);
   if (chosen !== undefined) return chosen;
   throw invalidArgument(`Serving signature name: "${name}" not found in signature def`);
+}
+
+/** The names in a predict request. */
+export function usedNames({ root, outputFilter: outputs }: PredictBody): UsedNames {
+  const { instances, inputs: columns } = root;
+  const first = isJsonList(instances ?? null) ? (instances as readonly JsonValue[])[0] : columns;
+  return { inputs: isJsonObject(first) && !isBase64Object(first) ? Object.keys(first) : [], outputs };
 }
 
 /** `row` = a list of instances in, a list of predictions out; `column` = whole tensors in and out. */
@@ -93,7 +101,7 @@ export function decodePredict(
   isCsv = false,
 ): PredictMessage {
   const parsed = parsePredictBody(body, new DecodeBudget(maxBytes), isCsv);
-  const { name, spec } = findSignature(parsed.signature, { signatures });
+  const { name, spec } = findSignature(parsed.signature, { signatures }, usedNames(parsed));
   return { signature: name, outputFilter: parsed.outputFilter, ...readInputs(parsed, spec) };
 }
 

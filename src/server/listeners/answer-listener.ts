@@ -10,6 +10,7 @@ import type { InferResponse, Lease, ModelRef, ServableDescription } from "../../
 import { KeptVersion } from "../../serving/kept-version.ts";
 import type { LocalService } from "../../serving/local-service.ts";
 import type { RecordedMessage, Recording } from "../../serving/request-log.ts";
+import { usedNames } from "../../serving/request-names.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { createTensor, createTensors, type Tensors } from "../../tensor/tensor.ts";
 import type { HostPort } from "../../threads/host-port.ts";
@@ -108,9 +109,10 @@ export class ListenerDesk {
     const isKept = version instanceof KeptVersion;
     const lease = isKept ? version.lease() : version;
     try {
-      // The graph's own names are not those of a signature.
-      const signature = targets === undefined ? requireSignature(name, description) : { name, spec: undefined };
       const inputs = payloadFromTensors(kind, tensors);
+      const used = usedNames({ inputs, outputs });
+      // The graph's own names are not those of a signature.
+      const signature = targets === undefined ? requireSignature(name, description, used) : { name, spec: undefined };
       const answer = await lease.infer({ signature, inputs, outputs, targets, raw, call });
       // Hooks of this thread may go on with theirs.
       const made = memory.isWireOnly ? answer.outputs : copyPayload(answer.outputs);
