@@ -81,7 +81,7 @@ export interface GrpcProtocolOptions {
   readonly requireModelSpec: boolean;
   /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. */
   readonly checkMethodNames: boolean;
-  /** Leaves out names in output filters of TensorFlow Serving's protocol that are not outputs. */
+  /** Leaves out names of outputs in requests that are not the model's. */
   readonly ignoreUnknownOutputs: boolean;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;

@@ -51,7 +51,7 @@ export interface HttpDependencies {
    * that of the signature's method name.
    */
   readonly checkMethodNames?: boolean | undefined;
-  /** True to leave out names in output filters that are not outputs. */
+  /** True to leave out names of outputs in requests that are not the model's. */
   readonly ignoreUnknownOutputs?: boolean | undefined;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;

@@ -84,8 +84,8 @@ export interface ServerOptions {
    */
   readonly checkMethodNames?: boolean;
   /**
-   * True to leave out the names in an output filter of TensorFlow Serving's protocol that are not outputs, as OpenVINO
-   * Model Server does; a filter of such names alone means all outputs. Default false.
+   * True to leave out the names in an output filter of TensorFlow Serving's protocol, and among the outputs of a KServe
+   * V2 request, that are not outputs, as OpenVINO Model Server does; such names alone mean all outputs. Default false.
    */
   readonly ignoreUnknownOutputs?: boolean;
   /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */

@@ -205,6 +205,15 @@ function serveX(options: Partial<ServerOptions> = {}) {
 
 const NAMES = Object.keys(WIRES) as WireName[];
 
+test.each(NAMES.filter((name) => ["kserve", "tensorflow-serving"].includes(WIRES[name].protocol)))(
+  "outputs that there are not are left out where that is wanted, over %s",
+  async (name) => {
+    const wire: Wire = WIRES[name];
+    const server = await serveX({ ignoreUnknownOutputs: true });
+    expect(await wire.ask(server, { output: "z" })).toEqual(ANSWERED[wire.transport]);
+  },
+);
+
 describe.each(Object.entries(FAULTS))("%s", (_, { question = {}, texts, ...fault }) => {
   test.each(NAMES)("over %s", async (name) => {
     const wire: Wire = WIRES[name];

@@ -174,7 +174,7 @@ export const NETWORK_SETTINGS = {
     default: SERVER_DEFAULTS.ignoreUnknownOutputs,
     help: "leave out names in output filters that are not outputs",
     details:
-      "Over TensorFlow Serving's protocol, as OpenVINO Model Server does; a filter of such names alone means all.",
+      "Over TensorFlow Serving's protocol and KServe V2, as OpenVINO Model Server does; a filter of such names alone means all.",
     commands: SERVE,
   },
   openvinoMetadata: {

@@ -20,26 +20,35 @@ interface CheckedKserveRequest extends RecordedRequest {
 }
 
 /**
- * Checks a request against its model: names, datatypes and shapes of inputs, and the names of outputs. Throws
- * `invalid_argument` with the texts of Triton, whose clients assert on them. What a
- * signature does not tell is not checked.
+ * Checks a request against its model: names, datatypes and shapes of inputs, and the names of outputs, unless those
+ * that the model does not have are ignored. Throws `invalid_argument` with the texts of Triton, whose clients assert on
+ * them. What a signature does not tell is not checked.
  */
-export function toCheckedRequest(request: KserveRequest, description: ServableDescription): CheckedKserveRequest {
+export function toCheckedRequest(
+  request: KserveRequest,
+  description: ServableDescription,
+  ignoresUnknownOutputs = false,
+): CheckedKserveRequest {
   const scheduling = readScheduling(request.parameters);
   const { model } = description;
   const inputs = toRecord(request, model);
-  const wanted = request.outputs.map(({ name }) => name);
+  const named = request.outputs.map(({ name }) => name);
   const signature = requireSignature(scheduling.signature, description, {
     inputs: Object.keys(inputs),
-    outputs: wanted,
+    outputs: named,
   });
   const { spec } = signature;
+  const wanted = ignoresUnknownOutputs ? knownOutputs(named, spec?.outputs) : named;
   const checked = { model, id: request.id, inputs, outputs: wanted };
   if (spec?.inputs !== undefined) checkCount(checked, spec.inputs);
   if (description.maxRequestRows) checkRows(checked, description.maxRequestRows);
   if (spec?.inputs !== undefined) checkInputs(checked, spec.inputs);
   if (spec !== undefined) checkOutputs(checked, spec.outputs);
   return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
+}
+
+function knownOutputs(names: readonly string[], specs: readonly TensorSpec[] | undefined): readonly string[] {
+  return specs === undefined ? names : names.filter((name) => specs.some((spec) => spec.name === name));
 }
 
 function toRecord({ inputs }: KserveRequest, model: string): Tensors {

@@ -149,7 +149,7 @@ class InferStream {
     const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
-      const { maxMessageBytes: maxBytes, sharedMemory } = this.#options;
+      const { maxMessageBytes: maxBytes, sharedMemory, ignoreUnknownOutputs } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
       if (request === undefined) id = readRequestId(message);
@@ -158,7 +158,12 @@ class InferStream {
       id = request.id;
       const { timeline } = record;
       const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record, timeline };
-      const inferred = await inferKserve(this.#service, request, { call, maxBytes, sharedMemory });
+      const inferred = await inferKserve(this.#service, request, {
+        call,
+        maxBytes,
+        sharedMemory,
+        ignoreUnknownOutputs,
+      });
       const answer = await this.#encode(inferred, request, call);
       memory.setTo(answer.length);
       return answer;

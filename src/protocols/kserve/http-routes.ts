@@ -59,10 +59,11 @@ function runsModel({ path }: KserveEndpoint): boolean {
 function toHandler(
   { answer }: KserveEndpoint,
   parameters: PathParameters,
-  { service, sharedMemory, tracer, log }: HttpDependencies,
+  { service, sharedMemory, ignoreUnknownOutputs, tracer, log }: HttpDependencies,
 ): RouteHandler {
   const { name: model = "", version = "", region = "" } = parameters;
-  return (exchange) => answer({ service, sharedMemory, tracer, log, model, version, region, exchange });
+  const parts = { service, sharedMemory, ignoreUnknownOutputs, tracer, log };
+  return (exchange) => answer({ ...parts, model, version, region, exchange });
 }
 
 /** `{name}` in Express' form. */

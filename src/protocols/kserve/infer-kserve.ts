@@ -20,6 +20,8 @@ export interface InferOptions {
   readonly maxBytes: number;
   /** The regions in which tensors may be; absent = there are none. */
   readonly sharedMemory?: SharedMemory | undefined;
+  /** True to leave out requested outputs that the model does not have. */
+  readonly ignoreUnknownOutputs?: boolean | undefined;
 }
 
 /**
@@ -68,9 +70,14 @@ async function inferShared(lease: Lease, request: KserveRequest, options: InferO
   }
 }
 
-async function infer(lease: Lease, request: KserveRequest, { call }: InferOptions): Promise<KserveAnswer> {
-  const { signature, inputs, outputs: wanted, scheduling } = toCheckedRequest(request, lease.description);
-  const { id, outputs: requested } = request;
+async function infer(
+  lease: Lease,
+  request: KserveRequest,
+  { call, ignoreUnknownOutputs }: InferOptions,
+): Promise<KserveAnswer> {
+  const checked = toCheckedRequest(request, lease.description, ignoreUnknownOutputs);
+  const { signature, inputs, outputs: wanted, scheduling } = checked;
+  const { id } = request;
   const answer = await lease.infer({
     signature,
     inputs: { kind: "tensors", tensors: inputs },
@@ -80,10 +87,14 @@ async function infer(lease: Lease, request: KserveRequest, { call }: InferOption
   const tensors = answeredTensors(answer);
   const { model, version, metadata } = answer;
   const outputs =
-    requested.length === 0
+    wanted === undefined
       ? allOutputs(tensors, signature.spec)
-      : await requestedOutputs(tensors, requested, { signature: signature.spec, call });
+      : await requestedOutputs(tensors, toRequested(request, wanted), { signature: signature.spec, call });
   return { model, version, id, outputs, metadata };
+}
+
+function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): readonly RequestedOutput[] {
+  return outputs.length === wanted.length ? outputs : outputs.filter(({ name }) => wanted.includes(name));
 }
 
 /** The call with the request's own parameters; the same object where there are none. */
