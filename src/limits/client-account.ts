@@ -4,13 +4,18 @@ import { MAX_CLIENTS } from "./client-limits.ts";
 export class ClientAccount {
   /** Key of the client, as that of its limits. */
   readonly key: string;
+  /** Number of the client for queues in other threads; 0 = the first one, or none. */
+  readonly number: number;
   /** Memory of its requests, in bytes. */
   bytes = 0;
   /** Its requests under way, streams included. */
   requests = 0;
+  /** Requests of it that have been admitted to run. */
+  places = 0;
 
-  constructor(key: string) {
+  constructor(key: string, number = 0) {
     this.key = key;
+    this.number = number;
   }
 
   /** True where it holds nothing, and may be forgotten. */
@@ -31,6 +36,7 @@ export class ClientAccounts {
   #recent = new Map<string, ClientAccount>();
   /** Others, which were in the former map before. */
   #older = new Map<string, ClientAccount>();
+  #nextNumber = 0;
 
   constructor(maxClients = MAX_CLIENTS) {
     this.#maxClients = maxClients;
@@ -47,7 +53,7 @@ export class ClientAccounts {
   }
 
   #remember(key: string): ClientAccount {
-    const account = this.#older.get(key) ?? new ClientAccount(key);
+    const account = this.#older.get(key) ?? new ClientAccount(key, this.#nextNumber++);
     this.#older.delete(key);
     if (this.#recent.size >= this.#maxClients / 2) this.#forget();
     this.#recent.set(key, account);

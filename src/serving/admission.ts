@@ -1,6 +1,8 @@
 import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { RequestInfo } from "../hooks/hooks.ts";
+import type { ClientAccount } from "../limits/client-account.ts";
+import type { ModelPlaces } from "./model-places.ts";
 
 /** A request that is waiting or running. */
 export interface InFlight {
@@ -10,29 +12,59 @@ export interface InFlight {
   readonly ageMs: number;
 }
 
+/** Places beyond the maximum for those who hold few of them, one in so many. */
+const RESERVE_SHARE = 16;
+
+/** Places that are kept for models, or clients, with few requests. */
+interface Reserve {
+  readonly size: number;
+  taken: number;
+}
+
+/** Who holds places. */
+export interface Holders {
+  /** Its requests under way include the new one; absent = the model is another server's. */
+  readonly places?: Pick<ModelPlaces, "count">;
+  readonly client: ClientAccount;
+}
+
 /** A request that was admitted. */
 export class Admitted extends ListMember {
   readonly info: RequestInfo;
   /** On the clock of performance.now(). */
   readonly since = performance.now();
+  readonly client: ClientAccount | undefined;
+  /** Where its place is; undefined = among those of all. */
+  readonly reserve: Reserve | undefined;
 
-  constructor(info: RequestInfo) {
+  constructor(info: RequestInfo, client?: ClientAccount, reserve?: Reserve) {
     super();
     this.info = info;
+    this.client = client;
+    this.reserve = reserve;
   }
 }
 
-/** Keeps the list of running requests, admits at most `maxCount`, and none once it is closed. */
+/**
+ * Keeps the list of running requests, admits at most `maxCount`, and none once it is closed. Beyond these it keeps a
+ * sixteenth for models that have few requests under way, and one for such clients: the more of it is taken, the fewer
+ * they may have, so that a flood on one model, or of one client, never refuses others.
+ */
 export class Admission {
-  /** Maximum number of admitted requests. */
+  /** Maximum number of admitted requests, without those of the reserves. */
   readonly maxCount: number;
   readonly #inside = new MemberList<Admitted>();
   readonly #closeListeners = new Set<() => void>();
   readonly #emptyListeners = new Set<() => void>();
+  readonly #ofModels: Reserve;
+  readonly #ofClients: Reserve;
   #open = true;
 
   constructor(maxCount = Number.POSITIVE_INFINITY) {
     this.maxCount = maxCount;
+    const size = Math.floor(maxCount / RESERVE_SHARE);
+    this.#ofModels = { size, taken: 0 };
+    this.#ofClients = { size, taken: 0 };
   }
 
   /** True while requests are admitted. */
@@ -45,16 +77,25 @@ export class Admission {
     return this.#inside.size;
   }
 
-  /** Admits a request; throws `unavailable` at once when closed or full, so that memory never grows with load. */
-  enter(info: RequestInfo): Admitted {
-    this.#check();
-    const admitted = new Admitted(info);
+  /**
+   * Admits a request; throws `unavailable` at once when closed or full, so that memory never grows with load. Without
+   * `holders` it has no part in the reserves.
+   */
+  enter(info: RequestInfo, holders?: Holders): Admitted {
+    const reserve = this.#findPlace(info, holders);
+    const client = holders?.client;
+    const admitted = new Admitted(info, client, reserve);
+    if (client !== undefined) client.places++;
+    if (reserve !== undefined) reserve.taken++;
     this.#inside.add(admitted);
     return admitted;
   }
 
   /** Removes an admitted request; to be called once it is over. */
   leave(admitted: Admitted): void {
+    const { client, reserve } = admitted;
+    if (client !== undefined) client.places--;
+    if (reserve !== undefined) reserve.taken--;
     this.#inside.delete(admitted);
     if (this.#inside.size === 0) for (const listener of this.#emptyListeners) listener();
   }
@@ -93,12 +134,25 @@ export class Admission {
     return this.#inside.list().map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));
   }
 
-  #check(): void {
+  /** Undefined = among the places of all. */
+  #findPlace({ model }: RequestInfo, holders: Holders | undefined): Reserve | undefined {
     if (!this.#open) throw new ServingError("unavailable", "The server is shutting down; send the request to another.");
-    if (this.#inside.size < this.maxCount) return;
-    throw new ServingError(
-      "unavailable",
-      `${this.maxCount} requests are under way already (--max-queue); try again later.`,
-    );
+    if (this.#inside.size < this.maxCount) return undefined;
+    if (holders === undefined) throw this.#full("");
+    const { places, client } = holders;
+    const ofModel = places && places.count - 1;
+    if (ofModel !== undefined && hasPlace(this.#ofModels, ofModel)) return this.#ofModels;
+    if (hasPlace(this.#ofClients, client.places)) return this.#ofClients;
+    const ofAll = ofModel === undefined ? "" : ` and the model ${model} ${ofModel}`;
+    throw this.#full(`This client has ${client.places}${ofAll} of the places: `);
   }
+
+  #full(whose: string): ServingError {
+    const text = `${whose}${this.maxCount} requests are under way already (--max-queue); try again later.`;
+    return new ServingError("unavailable", text);
+  }
+}
+
+function hasPlace({ size, taken }: Reserve, held: number): boolean {
+  return held < size - taken;
 }

@@ -80,7 +80,7 @@ export class LocalLease implements Lease {
       queuedBytes = bytes;
       // A call from another model was admitted with that model's request, so it must end even while no new request may
       // begin.
-      if (!call.depth) admitted = admission.enter(info);
+      if (!call.depth) admitted = admission.enter(info, { places: this.#places, client: memory.client });
       started = performance.now();
       const names = requestNames(signature, this.description.signatures);
       const declared = names?.toDeclared({ inputs, outputs }) ?? { inputs, outputs };

@@ -23,6 +23,11 @@ export class ModelPlaces {
     this.#model = model;
   }
 
+  /** Number of its requests under way. */
+  get count(): number {
+    return this.#count;
+  }
+
   /** True where half of its places, or of its bytes, are taken. */
   get isHalfFull(): boolean {
     return this.#count >= this.#maxCount / 2 || this.#bytes >= this.#maxBytes / 2;
