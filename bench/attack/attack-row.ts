@@ -32,7 +32,8 @@ export type ServerKind =
   | "hostile-hooks"
   | "known-users"
   | "repository"
-  | "mortal";
+  | "mortal"
+  | "lane";
 
 /** One hostile client. */
 export interface AttackRow {

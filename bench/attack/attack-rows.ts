@@ -9,6 +9,7 @@ import { IDLE_ROWS } from "./idle-rows.ts";
 import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
 import { KSERVE_ROWS } from "./kserve-rows.ts";
+import { LANE_ROWS } from "./lane-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
@@ -38,4 +39,5 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...CONTROL_ROWS,
   ...HOOK_ROWS,
   ...CRASH_ROWS,
+  ...LANE_ROWS,
 ];

@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair } from "jose";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind } from "./attack-row.ts";
+import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
 
 /** Issuer and audience of the tokens that a server with known users takes. */
 export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;
@@ -31,6 +32,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   "hostile-hooks": [...NULL, "--hooks", fromRoot("bench/attack/hostile-hooks.ts")],
   "known-users": NULL,
   mortal: [],
+  lane: [],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
@@ -62,6 +64,7 @@ async function fileArguments(kind: ServerKind, folder: string): Promise<string[]
   if (kind === "log-file") return ["--log-path", join(folder, "log")];
   if (kind === "known-users") return userArguments(folder);
   if (kind === "mortal") return manyModels(folder);
+  if (kind === "lane") return laneModels(folder);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
 
@@ -84,6 +87,17 @@ function manyModels(folder: string): string[] {
   const mortal = { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts") };
   const config = join(folder, "serving.json");
   writeFileSync(config, JSON.stringify({ models: [{ name: "default", driver: "null" }, mortal, ...others] }));
+  return ["--config", config];
+}
+
+function laneModels(folder: string): string[] {
+  const models = Object.entries(LANE_MODELS).map(([name, nodes]) => {
+    const path = join(folder, `${name}.onnx`);
+    writeFileSync(path, encodeLaneModel(nodes));
+    return { name, path };
+  });
+  const config = join(folder, "serving.json");
+  writeFileSync(config, JSON.stringify({ models: [{ name: "default", driver: "null" }, ...models] }));
   return ["--config", config];
 }
 

@@ -57,6 +57,8 @@ export interface OnnxLoading {
   readonly hasBoundedRuns: boolean;
   /** Takes the place of the file's bytes; data files are still found beside the file. */
   readonly bytes?: Uint8Array | undefined;
+  /** True where a model that ONNX Runtime does not load with its guards is not to be loaded at all. Default false. */
+  readonly needsGuards?: boolean;
   /** Values of inputs that a run may leave out. */
   readonly defaults: Tensors;
 }

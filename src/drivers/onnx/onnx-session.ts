@@ -91,7 +91,8 @@ async function loadGuarded(engine: OnnxEngine, path: string, loading: OnnxLoadin
   const session = { ...loading.options.session, [DATA_FOLDER]: dirname(resolve(path)) };
   try {
     return await engine.load(path, { ...loading, options: { ...loading.options, session }, bytes });
-  } catch {
+  } catch (reason) {
+    if (loading.needsGuards) throw reason;
     return engine.load(path, loading);
   }
 }

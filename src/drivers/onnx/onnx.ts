@@ -64,6 +64,7 @@ async function loadQuick(path: string, options: OnnxOptions, host: DriverHost): 
   const session = await loadOnnxSession(engine, path, {
     ...{ options: single, host },
     hasBoundedRuns: true,
+    needsGuards: true,
     defaults: createTensors(),
   });
   if (session.canRunNow) return { run: (inputs) => session.runNow(inputs), close: () => session.close() };

@@ -15,7 +15,7 @@ describe("readModelFile", () => {
       initializers: new Set(),
       defaults: {},
       metadata: {},
-      hasBoundedRuns: true,
+      hasBoundedRuns: false,
     });
   });
 
