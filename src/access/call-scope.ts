@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ServingError } from "../errors.ts";
 import type { Identity } from "./authentication/identity.ts";
 import type { CallKind } from "./caller.ts";
-import type { AccessRules } from "./rules/access-rules.ts";
+import type { AccessRules, Permission } from "./rules/access-rules.ts";
 import type { NamePatterns } from "./rules/name-patterns.ts";
 
 /** A caller that has been let in: its name, and what it may do. */
@@ -55,6 +55,11 @@ export class CallScope {
     if (!this.knows(model)) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
   }
 
+  /** True where the priority of the caller's requests to a model counts before other clients' turns. */
+  mayGoFirst(model: string): boolean {
+    return this.#modelsFor("priority")?.matches(model) === true;
+  }
+
   /** Throws `permission_denied` where the caller may change some models alone. */
   assertControlsAll(): void {
     if (this.#modelsFor("control")?.isEvery === true) return;
@@ -65,7 +70,7 @@ export class CallScope {
     return this.user || "A caller without a name";
   }
 
-  #modelsFor(kind: CallKind): NamePatterns | undefined {
+  #modelsFor(kind: Permission): NamePatterns | undefined {
     return this.#identity && this.#rules.modelsFor(this.#identity, kind);
   }
 }

@@ -89,7 +89,8 @@ export abstract class GrpcCall extends ListMember {
       const { source: signal, memory } = this;
       const { id, timeline } = record;
       const { name: peer } = peerOf(this.#session);
-      const info = { id, metadata, peer, deadline, signal, memory, record, timeline };
+      const client = memory.client.number;
+      const info = { id, metadata, peer, deadline, signal, memory, client, record, timeline };
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);

@@ -1,36 +1,51 @@
-import { rankOf } from "../model-host/queue/insert-by-priority.ts";
+import { ClientTurns, rankOf } from "../model-host/queue/client-turns.ts";
 
 /** Attributes of an item in a {@link FairQueue}. */
 export interface Standing {
-  /** 1 = highest; 0 or absent = none, after all others. */
+  /** 1 = highest; 0 or absent = none, after all others of the same client. */
   readonly priority?: number | undefined;
-  /** Items of the same kind share turns. */
+  /** Number of the client, who takes turns with others; absent = 0. */
+  readonly client?: number | undefined;
+  /** A client's items of the same kind share turns. */
   readonly kind: string;
 }
 
-interface Entry<Item> extends Standing {
+interface Entry<Item> {
   item: Item;
-  readonly turn: number;
+  readonly kind: string;
+  readonly priority: number;
+  readonly client: number;
+  readonly rows: number;
+  readonly since: number;
+  /** Turn of its kind among those of its client. */
+  readonly kindTurn: number;
+  turn: number;
+}
+
+/** Turns of a client's kinds. */
+interface KindTurns {
+  now: number;
+  /** The next turn of each kind. */
+  readonly next: Map<string, number>;
 }
 
 /**
- * A priority queue that serves kinds round-robin: however many items of one kind wait, the first of another comes next.
- * Each item gets the turn after its kind's last one, or the current turn if its kind has none waiting (start-time fair
- * queueing).
+ * A queue that serves clients in turn ({@link ClientTurns}), and of each client priorities first, then its kinds
+ * round-robin: however many items of one kind wait, the first of another comes next. Each item gets the turn after its
+ * kind's last one, or the current turn if its kind has none waiting (start-time fair queueing).
  */
 export class FairQueue<Item> {
   readonly #entries: Entry<Item>[] = [];
-  /** The next turn of each kind. */
-  readonly #nextTurns = new Map<string, number>();
-  #turn = 0;
+  readonly #clients = new ClientTurns<Entry<Item>>(isBefore);
+  readonly #kinds = new Map<number, KindTurns>();
 
-  push(item: Item, { priority = 0, kind }: Standing): void {
-    const turn = this.#nextTurns.get(kind) ?? this.#turn;
-    this.#nextTurns.set(kind, turn + 1);
-    const entry = { item, priority, kind, turn };
-    let index = this.#entries.length;
-    while (index > 0 && isBefore(entry, this.#entries[index - 1]!)) index--;
-    this.#entries.splice(index, 0, entry);
+  push(item: Item, { priority = 0, client = 0, kind }: Standing): void {
+    const kinds = this.#kinds.get(client) ?? { now: 0, next: new Map() };
+    this.#kinds.set(client, kinds);
+    const kindTurn = kinds.next.get(kind) ?? kinds.now;
+    kinds.next.set(kind, kindTurn + 1);
+    const since = performance.now();
+    this.#clients.insert(this.#entries, { item, kind, priority, client, kindTurn, since, rows: 1, turn: 0 });
   }
 
   /** Removes and returns the first item; of certain kinds, where only these may be taken. */
@@ -39,8 +54,12 @@ export class FairQueue<Item> {
     const entry = index === 0 ? this.#entries.shift() : this.#entries.splice(index, 1)[0];
     if (entry === undefined) return undefined;
     // What overtakes others takes no turn from them.
-    if (index === 0) this.#turn = Math.max(this.#turn, entry.turn);
-    this.#forget(entry.kind);
+    if (index === 0) {
+      this.#clients.took(entry, this.#entries);
+      const kinds = this.#kinds.get(entry.client)!;
+      kinds.now = Math.max(kinds.now, entry.kindTurn);
+    }
+    this.#forget(entry);
     return entry.item;
   }
 
@@ -48,39 +67,47 @@ export class FairQueue<Item> {
   remove(item: Item): void {
     let last = this.#entries.findIndex((entry) => entry.item === item);
     if (last < 0) return;
-    const { kind, priority } = this.#entries[last]!;
+    const { kind, priority, client } = this.#entries[last]!;
     for (let index = last + 1; index < this.#entries.length; index++) {
       const next = this.#entries[index]!;
-      if (next.kind !== kind || next.priority !== priority) continue;
+      if (next.kind !== kind || next.priority !== priority || next.client !== client) continue;
       this.#entries[last]!.item = next.item;
       last = index;
     }
-    const [{ turn }] = this.#entries.splice(last, 1) as [Entry<Item>];
-    if (this.#nextTurns.get(kind) === turn + 1) this.#nextTurns.set(kind, turn);
-    this.#forget(kind);
+    const entry = this.#entries[last]!;
+    this.#clients.remove(this.#entries, entry);
+    const { next } = this.#kinds.get(client)!;
+    if (next.get(kind) === entry.kindTurn + 1) next.set(kind, entry.kindTurn);
+    this.#forget(entry);
   }
 
   /** Removes all items. */
   clear(): Item[] {
-    this.#nextTurns.clear();
+    this.#kinds.clear();
     return this.#entries.splice(0).map(({ item }) => item);
   }
 
   /** The place of the first item whose kind may be taken; the length where there is none. */
   #firstOf(mayTake: (kind: string) => boolean): number {
-    const kinds = new Set<string>();
-    for (const kind of this.#nextTurns.keys()) if (mayTake(kind)) kinds.add(kind);
-    const index = kinds.size === 0 ? -1 : this.#entries.findIndex(({ kind }) => kinds.has(kind));
+    const known = new Map<string, boolean>();
+    const index = this.#entries.findIndex(({ kind }) => {
+      const may = known.get(kind) ?? mayTake(kind);
+      known.set(kind, may);
+      return may;
+    });
     return index < 0 ? this.#entries.length : index;
   }
 
   /** Clients choose the kinds, so unused ones must not accumulate. */
-  #forget(kind: string): void {
-    if (!this.#entries.some((entry) => entry.kind === kind)) this.#nextTurns.delete(kind);
+  #forget({ kind, client }: Entry<Item>): void {
+    const isOwn = (entry: Entry<Item>) => entry.client === client;
+    if (this.#entries.some((entry) => isOwn(entry) && entry.kind === kind)) return;
+    if (this.#entries.some(isOwn)) this.#kinds.get(client)?.next.delete(kind);
+    else this.#kinds.delete(client);
   }
 }
 
-function isBefore(one: Entry<unknown>, other: Entry<unknown>): boolean {
+function isBefore<Item>(one: Entry<Item>, other: Entry<Item>): boolean {
   const [rank, otherRank] = [rankOf(one), rankOf(other)];
-  return rank < otherRank || (rank === otherRank && one.turn < other.turn);
+  return rank < otherRank || (rank === otherRank && one.kindTurn < other.kindTurn);
 }

@@ -16,8 +16,8 @@ interface Waiting {
 }
 
 /**
- * Requests that wait for a thread, by priority and fair to each kind. One whose client
- * has left is removed before it causes any work.
+ * Requests that wait for a thread: clients take turns, and each client's go by priority, fair to each kind. One whose
+ * client has left is removed before it causes any work.
  */
 export class RequestQueue {
   readonly #queue = new FairQueue<Waiting>();
@@ -27,7 +27,7 @@ export class RequestQueue {
    * leaves before, or with the reason of {@link clear}.
    */
   wait(request: PipelineRequest): Promise<PipelineResult> {
-    const { signal, priority } = request.call;
+    const { signal, priority, client } = request.call;
     // It would call no listener any more.
     if (signal.aborted) return Promise.reject(ServingError.from(signal.reason));
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class RequestQueue {
       const kind = kindOfRequest(request);
       const waiting = { request, kind, resolve, reject, stopWatching };
       signal.addEventListener("abort", abort, { once: true });
-      this.#queue.push(waiting, { priority, kind });
+      this.#queue.push(waiting, { priority, client, kind });
     });
   }
 

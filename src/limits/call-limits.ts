@@ -1,12 +1,20 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import type { Timeline } from "../observability/timeline.ts";
 
+/** The client of requests whose priority counts among those of all clients. */
+export const BEFORE_OTHERS = -1;
+
 /** Limits of one request as plain data, the same in every thread that works on it. */
 export interface PlainLimits {
   /** Time at which the client stops waiting, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
-  /** 1 = highest; 0 (default) = none, after all others. */
+  /** 1 = highest; 0 (default) = none, after all others of the same client. */
   readonly priority?: number | undefined;
+  /**
+   * Number of the client, whose requests take turns with those of others; 0 (default) = the first one. {@link
+   * BEFORE_OTHERS} = the request's priority counts before all clients' turns.
+   */
+  readonly client?: number | undefined;
   /** Maximum time that the request waits at each model, in milliseconds; 0 (default) = unlimited. */
   readonly queueTimeoutMs?: number | undefined;
   /** Number of models whose hooks called one another up to this call; 0 (default) = a client's call. */
@@ -28,8 +36,8 @@ export interface CallLimits extends PlainLimits {
 
 /** The limits among an object's other members. */
 export function limitsOf(limits: CallLimits): CallLimits {
-  const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, timeline } = limits;
-  return { signal, deadline, priority, queueTimeoutMs, depth, warmUp, timeline };
+  const { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, timeline } = limits;
+  return { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, timeline };
 }
 
 /**
@@ -37,15 +45,19 @@ export function limitsOf(limits: CallLimits): CallLimits {
  * record.
  */
 export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
-  const { deadline, priority = 0, queueTimeoutMs = 0, depth = 0, warmUp } = limits;
-  const isTimed = deadline !== undefined || queueTimeoutMs !== 0;
-  if (!isTimed && priority === 0 && depth === 0 && warmUp === undefined) return undefined;
-  return { deadline, priority, queueTimeoutMs, depth, warmUp };
+  const { deadline, priority = 0, client = 0, queueTimeoutMs = 0, depth = 0, warmUp } = limits;
+  if (client === 0 && hasClientAlone(limits)) return undefined;
+  return { deadline, priority, client, queueTimeoutMs, depth, warmUp };
+}
+
+/** True where there is no limit, but perhaps a client's number. */
+export function hasClientAlone({ deadline, priority, queueTimeoutMs, depth, warmUp }: PlainLimits): boolean {
+  return deadline === undefined && !priority && !queueTimeoutMs && !depth && warmUp === undefined;
 }
 
 /** Checks that each limit from another thread is a finite number or absent. */
 export function arePlainLimits(value: { readonly [Key in keyof PlainLimits]?: unknown }): boolean {
-  const { deadline, priority, queueTimeoutMs, depth, warmUp } = value;
-  const limits = [deadline, priority, queueTimeoutMs, depth, warmUp];
+  const { deadline, priority, client, queueTimeoutMs, depth, warmUp } = value;
+  const limits = [deadline, priority, client, queueTimeoutMs, depth, warmUp];
   return limits.every((limit) => limit === undefined || Number.isFinite(limit));
 }

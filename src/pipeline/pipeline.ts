@@ -86,7 +86,7 @@ export class Pipeline {
     const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;
     const inputs = openPayload(request.inputs) as Tensors;
-    const { signal, deadline, priority, queueTimeoutMs, depth, warmUp, fromHook, timeline } = call;
+    const { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, fromHook, timeline } = call;
     signal.throwIfAborted();
     const signature = this.#stages.signatureOf(model, request);
     const requestId = this.#stages.tracedId(request);
@@ -100,6 +100,7 @@ export class Pipeline {
       signal,
       deadline,
       priority,
+      client,
       queueTimeoutMs,
       depth,
       warmUp,

@@ -134,12 +134,14 @@ export class HttpExchange {
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
     const memory = this.#memory;
+    const client = memory.client.number;
     // A response that has closed does not close again, which would leave the timer running.
     const peer = peerName(this.request.socket);
-    if (timeoutMs === undefined || this.#isClosed) return { id, metadata, peer, signal, memory, record, timeline };
+    if (timeoutMs === undefined || this.#isClosed)
+      return { id, metadata, peer, signal, memory, client, record, timeline };
     const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
     this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, peer, signal, memory, record, timeline, deadline: Date.now() + timeoutMs };
+    return { id, metadata, peer, signal, memory, client, record, timeline, deadline: Date.now() + timeoutMs };
   }
 
   async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {

@@ -100,9 +100,9 @@ async function predict(
 ): Promise<Tensors> {
   const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
-  const { signal, deadline, priority, queueTimeoutMs, warmUp, fromHook, timeline } = call;
+  const { signal, deadline, priority, client, queueTimeoutMs, warmUp, fromHook, timeline } = call;
   const id = timeline?.newId();
-  const limits = { signal, deadline, priority, queueTimeoutMs, warmUp, depth: depth + 1 };
+  const limits = { signal, deadline, priority, client, queueTimeoutMs, warmUp, depth: depth + 1 };
   const payload = { kind: "tensors", tensors: inputs } as const;
   const request = {
     model,

@@ -69,3 +69,12 @@ test("clearing gives all that waited", () => {
   expect(queue.clear()).toEqual(["a1", "b1"]);
   expect(queue.shift()).toBeUndefined();
 });
+
+test("clients take turns, and in each turn the client's priorities and kinds", () => {
+  const queue = new FairQueue<string>();
+  const push = (item: string, client: number, priority?: number) =>
+    queue.push(item, { kind: item.charAt(0), client, priority });
+  for (const item of ["a1", "a2", "b1"]) push(item, 1, 1);
+  for (const item of ["c1", "d1"]) push(item, 2);
+  expect(rest(queue)).toEqual(["a1", "c1", "b1", "d1", "a2"]);
+});

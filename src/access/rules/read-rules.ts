@@ -1,16 +1,17 @@
 import { type ConfigEntry, type ConfigNode, configError } from "../../codecs/config/config-node.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { CallKind } from "../caller.ts";
-import { type AccessRule, AccessRules } from "./access-rules.ts";
+import { type AccessRule, AccessRules, type Permission } from "./access-rules.ts";
 import { NamePatterns } from "./name-patterns.ts";
 
 /** Kinds of calls by the words of a file. */
-const KINDS: Readonly<Record<string, CallKind>> = {
+const KINDS: Readonly<Record<string, Permission>> = {
   infer: "inference",
   read: "read",
   control: "control",
   metrics: "metrics",
   health: "health",
+  priority: "priority",
 };
 /** Kinds that a rule is about where it names none. */
 const USUAL_KINDS: readonly CallKind[] = ["inference", "read"];
@@ -45,11 +46,13 @@ function toPatterns(node: ConfigNode): NamePatterns {
 
 function toOpenKind(scalar: Text): CallKind {
   const kind = toKind(scalar);
+  if (kind === "priority")
+    throw configError(scalar.place, "Priority before others is for callers with a name; expected a rule under allow:.");
   if (kind !== "control") return kind;
   throw configError(scalar.place, "What changes the server is never open to everybody; expected a rule under allow:.");
 }
 
-function toKind({ text, place }: Text): CallKind {
+function toKind({ text, place }: Text): Permission {
   const kind = Object.hasOwn(KINDS, text) ? KINDS[text] : undefined;
   if (kind !== undefined) return kind;
   const names = Object.keys(KINDS);

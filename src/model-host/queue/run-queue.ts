@@ -2,7 +2,7 @@ import { toSteadyMs } from "../../observability/steady-clock.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import type { ModelTurns } from "../threads/thread-turns.ts";
-import { insertByPriority } from "./insert-by-priority.ts";
+import { ClientTurns } from "./client-turns.ts";
 import { type CountedRun, RunCounter, type RunStatistics } from "./run-statistics.ts";
 import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 
@@ -35,14 +35,15 @@ export type RanListener = (run: CountedRun) => void;
 const TURN_MS = 1;
 
 /**
- * Queue of a model's predicts, by priority, then in the order they came. A run that waits
- * leaves when its signal aborts.
+ * Queue of a model's predicts: clients take turns by rows, and each client's go by priority, then in the order they
+ * came. A run that waits leaves when its signal aborts.
  */
 export class RunQueue {
   readonly #policy: RunPolicy;
   readonly #concurrency: number;
   readonly #turns: ModelTurns | undefined;
   readonly #waiting: QueuedRun[] = [];
+  readonly #clients = new ClientTurns<QueuedRun>();
   readonly #counter = new RunCounter();
   readonly #idleListeners: (() => void)[] = [];
   #running = 0;
@@ -63,7 +64,7 @@ export class RunQueue {
    * aborts first, with `unavailable` in a full queue.
    */
   push(inputs: Tensors, call: ModelCall): Promise<Tensors> {
-    const { signal, priority = 0, queueTimeoutMs = 0 } = call;
+    const { signal, priority = 0, client = 0, queueTimeoutMs = 0 } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
     const since = performance.now();
     if (this.#isFree && !this.#gathers) return this.#runAlone(inputs, call, since);
@@ -71,9 +72,9 @@ export class RunQueue {
       const rows = this.#policy.rowsOf(inputs);
       this.#policy.assertRoom?.(this.#waitingRows, rows);
       this.#waitingRows += rows;
-      const run = new WaitingRun({ inputs, call, priority, since, rows }, { resolve, reject });
+      const run = new WaitingRun({ inputs, call, priority, client, since, rows }, { resolve, reject });
       run.leaveOn(queueTimeoutMs, (reason) => this.#leave(run, reason));
-      insertByPriority(this.#waiting, run);
+      this.#clients.insert(this.#waiting, run);
       this.#pumpSoon();
     });
   }
@@ -91,9 +92,7 @@ export class RunQueue {
 
   /** Takes a run that is not running yet out of the queue. */
   #leave(run: QueuedRun, reason: unknown): void {
-    const index = this.#waiting.indexOf(run);
-    if (index < 0) return;
-    this.#waiting.splice(index, 1);
+    if (!this.#clients.remove(this.#waiting, run)) return;
     this.#waitingRows -= run.rows;
     run.reject(reason);
     this.#notifyIdle();
@@ -135,6 +134,7 @@ export class RunQueue {
 
   #take(): QueuedRun[] {
     const taken = this.#policy.take(this.#waiting);
+    this.#clients.took(taken[0]!, this.#waiting);
     for (const run of taken) this.#waitingRows -= run.rows;
     return taken;
   }

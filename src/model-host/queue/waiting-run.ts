@@ -1,13 +1,16 @@
 import { ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
+import type { ClientTurns } from "./client-turns.ts";
 
 /** One predict, with the facts that order it in a queue. */
 interface RunFacts {
   readonly inputs: Tensors;
   readonly call: ModelCall;
-  /** 1 = highest; 0 = none, after all others. */
+  /** 1 = highest; 0 = none, after all others of the same client. */
   readonly priority: number;
+  /** Number of its client. */
+  readonly client: number;
   /** Start of its wait, on the clock of performance.now(). */
   readonly since: number;
   /** Rows that it counts for; 1 where the model is not batched. */
@@ -21,23 +24,29 @@ interface RunEnd {
 }
 
 /** One predict that waits for its turn. */
-export interface QueuedRun extends RunFacts, RunEnd {}
+export interface QueuedRun extends RunFacts, RunEnd {
+  /** Its place among all that wait, for {@link ClientTurns}. */
+  turn: number;
+}
 
 /** A run in a queue, which its signal or a time limit removes while it waits. */
 export class WaitingRun implements QueuedRun {
   readonly inputs: Tensors;
   readonly call: ModelCall;
   readonly priority: number;
+  readonly client: number;
   readonly since: number;
   readonly rows: number;
+  turn = 0;
   readonly #end: RunEnd;
   #abort: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inputs, call, priority, since, rows }: RunFacts, end: RunEnd) {
+  constructor({ inputs, call, priority, client, since, rows }: RunFacts, end: RunEnd) {
     this.inputs = inputs;
     this.call = call;
     this.priority = priority;
+    this.client = client;
     this.since = since;
     this.rows = rows;
     this.#end = end;

@@ -1,4 +1,4 @@
-import { type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
+import { hasClientAlone, type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
 import type { PlainTimeline } from "../../observability/timeline.ts";
 import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
 import type { ModelCall } from "../model-handle.ts";
@@ -23,16 +23,16 @@ export interface PredictMeta extends PlainLimits {
 
 /**
  * A call's meta; undefined for one that differs in nothing, since plain data costs as
- * much as all else of a small record.
+ * much as all else of a small record; the client's number where it differs in that alone.
  */
-export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | undefined {
-  const { signature, fromHook, outputs, targets, requestId } = call;
-  const limits = toPlainLimits(call);
+export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | number | undefined {
+  const { signature, fromHook, outputs, targets, requestId, client } = call;
   const isWhole = outputs === undefined && targets === undefined;
   const timeline = call.timeline?.toPlain();
   const isLogged = requestId !== undefined || timeline !== undefined;
-  const isPlain = fromHook === undefined && isWhole && limits === undefined && !isLogged;
-  if (isPlain && signature === defaultSignature) return undefined;
+  const isPlain = fromHook === undefined && isWhole && hasClientAlone(call) && !isLogged;
+  if (isPlain && signature === defaultSignature) return client || undefined;
+  const limits = toPlainLimits(call);
   return { signature, fromHook, outputs, targets, requestId, timeline, ...limits };
 }
 

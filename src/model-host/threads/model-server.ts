@@ -65,15 +65,19 @@ export class ModelServer {
   }
 
   async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Reply> {
-    if (kind === PREDICT) return this.#predict(tensors, meta as PredictMeta | undefined, signal);
+    if (kind === PREDICT) return this.#predict(tensors, meta as PredictMeta | number | undefined, signal);
     if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
     return this.#callMethod(tensors, meta as CallMeta);
   }
 
-  /** `meta` is undefined for a plain call of the default signature. */
-  async #predict(inputs: Tensors, meta: PredictMeta | undefined, signal: CancelSignal): Promise<Reply> {
+  /** `meta` is undefined for a plain call of the default signature, or has the client alone. */
+  async #predict(inputs: Tensors, meta: PredictMeta | number | undefined, signal: CancelSignal): Promise<Reply> {
     const signature = this.#model.defaultSignature;
     if (meta === undefined) return { meta, tensors: await this.#model.predict(inputs, { signature, signal }) };
+    if (typeof meta === "number") {
+      const call = { signature, signal, client: meta };
+      return { meta: undefined, tensors: await this.#model.predict(inputs, call) };
+    }
     const { timeline, ...asked } = meta;
     const call = { signature, signal, ...asked };
     if (timeline !== undefined) return this.#answerTimed(inputs, call, new Timeline(timeline));

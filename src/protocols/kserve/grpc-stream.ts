@@ -157,7 +157,8 @@ class InferStream {
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);
       id = request.id;
       const { timeline } = record;
-      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, record, timeline };
+      const client = memory.client.number;
+      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, client, record, timeline };
       const inferred = await inferKserve(this.#service, request, {
         call,
         maxBytes,

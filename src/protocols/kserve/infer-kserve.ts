@@ -1,4 +1,6 @@
+import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import type { Signature } from "../../signature/signature.ts";
@@ -82,7 +84,7 @@ async function infer(
     signature,
     inputs: { kind: "tensors", tensors: inputs },
     outputs: wanted,
-    call: withScheduling(call, id, scheduling),
+    call: withScheduling(call, id, { model: lease.description.model, ...scheduling }),
   });
   const tensors = answeredTensors(answer);
   const { model, version, metadata } = answer;
@@ -98,9 +100,15 @@ function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): rea
 }
 
 /** The call with the request's own parameters; the same object where there are none. */
-function withScheduling(call: CallOptions, id: string, { priority, queueTimeoutMs }: Scheduling): CallOptions {
+function withScheduling(
+  call: CallOptions,
+  id: string,
+  { model, priority, queueTimeoutMs }: Scheduling & { readonly model: string },
+): CallOptions {
   if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
-  return { priority, queueTimeoutMs, ...call, id: id || call.id };
+  const goesFirst = priority !== undefined && currentScope()?.mayGoFirst(model) === true;
+  const client = goesFirst ? BEFORE_OTHERS : call.client;
+  return { priority, queueTimeoutMs, ...call, client, id: id || call.id };
 }
 
 /** In the signature's order, else that of the model's answer. */

@@ -2,6 +2,7 @@ import { serialize } from "node:v8";
 import type { LocalGate } from "../../access/client-gate.ts";
 import type { CancelSource } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
+import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
 import { steadyMs } from "../../observability/steady-clock.ts";
 import { fromPlainCall } from "../../pipeline/call-options.ts";
 import { copyPayload } from "../../pipeline/copy-payload.ts";
@@ -104,7 +105,10 @@ export class ListenerDesk {
     const { call: plain, signature: name, kind, outputs, targets, raw } = meta;
     const began = steadyMs();
     const memory = this.#parts.service.memory.open(meta.heldBytes, meta.client);
-    const call = { ...fromPlainCall(plain, signal), memory };
+    const given = fromPlainCall(plain, signal);
+    // A listener numbers clients by itself.
+    const client = given.client === BEFORE_OTHERS ? BEFORE_OTHERS : memory.client.number;
+    const call = { ...given, client, memory };
     const { timeline } = call;
     const isKept = version instanceof KeptVersion;
     const lease = isKept ? version.lease() : version;

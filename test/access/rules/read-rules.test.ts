@@ -19,6 +19,7 @@ allow:
   expect(rules.modelsFor({ names: ["bob"] }, "read")).toBeUndefined();
   expect(rules.modelsFor({ names: ["bob"] }, "metrics")?.isEvery).toBe(true);
   expect([rules.isOpen("health"), rules.isOpen("metrics")]).toEqual([true, false]);
+  expect(rules.modelsFor(alice, "priority")).toBeUndefined();
   const models = rules.modelsFor(token, "inference");
   expect(["resnet", "team-", "team-a", "resnet2", "xteam-a", ""].map((name) => models?.matches(name))).toEqual([
     ...[true, true, true],
@@ -36,6 +37,14 @@ test.each([
   ["allow: [{ who: [[a]] }]", "Expected a text"],
   ["allow: [{ who: a, kinds: metrics, models: m }]", "Metrics are about all models"],
   ["open: [control]", "never open to everybody"],
+  ["open: [priority]", "Priority before others is for callers with a name"],
 ])("%j is refused with its place", (text, message) => {
   expect(() => read(text)).toThrow(message);
+});
+
+test("priority before others is for whom a rule names, also where there are no rules", () => {
+  const rules = read('allow: [{ who: alice, kinds: [infer, priority], models: "team-*" }]');
+  expect(rules.modelsFor({ names: ["alice"] }, "priority")?.texts).toEqual(["team-*"]);
+  expect(rules.modelsFor({ names: ["bob"] }, "priority")).toBeUndefined();
+  expect(read("open: [health]").modelsFor({ names: ["alice"] }, "priority")).toBeUndefined();
 });
