@@ -5,7 +5,7 @@ import tensorflow from "../../src/drivers/tensorflow/tensorflow.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
-import type { Tensors } from "../../src/tensor/tensor.ts";
+import { createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { readTensors, type WrittenCase, type WrittenTensors, writeTensors } from "./written-case.ts";
 
 /**
@@ -60,13 +60,18 @@ async function load({ graph, outputs, good }: WrittenCase) {
   }
 }
 
+/** TensorFlow.js has no number for the first output of a node. */
+function underEdges(outputs: Tensors): Tensors {
+  return createTensors(Object.entries(outputs).map(([name, tensor]) => [/:/.test(name) ? name : `${name}:0`, tensor]));
+}
+
 async function run(model: Model, written: WrittenTensors): Promise<Ran> {
   const given = readTensors(written);
   const names = (model.signatures[DEFAULT_SIGNATURE]?.inputs ?? []).map(({ name }) => name);
   const inputs = Object.fromEntries(names.map((name) => [name, given[name.replace(/:0$/, "")]])) as Tensors;
   try {
     const call = { signature: DEFAULT_SIGNATURE, signal: new AbortController().signal, deadlineMs: 20_000 };
-    return { outputs: writeTensors(await model.predict(inputs, call)) };
+    return { outputs: writeTensors(underEdges(await model.predict(inputs, call))) };
   } catch (reason) {
     const { code, message, cause } = ServingError.from(reason);
     const why = code === "internal" ? ` ${(cause as Error | undefined)?.stack?.split("\n").slice(0, 4).join(" ")}` : "";

@@ -30,7 +30,7 @@ export function recordedRequests(maxBytes: number, checkMethodNames = false): Re
 type Signatures = Readonly<Record<string, Signature>>;
 type DecodedJson = { readonly infer: KserveRequest } | { readonly predict: PredictMessage };
 
-/** What is read here is run by the model itself, past the lease that knows a request's own names. */
+/** The request as the model itself runs it, without the lease that knows the runtime's own names. */
 function underDeclaredNames(request: RecordedRequest, { signatures }: RecordedFor): RecordedRequest {
   const { signature, inputs: tensors, outputs } = request;
   const names = requestNames(signature, signatures)?.toDeclared({ inputs: { kind: "tensors", tensors }, outputs });

@@ -52,7 +52,9 @@ export interface TensorSpec {
   readonly shape?: readonly Dimension[];
   /** Used when a request leaves the input out. */
   readonly default?: Tensor;
-  /** The runtime's own name, where that is another: `serving_default_x:0` of a TensorFlow graph. Requests may use it. */
+  /**
+   * The runtime's own name, where that is another, which requests may use: `serving_default_x:0` of a TensorFlow graph.
+   */
   readonly nativeName?: string;
   /** The dtype in the model's file, where its graph takes another one; for clients that ask for the declaration. */
   readonly declaredDType?: DType;

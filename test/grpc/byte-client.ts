@@ -26,9 +26,7 @@ export class ByteClient {
   }
 
   /** Rejects with the ServiceError. */
-  call(path: string, bytes: Uint8Array, { metadata = {}, deadlineMs, signal }: CallChoices = {}): Promise<Answer> {
-    const sent = new NewMetadata();
-    for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
+  call(path: string, bytes: Uint8Array, { metadata, deadlineMs, signal }: CallChoices = {}): Promise<Answer> {
     const options = deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs };
     return new Promise((resolve, reject) => {
       let received = new NewMetadata();
@@ -36,7 +34,15 @@ export class ByteClient {
         if (error !== null) reject(error);
         else resolve({ bytes: answer as Buffer, metadata: received });
       };
-      const call = this.#client.makeUnaryRequest(path, asIs, asIs, Buffer.from(bytes), sent, options, settle);
+      const call = this.#client.makeUnaryRequest(
+        path,
+        asIs,
+        asIs,
+        Buffer.from(bytes),
+        toMetadata(metadata),
+        options,
+        settle,
+      );
       call.on("metadata", (answered: Metadata) => {
         received = answered;
       });
@@ -45,8 +51,8 @@ export class ByteClient {
   }
 
   /** Starts a server stream and returns what reads its messages one by one. */
-  stream(path: string, bytes: Uint8Array, signal?: AbortSignal): AsyncIterator<Buffer> {
-    const call = this.#client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(bytes));
+  stream(path: string, bytes: Uint8Array, { metadata, signal }: CallChoices = {}): AsyncIterator<Buffer> {
+    const call = this.#client.makeServerStreamRequest(path, asIs, asIs, Buffer.from(bytes), toMetadata(metadata));
     signal?.addEventListener("abort", () => call.cancel());
     return call[Symbol.asyncIterator]();
   }
@@ -61,6 +67,12 @@ export function connect(address: string): ByteClient {
   const client = new ByteClient(address);
   onTestFinished(() => client.close());
   return client;
+}
+
+function toMetadata(values: CallChoices["metadata"] = {}): Metadata {
+  const metadata = new NewMetadata();
+  for (const [name, value] of Object.entries(values)) metadata.set(name, value);
+  return metadata;
 }
 
 function asIs(bytes: Buffer): Buffer {

@@ -1,7 +1,8 @@
 import type { ServiceError } from "@grpc/grpc-js";
 import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
+import { ID_HEADER } from "../../src/observability/request-id.ts";
 import type { Server } from "../../src/server/server.ts";
-import { connect } from "../grpc/byte-client.ts";
+import { type CallChoices, connect } from "../grpc/byte-client.ts";
 import { oracle, type Plain } from "../grpc/oracle.ts";
 import { kserveOracle } from "./kserve/kserve-oracle.ts";
 
@@ -17,6 +18,8 @@ export interface Question {
   /** Sends a message that cannot be read. */
   readonly isMalformed?: boolean;
   readonly signal?: AbortSignal;
+  /** Its id. */
+  readonly id?: string;
 }
 
 /** An answer's status (gRPC's number or HTTP's) and its error; empty = there was none. */
@@ -145,9 +148,9 @@ const MALFORMED_MESSAGE = Buffer.of(0x0a, 99);
 
 function grpc(protocol: string, path: string, encode: (question: Question) => Buffer): Wire {
   const ask: Wire["ask"] = async ({ grpcAddress }, question) => {
-    const { isMalformed = false, signal } = question;
+    const { isMalformed = false } = question;
     const message = isMalformed ? MALFORMED_MESSAGE : encode(question);
-    const call = connect(grpcAddress).call(path, message, signal === undefined ? {} : { signal });
+    const call = connect(grpcAddress).call(path, message, toChoices(question));
     return call.then(
       () => [0, ""],
       ({ code, details }: ServiceError) => [code, details],
@@ -156,13 +159,17 @@ function grpc(protocol: string, path: string, encode: (question: Question) => Bu
   return { protocol, transport: "grpc", path, ask };
 }
 
+function toChoices({ signal, id }: Question): CallChoices {
+  return { ...(signal && { signal }), ...(id && { metadata: { [ID_HEADER]: id } }) };
+}
+
 /** The errors of a stream's requests are messages of it; those of the transport end it. */
 function stream(protocol: string, path: string): Wire {
   const ask: Wire["ask"] = async ({ grpcAddress }, question) => {
     const message =
       question.isMalformed === true ? MALFORMED_MESSAGE : kserveOracle.encodeRequest(kserveMessage(question));
     try {
-      const { value } = await connect(grpcAddress).stream(path, message, question.signal).next();
+      const { value } = await connect(grpcAddress).stream(path, message, toChoices(question)).next();
       return [0, String(kserveOracle.decodeStreamResponse(value).error_message)];
     } catch (reason) {
       return [(reason as ServiceError).code, (reason as ServiceError).details];
@@ -180,9 +187,10 @@ interface HttpCall {
 function http(protocol: string, path: string, write: (question: Question) => HttpCall): Wire {
   const ask: Wire["ask"] = async ({ httpUrl }, question) => {
     const { path: asked, body: written, headers = {} } = write(question);
-    const { isMalformed = false, signal = null } = question;
+    const { isMalformed = false, signal = null, id } = question;
     const body = isMalformed ? "{" : written;
-    const response = await fetch(httpUrl + asked, { method: "POST", body, headers, signal });
+    const sent = { ...headers, ...(id && { [ID_HEADER]: id }) };
+    const response = await fetch(httpUrl + asked, { method: "POST", body, headers: sent, signal });
     const { error = "" } = (await response.json()) as { error?: string };
     return [response.status, error];
   };
