@@ -1,5 +1,6 @@
 import { hidePaths } from "./text/hide-paths.ts";
 import { maskSecrets } from "./text/mask-secrets.ts";
+import { shorten } from "./text/shorten.ts";
 
 /** Every way a request or a start can fail: gRPC's code names, with the numbers that the wires send. */
 export const STATUS = {
@@ -63,7 +64,7 @@ export class ServingError extends Error {
 
   /** JavaScript callers may pass any text as code; one that is not a key of {@link STATUS} becomes `unknown`. */
   constructor(code: ErrorCode, message: string, options?: ServingErrorOptions) {
-    super(typeof message === "string" ? maskSecrets(beginningOf(message)) : message, options);
+    super(typeof message === "string" ? maskSecrets(shorten(message, MAX_MESSAGE)) : message, options);
     this.code = isErrorCode(code) ? code : "unknown";
     this.details = options?.details;
   }
@@ -148,16 +149,11 @@ export function reasonText(reason: unknown): string {
 const MAX_TEXT = 4096;
 
 /** Characters of an error's own message, above what any but a client's name of megabytes makes of it. */
-const MAX_MESSAGE = 32 * 1024;
+const MAX_MESSAGE = 16 * 1024;
 
-function beginningOf(message: string): string {
-  return message.length <= MAX_MESSAGE ? message : `${message.slice(0, MAX_MESSAGE)}…`;
-}
-
-/** The beginning of {@link reasonText}, short enough for any pattern. */
+/** The beginning of {@link reasonText}, short enough for any pattern, and how much more there was. */
 export function shortText(reason: unknown): string {
-  const text = reasonText(reason);
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
+  return shorten(reasonText(reason), MAX_TEXT);
 }
 
 /**

@@ -81,15 +81,13 @@ describe("what a client may see", () => {
     const started = performance.now();
     const shown = publicText(new Error("/a".repeat(100_000)));
     expect(performance.now() - started).toBeLessThan(5000);
-    expect(shown).toHaveLength(4097);
-    expect(shown).toMatch(/^\/a\/a.*…$/);
+    expect(shown).toMatch(/^(?:\/a){2048}… \(195904 more characters\)$/);
   });
 });
 
 test("a message with a client's text of megabytes is its beginning, with secrets masked", () => {
   const { message } = new ServingError("invalid_argument", `token=abcdef ${"a=a ".repeat(10_000_000)}`);
-  expect(message).toHaveLength(32 * 1024 + 1 - "def".length);
-  expect(message).toMatch(/^token=\*\*\* a=a .*…$/);
+  expect(message).toMatch(/^token=\*\*\* (?:a=a )+a=a… \(39983629 more characters\)$/);
 });
 
 describe("the text of what was thrown", () => {
@@ -118,6 +116,6 @@ describe("the text of what was thrown", () => {
 
   test("is cut where patterns are looked for in it", () => {
     expect(shortText("a".repeat(4096))).toHaveLength(4096);
-    expect(shortText("a".repeat(5000))).toBe(`${"a".repeat(4096)}…`);
+    expect(shortText("a".repeat(5000))).toBe(`${"a".repeat(4096)}… (904 more characters)`);
   });
 });

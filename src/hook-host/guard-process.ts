@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { Readable, Writable } from "node:stream";
+import { MAX_LOG_TEXT, shorten } from "../text/shorten.ts";
 
 /**
  * Removes this thread's access to what could end or confuse the whole process without native code: the standard
@@ -19,12 +20,15 @@ function replaceStream(name: "stdin" | "stdout" | "stderr", stream: Readable | W
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
 }
 
+/** Characters that wait for the main thread to read them; what is written meanwhile is left out. */
+const MAX_WAITING = 1024 * 1024;
+
 /**
- * Writes to `stream` without exposing its port; keeps the methods by which Node notifies `process.stdout` that the main
- * thread has read.
+ * Writes to `stream` without exposing its port, and no longer texts than a log has; keeps the methods by which Node
+ * notifies `process.stdout` that the main thread has read.
  */
 function forwardTo(stream: Writable): Writable {
-  const forwarding = new Writable({
+  const forwarding = new ShortWritable({
     decodeStrings: false,
     write: (chunk, encoding, done) => void stream.write(chunk, encoding, done),
   });
@@ -34,6 +38,25 @@ function forwardTo(stream: Writable): Writable {
     if (typeof method === "function") Object.defineProperty(forwarding, name, { value: method.bind(stream) });
   }
   return forwarding;
+}
+
+type Written = (reason?: Error | null) => void;
+
+/** A stream that cuts what is written at once, and takes nothing while too much waits. */
+class ShortWritable extends Writable {
+  override write(chunk: unknown, ...rest: (BufferEncoding | Written | undefined)[]): boolean {
+    const [encoding, done] =
+      typeof rest[0] === "function" ? [undefined, rest[0]] : (rest as [BufferEncoding?, Written?]);
+    const isFull = this.writableLength > MAX_WAITING;
+    return super.write(isFull ? "" : cutChunk(chunk), encoding ?? "utf8", done);
+  }
+}
+
+function cutChunk(chunk: unknown): unknown {
+  if (typeof chunk === "string")
+    return chunk.length > MAX_LOG_TEXT * 4 ? `${shorten(chunk, MAX_LOG_TEXT * 4)}\n` : chunk;
+  if (!ArrayBuffer.isView(chunk) || chunk.byteLength <= MAX_LOG_TEXT * 4) return chunk;
+  return Buffer.from(chunk.buffer, chunk.byteOffset, MAX_LOG_TEXT * 4);
 }
 
 /**

@@ -2,10 +2,10 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "
 import { createDeferred } from "../async/deferred.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { passLines } from "../observability/pass-lines.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
-import { passLines } from "../threads/pass-lines.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
-import { logEvent } from "../threads/thread-logger.ts";
+import { EventWriter } from "../threads/thread-logger.ts";
 import { fromWireError } from "../threads/wire-error.ts";
 import { endReason, memoryReason, type ThreadPhase } from "./end-reason.ts";
 import type { HookCommand, HookDeclaration, HookEvent, HookThreadData } from "./hook-protocol.ts";
@@ -35,6 +35,7 @@ export class HookControl {
   readonly #port: MessagePort;
   readonly #file: string;
   readonly #log: Logger;
+  readonly #events = new EventWriter();
   readonly #listener: ControlListener;
   readonly #declared = createDeferred<HookDeclaration>();
   readonly #ready = createDeferred<void>();
@@ -150,7 +151,7 @@ export class HookControl {
   }
 
   #handle(event: HookEvent): void {
-    if ("log" in event) logEvent(this.#log, event.log);
+    if ("log" in event) this.#events.write(this.#log, event.log);
     else if ("failed" in event) this.#failure = fromWireError(event.failed);
     else if ("exhausted" in event) this.#failure = memoryReason(this.#file, this.#phase);
     else if ("closeModel" in event || "loadModel" in event) this.#listener.onModel(event);

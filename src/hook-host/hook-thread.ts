@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import { isOwnFailure, type ServingError } from "../errors.ts";
+import { boundFields } from "../observability/bound-event.ts";
 import type { Logger } from "../observability/logger.ts";
 import { hookPlaces } from "../pipeline/hook-places.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
@@ -10,7 +11,7 @@ import { startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import { Responder } from "../threads/responder.ts";
 import { StartMark } from "../threads/start-mark.ts";
-import { createThreadLogger } from "../threads/thread-logger.ts";
+import { createLimitedLogger } from "../threads/thread-logger.ts";
 import { toWireError } from "../threads/wire-error.ts";
 import { watchExternalMemory } from "./external-memory.ts";
 import { guardProcess } from "./guard-process.ts";
@@ -39,7 +40,7 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   const { control } = data;
   const port = toHostPort(control);
   const say = (event: HookEvent) => port.post(event, []);
-  const log = createThreadLogger(data.logged, (event) => say({ log: event }));
+  const log = createLimitedLogger(data.logged, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
   guardProcess();
   watchExternalMemory(data.memoryMb, () => {
@@ -167,4 +168,8 @@ function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   process.on("unhandledRejection", (reason) =>
     log.error("a promise that no hook awaits was rejected; await it, or catch its errors", { err: reason }),
   );
+  // Node sends an uncaught error to the main thread as it is.
+  process.on("uncaughtException", (reason) => {
+    if (process.listenerCount("uncaughtException") === 1) throw boundFields({ reason }).reason;
+  });
 }

@@ -1,3 +1,4 @@
+import { MAX_METADATA, metadataSize } from "../hooks/check-response.ts";
 import { isStatus } from "../hooks/route-entries.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import type { Payload } from "../pipeline/payload.ts";
@@ -24,6 +25,7 @@ export function readHookAnswer(
   if (meta === undefined) return { metadata: {}, outputs };
   const { metadata, contentType, status } = (meta ?? {}) as { [Key in keyof RanMeta]?: unknown };
   if (!isTextRecord(metadata)) throw new MalformedMessage("its metadata are not texts");
+  if (metadataSize(metadata) > MAX_METADATA) throw new MalformedMessage("its metadata are longer than headers are");
   if (contentType === undefined) return { metadata, outputs };
   if (typeof contentType !== "string") throw new MalformedMessage("its content type is not a text");
   if (status === undefined) return { metadata, contentType, outputs };

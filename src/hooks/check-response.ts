@@ -3,6 +3,12 @@ import { isObject } from "../tensor/is-object.ts";
 import type { ResponseInfo } from "./hooks.ts";
 import { kindOf } from "./kind-of.ts";
 
+/**
+ * Characters of all names and texts of `ctx.response.metadata` together: HTTP clients take 8 to 16 KB of headers, the
+ * others of the answer included.
+ */
+export const MAX_METADATA = 8 * 1024;
+
 /** Characters that an HTTP header can carry. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
@@ -22,9 +28,24 @@ export function checkResponse(response: unknown): ResponseInfo {
   }
   const entry = Object.entries(metadata).find(([, value]) => typeof value !== "string");
   if (entry !== undefined) throw wrong(`metadata["${entry[0]}"]`, entry[1], "a text; convert it with String()");
+  assertShort(metadata as Record<string, string>);
   if (contentType === undefined) return { metadata: metadata as Record<string, string> };
   if (!isHeaderText(contentType)) throw wrong("contentType", contentType, 'a media type such as "image/jpeg"');
   return { metadata: metadata as Record<string, string>, contentType };
+}
+
+function assertShort(metadata: Readonly<Record<string, string>>): void {
+  const size = metadataSize(metadata);
+  if (size <= MAX_METADATA) return;
+  const problem = `Hooks set ${size} characters of ctx.response.metadata; expected ${MAX_METADATA} at most`;
+  throw new ServingError("internal", `${problem}. Answer what is larger as an output.`);
+}
+
+/** Characters of all names and texts of metadata together. */
+export function metadataSize(metadata: Readonly<Record<string, string>>): number {
+  let size = 0;
+  for (const name in metadata) size += name.length + metadata[name]!.length;
+  return size;
 }
 
 function wrong(place: string, value: unknown, expected: string): ServingError {

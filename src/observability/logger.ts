@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
+import { boundFields, boundMessage } from "./bound-event.ts";
 import { openLogFile } from "./log-file.ts";
 import { LogFilter } from "./log-filter.ts";
 import type { LogLevel } from "./log-level.ts";
@@ -102,7 +103,7 @@ function fromPino(log: PinoLogger, filter: LogFilter): Logger {
   const at =
     (level: Exclude<LogLevel, "silent">): LogFunction =>
     (message, fields = {}) => {
-      if (filter.writes(level)) log[level](besides(fields), message);
+      if (filter.writes(level)) log[level](besides(boundFields(fields)), boundMessage(message));
     };
   return {
     get level() {
@@ -114,6 +115,6 @@ function fromPino(log: PinoLogger, filter: LogFilter): Logger {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: (fields) => fromPino(log.child(besides(fields)), filter),
+    child: (fields) => fromPino(log.child(besides(boundFields(fields))), filter),
   };
 }

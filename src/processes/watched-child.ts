@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Duplex, Readable } from "node:stream";
 import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { onLines } from "./log-lines.ts";
+import { passLines } from "../observability/pass-lines.ts";
 
 /**
  * Time in which the rest of the output is read after the end, in milliseconds;
@@ -43,8 +43,8 @@ export class WatchedChild {
 
   #logOutput(log: Logger): void {
     const { stdout, stderr } = this.#child as { stdout: Readable; stderr: Readable };
-    onLines(stdout, (line) => log.info(line));
-    onLines(stderr, (line) => {
+    passLines(stdout, (line) => log.info(line));
+    passLines(stderr, (line) => {
       this.#lastErrors.push(line);
       if (this.#lastErrors.length > KEPT_LINES) this.#lastErrors.shift();
       log.warn(line);

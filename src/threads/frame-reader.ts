@@ -1,7 +1,7 @@
 import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { packBytes } from "../tensor/packed-bytes.ts";
 import { createPackedTensor } from "../tensor/packed-tensor.ts";
-import { createTensors, elementCount, type Tensor } from "../tensor/tensor.ts";
+import { createTensors, elementCount, MAX_NAME, type Tensor } from "../tensor/tensor.ts";
 import { align, FRAME_HEADER_BYTES } from "./frame.ts";
 import { MalformedMessage } from "./malformed-message.ts";
 import { OwnWeakSet, parseJson } from "./own-built-ins.ts";
@@ -35,6 +35,7 @@ function splitMessage(message: unknown): readonly [ArrayBuffer, readonly ArrayBu
 
 /** Bytes of an element's start and end. */
 const RANGE_BYTES = 2 * Uint32Array.BYTES_PER_ELEMENT;
+const MAX_NAME_BYTES = 3 * MAX_NAME;
 /** Minimum number of bytes of each record and of each tensor. */
 const MIN_ENTRY_BYTES = 16;
 
@@ -88,6 +89,7 @@ class FrameReader {
     const packed = this.#integer();
     const contentBytes = this.#integer();
     const place = this.#integer();
+    if (nameBytes > MAX_NAME_BYTES) throw new MalformedMessage(`it has a tensor with a name of ${nameBytes} bytes`);
     const name = this.#text(nameBytes);
     const dtype = dtypeAt(packed >> 8);
     const shape = this.#list(packed & 0xff);

@@ -1,6 +1,8 @@
 import { reasonText } from "../errors.ts";
+import { boundFields, boundMessage } from "../observability/bound-event.ts";
 import { LogFilter, type Logged } from "../observability/log-filter.ts";
 import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
+import { LogLimit } from "../observability/log-limit.ts";
 import type { Logger } from "../observability/logger.ts";
 import { isPlainObject } from "../tensor/is-plain-object.ts";
 
@@ -24,13 +26,23 @@ export function createThreadLogger(logged: Logged, send: (event: LogEvent) => vo
   return fromFilter(new LogFilter(logged), send, {});
 }
 
+/** A thread's logger for users' code, which sends as many events as the log takes from one source. */
+export function createLimitedLogger(logged: Logged, send: (event: LogEvent) => void): Logger {
+  const limit = new LogLimit();
+  return createThreadLogger(logged, (event) => {
+    const tell = (message: string) => send({ level: "warn", message, fields: {} });
+    if (limit.takes(sizeOf(event), tell)) send(event);
+  });
+}
+
 function fromFilter(filter: LogFilter, send: (event: LogEvent) => void, bound: LogEvent["fields"]): Logger {
   const at =
     (level: LogEvent["level"]) =>
     (message: unknown, fields: unknown = {}) => {
       if (!filter.writes(level)) return;
       const event = orderedEvent(message, fields);
-      send({ level, message: event.message, fields: toPlainFields({ ...bound, ...event.fields }) });
+      const own = boundFields({ ...bound, ...event.fields });
+      send({ level, message: boundMessage(event.message), fields: toPlainFields(own) });
     };
   return {
     get level() {
@@ -57,9 +69,26 @@ function toFields(value: unknown): LogEvent["fields"] {
   return typeof value === "object" && value !== null ? (value as LogEvent["fields"]) : {};
 }
 
-/** Writes a thread's event to the main thread's log. */
-export function logEvent(log: Logger, { level, message, fields }: LogEvent): void {
-  log[level](message, fields);
+/** Writes the events of one thread or process to the main thread's log, as far as that takes them from one source. */
+export class EventWriter {
+  readonly #limit = new LogLimit();
+
+  write(log: Logger, event: LogEvent): void {
+    const { level, message, fields } = event;
+    if (this.#limit.takes(sizeOf(event), (text) => log.warn(text))) log[level](message, fields);
+  }
+}
+
+/** Characters of an event as far as its texts are of the first level. */
+function sizeOf({ message, fields }: LogEvent): number {
+  let size = message.length;
+  for (const name in fields) size += name.length + sizeOfValue(fields[name]);
+  return size;
+}
+
+function sizeOfValue(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  return value instanceof Error && typeof value.stack === "string" ? value.stack.length : 16;
 }
 
 /** Fields that cannot cross threads (functions, class instances with private members) become text. */

@@ -1,4 +1,5 @@
 import { type ErrorCode, type ErrorDetail, isErrorDetails, reasonText, ServingError } from "../errors.ts";
+import { MAX_LOG_TEXT, shorten, shortenMiddle } from "../text/shorten.ts";
 import { isTextRecord } from "./is-text-record.ts";
 import { MalformedMessage } from "./malformed-message.ts";
 
@@ -11,7 +12,7 @@ export interface WireError {
   readonly cause?: { readonly message: string; readonly stack?: string };
 }
 
-/** Any thrown value as plain data: texts only, which every connection can transfer. */
+/** Any thrown value as plain data: texts only, which every connection can transfer, cut to what a log has of them. */
 export function toWireError(reason: unknown): WireError {
   const error = ServingError.from(reason);
   const { code, cause, details } = error;
@@ -20,9 +21,28 @@ export function toWireError(reason: unknown): WireError {
     message: reasonText(error),
     ...(isErrorDetails(details) && { details: details.map(toPlainDetail) }),
   };
-  if (cause === undefined) return wire;
+  if (cause === undefined) return cutError(wire);
   const stack = stacksOf(cause);
-  return { ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } };
+  return cutError({ ...wire, cause: { message: reasonText(cause), ...(stack !== undefined && { stack }) } });
+}
+
+/** Characters of all details of an error together: they go to clients in a header. */
+const MAX_DETAILS = 4 * 1024;
+
+/** Cut where it is made, and again where it arrives: users' code may have sent it by itself. */
+function cutError({ code, message, cause, details }: WireError): WireError {
+  const kept = details === undefined || sizeOf(details) > MAX_DETAILS ? undefined : details;
+  const text = shorten(message, MAX_LOG_TEXT);
+  return { code, message: text, ...(kept && { details: kept }), ...(cause && { cause: cutCause(cause) }) };
+}
+
+function sizeOf(details: readonly ErrorDetail[]): number {
+  return details.reduce((sum, { type, value }) => sum + type.length + value.length, 0);
+}
+
+function cutCause({ message, stack }: NonNullable<WireError["cause"]>): NonNullable<WireError["cause"]> {
+  const text = shorten(message, MAX_LOG_TEXT);
+  return stack === undefined ? { message: text } : { message: text, stack: shortenMiddle(stack, MAX_LOG_TEXT) };
 }
 
 /** Depth to which the causes of a cause are told; an error may be its own cause. */
@@ -34,7 +54,7 @@ function stacksOf(reason: unknown): string | undefined {
   for (let one = reason; stacks.length < MAX_CAUSES; one = causeOf(one)) {
     const stack = stackOf(one);
     if (stack === undefined) break;
-    stacks.push(stack);
+    stacks.push(shortenMiddle(stack, MAX_LOG_TEXT / 2));
   }
   return stacks.length === 0 ? undefined : stacks.join("\ncaused by: ");
 }
@@ -74,7 +94,8 @@ export function parseWireError(value: unknown): WireError {
 }
 
 /** The error for its plain data. */
-export function fromWireError({ code, message, cause, details }: WireError): ServingError {
+export function fromWireError(error: WireError): ServingError {
+  const { code, message, cause, details } = cutError(error);
   if (cause === undefined) return new ServingError(code, message, { details });
   // Its own stack would show this thread, not where it was thrown.
   const original = Object.assign(new Error(cause.message), { stack: cause.stack ?? cause.message });

@@ -34,3 +34,13 @@ test("the causes of a cause cross with their stacks, an endless chain to its fif
   own.cause = own;
   expect((cross(own).cause as Error).stack?.split("caused by: ")).toHaveLength(5);
 });
+
+test("long texts are cut where they are sent, and where they arrive", () => {
+  const text = "x".repeat(5_000_000);
+  const details = [{ type: "t", value: text }];
+  const error = new ServingError("internal", text, { cause: new Error(text, { cause: new Error(text) }), details });
+  expect(JSON.stringify(toWireError(error)).length).toBeLessThan(100_000);
+  const arrived = fromWireError({ code: "internal", message: text, cause: { message: text, stack: text }, details });
+  expect(arrived.message.length + (arrived.cause as Error).message.length).toBeLessThan(40_000);
+  expect([(arrived.cause as Error).stack!.length < 20_000, arrived.details]).toEqual([true, undefined]);
+});

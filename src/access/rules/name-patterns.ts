@@ -24,7 +24,7 @@ export class NamePatterns {
   }
 }
 
-/** What a name has to begin with, to have in this order, and to end with. */
+/** Parts that a name has to begin with, to have in this order, and to end with. */
 interface Pattern {
   readonly start: string;
   readonly middle: readonly string[];

@@ -8,7 +8,7 @@ import { Channel } from "../../threads/channel.ts";
 import type { Frame } from "../../threads/frame.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import type { MalformedMessage } from "../../threads/malformed-message.ts";
-import { logEvent } from "../../threads/thread-logger.ts";
+import { EventWriter } from "../../threads/thread-logger.ts";
 import { fromWireError, parseWireError } from "../../threads/wire-error.ts";
 import type { WireRecord } from "../../threads/wire-record.ts";
 import type { LostThread } from "../threads/lost-thread.ts";
@@ -44,6 +44,7 @@ export interface ModelProcessData extends ModelThreadData, ProcessParts {
 export class ModelProcess {
   readonly #data: ModelProcessData;
   readonly #log: Logger;
+  readonly #events = new EventWriter();
   readonly #process: SpawnedProcess;
   readonly #link: ProcessLink;
   readonly #ports: ProcessPorts;
@@ -144,7 +145,7 @@ export class ModelProcess {
   #obey(record: WireRecord): void {
     const { kind, id, meta } = record;
     if (kind === Control.PONG) Atomics.store(new Int32Array(this.#beats), 0, id);
-    else if (kind === Control.LOG) logEvent(this.#log, parseLogEvent(unpackRecord(record)));
+    else if (kind === Control.LOG) this.#events.write(this.#log, parseLogEvent(unpackRecord(record)));
     else if (kind === Control.DETACH) this.#ports.close(id);
     else if (kind === Control.LOADED) this.#loaded.resolve(parseLoaded(unpackRecord(record)));
     else if (kind === Control.FAILED) this.#loaded.reject(fromWireError(parseWireError(meta)));

@@ -5,7 +5,7 @@ import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import type { MalformedListener } from "../../threads/malformed-message.ts";
-import { logEvent } from "../../threads/thread-logger.ts";
+import { EventWriter } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
 import { AttachedPorts } from "./attached-ports.ts";
 import { isModelThreadEvent } from "./is-model-thread-event.ts";
@@ -48,6 +48,7 @@ export class ModelThreadHost {
   readonly #worker: Worker;
   readonly #data: ModelThreadHostData;
   readonly #log: Logger;
+  readonly #events = new EventWriter();
   readonly #heartbeat = new SharedArrayBuffer(4);
   readonly #running = new SharedArrayBuffer(4);
   readonly #models = new Map<number, HostedModel>();
@@ -192,7 +193,7 @@ export class ModelThreadHost {
   #receive(event: ModelThreadEvent): void {
     if ("detached" in event) this.#ports.delete(event.detached, event.malformed);
     else if ("unloaded" in event) this.#models.get(event.unloaded)?.unloaded.resolve();
-    else if ("log" in event) logEvent(this.#models.get(event.id)?.log ?? this.#log, event.log);
+    else if ("log" in event) this.#events.write(this.#models.get(event.id)?.log ?? this.#log, event.log);
     else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);
     else this.#models.get(event.id)?.loaded.reject(fromWireError(event.failed));
   }

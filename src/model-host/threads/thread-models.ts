@@ -4,7 +4,7 @@ import { reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { type PauseHeartbeat, startHeartbeat } from "../../threads/heartbeat.ts";
 import type { HostPort } from "../../threads/host-port.ts";
-import { createThreadLogger } from "../../threads/thread-logger.ts";
+import { createLimitedLogger } from "../../threads/thread-logger.ts";
 import { toWireError } from "../../threads/wire-error.ts";
 import { LaneMark, reportHang } from "../fast-lane/lane-mark.ts";
 import { loadHostedModel } from "../load-hosted-model.ts";
@@ -41,7 +41,7 @@ export class ThreadModels {
   }
 
   async load({ id, path, options, threads, copies, hookFolder, laneMark, mark: place }: LoadCommand): Promise<void> {
-    const log = createThreadLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
+    const log = createLimitedLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const turns = this.#turns?.of(id);
       const mark = place && (await openMark(place, log));

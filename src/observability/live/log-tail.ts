@@ -1,5 +1,6 @@
 import { maskSecrets } from "../../text/mask-secrets.ts";
 import { printable } from "../../text/printable.ts";
+import { boundFields, boundMessage } from "../bound-event.ts";
 import { LOG_LEVELS, type LogLevel } from "../log-level.ts";
 import type { Logger } from "../logger.ts";
 import type { LogLine } from "./log-line.ts";
@@ -29,9 +30,11 @@ export class LogTail {
   #follow(log: Logger, given: Fields): Logger {
     const at =
       (level: Level) =>
-      (message: string, fields?: Fields): void => {
+      (text: string, all?: Fields): void => {
+        if (!isWritten(log, level)) return;
+        const [message, fields] = [boundMessage(text), all && boundFields(all)];
         log[level](message, fields);
-        if (isWritten(log, level)) this.#add(level, message, { ...given, ...fields });
+        this.#add(level, message, { ...given, ...fields });
       };
     return {
       get level() {
@@ -41,7 +44,7 @@ export class LogTail {
         return log.filter;
       },
       ...{ trace: at("trace"), debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") },
-      child: (fields) => this.#follow(log.child(fields), { ...given, ...fields }),
+      child: (fields) => this.#follow(log.child(fields), { ...given, ...boundFields(fields) }),
     };
   }
 

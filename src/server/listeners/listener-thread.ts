@@ -8,7 +8,6 @@ import type { PlainSeries } from "../../observability/metrics/request-metrics.ts
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
-import { logEvent } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
 import { type AnsweringParts, ListenerDesk } from "./answer-listener.ts";
 import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
@@ -106,7 +105,7 @@ export class ListenerThread {
   #receive(event: ListenerEvent): void {
     if ("opened" in event) this.#opened.resolve(event.opened);
     else if ("failed" in event) this.#fail(fromWireError(event.failed));
-    else if ("log" in event) logEvent(this.#host.log, event.log);
+    else if ("log" in event) this.#host.log[event.log.level](event.log.message, event.log.fields);
     else if ("recent" in event) this.#host.onRecent(event.recent);
     else if ("counted" in event) this.#takeCounts(event.counted);
     else this.#closed.resolve();
