@@ -12,6 +12,8 @@ export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } a
 /** Text of a file beside the model repository, which no client may see. */
 export const SECRET = "the secret beside the repository";
 const [USER, PASSWORD] = ["alice", "open sesame"];
+/** `NAME:PASSWORD` of a user whom no request has shown yet. */
+export const NEWCOMER = "bob:first time here";
 
 const ENCRYPTED = [
   ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
@@ -70,7 +72,8 @@ async function fileArguments(kind: ServerKind, folder: string): Promise<string[]
 
 async function userArguments(folder: string): Promise<string[]> {
   const [users, keys] = [join(folder, "users.txt"), join(folder, "keys.json")];
-  writeFileSync(users, `${USER}:${await hashPassword(PASSWORD)}\n`);
+  const [name, password] = NEWCOMER.split(":") as [string, string];
+  writeFileSync(users, `${USER}:${await hashPassword(PASSWORD)}\n${name}:${await hashPassword(password)}\n`);
   const { publicKey } = await generateKeyPair("RS256");
   writeFileSync(keys, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "RS256" }] }));
   const { iss, aud } = TOKEN_CLAIMS;

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { Authentication } from "./authentication/authentication.ts";
+import type { LiveCall } from "./authentication/live-calls.ts";
 import type { CallScope } from "./call-scope.ts";
 import type { Caller, CallKind } from "./caller.ts";
 import { assertControl, type ControlAccess, forwardingHeader, pageOf } from "./control-access.ts";
@@ -49,6 +50,11 @@ export class AccessPolicy {
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> | undefined {
     this.#assertHere(kind);
     return this.#authentication?.enter(kind, caller);
+  }
+
+  /** Asks about a call again as long as it lasts, as {@link Authentication.watch}. */
+  watch(call: LiveCall): () => void {
+    return this.#authentication?.watch(call) ?? (() => {});
   }
 
   /**

@@ -8,16 +8,36 @@ import type { NamePatterns } from "./rules/name-patterns.ts";
 /** A caller that has been let in: its name, and what it may do. */
 export class CallScope {
   /** Absent = a call of a kind that needs no name. */
-  readonly #identity: Identity | undefined;
-  readonly #rules: AccessRules;
+  #identity: Identity | undefined;
+  #rules: AccessRules;
   readonly #kind: CallKind;
+  #until: number | undefined;
   /** The models that an anonymous call has named: those that it may know of. */
   readonly #named = new Set<string>();
 
-  constructor(kind: CallKind, rules: AccessRules, identity: Identity | undefined) {
+  /** `until`: milliseconds since the epoch after which the caller has to be asked about again. */
+  constructor(kind: CallKind, rules: AccessRules, identity: Identity | undefined, until?: number) {
     this.#kind = kind;
     this.#rules = rules;
     this.#identity = identity;
+    this.#until = until;
+  }
+
+  /** True once the caller has to be asked about again. */
+  get isDue(): boolean {
+    return this.#until !== undefined && Date.now() >= this.#until;
+  }
+
+  /** Has the caller asked about again, as if its credentials had expired. */
+  expire(): void {
+    this.#until = 0;
+  }
+
+  /** Counts by what a later look has found, for the rest of a call that lasts. */
+  adopt(later: CallScope): void {
+    this.#identity = later.#identity;
+    this.#rules = later.#rules;
+    this.#until = later.#until;
   }
 
   /** The caller's name for the log; empty = it needs none. */

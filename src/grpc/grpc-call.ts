@@ -131,6 +131,14 @@ export abstract class GrpcCall extends ListMember {
     return clients === undefined || this.kind === "health" ? messages : clients.pace(this.#caller, messages);
   }
 
+  /** Ends the call once its client may make it no longer; returns how to stop. */
+  protected watchPermission(): () => void {
+    const scope = this.#scope;
+    if (scope === undefined) return () => {};
+    const end = (reason: ServingError) => this.giveUp(reason, new DOMException(reason.message, "AbortError"));
+    return this.context.policy.watch({ kind: this.kind, caller: this.#caller, scope, end });
+  }
+
   get #caller(): Caller {
     const headers = this.#headers;
     const { address, connection } = peerOf(this.#session);

@@ -40,10 +40,12 @@ export class StreamCall extends GrpcCall {
     const messages = new MessageStream(this.stream, limits);
     this.source.addEventListener("abort", () => messages.fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);
+    const stopWatch = this.watchPermission();
     try {
       await this.#route.stream({ ...info, path: this.path, messages: this.paced(messages), write });
       this.#finish();
     } finally {
+      stopWatch();
       messages.fail(STREAM_OVER);
     }
   }

@@ -42,6 +42,7 @@ export async function answerRequest(
   exchange.record.settleTrace(kind === "inference" || kind === "control");
   try {
     const caller = callerOf(request);
+    const { authorization } = request.headers;
     // Nothing of the body is read before.
     const entered = policy.enter(kind, caller);
     const scope = entered instanceof Promise ? await entered : entered;
@@ -64,7 +65,11 @@ export async function answerRequest(
     setServerTiming(response, exchange.record);
     const wrote = (bytes: number) => exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
     const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote });
-    if (sending !== undefined) await sending;
+    if (sending !== undefined) {
+      const again = { ...caller, headers: { ...caller.headers, authorization } };
+      const stop = scope && policy.watch({ kind, caller: again, scope, end: (reason) => response.destroy(reason) });
+      await sending.finally(stop);
+    }
   } catch (reason) {
     await arrivedTogether(request);
     sendError(reason, { request, response, log });

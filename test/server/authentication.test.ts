@@ -1,7 +1,7 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { connect as connectSocket } from "node:net";
-import { Client, credentials } from "@grpc/grpc-js";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
@@ -252,6 +252,71 @@ test("files that change count within seconds, and one that does not work changes
   await find({ msg: "credentials or rules have changed" });
   expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(401);
 });
+
+test("who is known stays known when the line of another user changes, at whatever address", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const auth = await authFiles();
+  const { httpUrl } = await start({ auth, log });
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  expect((await ask(`${httpUrl}/v2`, basic("root", "toor")))[0]).toBe(200);
+  // So that passwords are looked at no longer.
+  await Promise.all(Array.from({ length: 30 }, (_, index) => ask(`${httpUrl}/v2`, basic("alice", `guess ${index}`))));
+  const [alice] = readFileSync(auth.users, "utf8").split("\n");
+  writeFileSync(auth.users, `# changed\n${alice}\nroot:${await hashPassword("changed", CHEAP)}\n`);
+  await vi.advanceTimersByTimeAsync(10_000);
+  await find({ msg: "credentials or rules have changed" });
+  expect((await ask(`${httpUrl}/v2`, ALICE))[0]).toBe(200);
+  expect((await ask(`${httpUrl}/v2`, basic("root", "toor")))[0]).toBe(429);
+});
+
+test("a stream ends when its user is removed, or may do that no longer, and others go on", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { log, find } = createEventLog("info");
+  const auth = await authFiles();
+  const { grpcAddress } = await start({ auth, log });
+  const open = (authorization: string, path = "/inference.GRPCInferenceService/ModelStreamInfer") =>
+    openStream(grpcAddress, path, authorization);
+  const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+  const streams = [open(ALICE), open(ALICE, reflection), open(bearer(TOKENS.user)), open(bearer(TOKENS.admin))];
+  for (const stream of streams) await stream.ask();
+  writeFileSync(auth.users, readFileSync(auth.users, "utf8").replace(/^alice.*\n/, ""));
+  await vi.advanceTimersByTimeAsync(10_000);
+  await find({ msg: "credentials or rules have changed" });
+  const [alice, asked, user, admin] = streams as [Asked, Asked, Asked, Asked];
+  expect([await alice.ended, await asked.ended]).toEqual([16, 16]);
+  await user.ask();
+  writeFileSync(auth.rules, readFileSync(auth.rules, "utf8").replace('"token:user"', '"token:nothing"'));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await user.ended).toBe(7);
+  await admin.ask();
+});
+
+interface Asked {
+  /** Sends an empty message, and resolves once that is answered. */
+  ask(): Promise<void>;
+  /** The status by which the stream ends. */
+  readonly ended: Promise<number>;
+}
+
+function openStream(address: string, path: string, authorization: string): Asked {
+  const client = new Client(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const metadata = new Metadata();
+  metadata.set("authorization", authorization);
+  const asIs = (bytes: Buffer) => bytes;
+  const call = client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+  const ended = new Promise<number>((resolve) => call.on("status", ({ code }) => resolve(code)));
+  call.on("error", () => {});
+  const ask = async () => {
+    const answered = new Promise<void>((resolve) => call.once("data", () => resolve()));
+    call.write(Buffer.alloc(0));
+    await answered;
+  };
+  return { ask, ended };
+}
 
 test("a certificate is a name, which a rule may know", async () => {
   const rules =

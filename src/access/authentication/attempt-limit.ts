@@ -20,6 +20,13 @@ interface Attempts {
 export class AttemptLimit {
   readonly #addresses = new Map<string, Attempts>();
 
+  /** Whole attempts of an address that count at present. */
+  count(address: string, now = performance.now()): number {
+    const attempts = this.#addresses.get(networkOf(address));
+    if (attempts === undefined) return 0;
+    return Math.max(0, Math.ceil(ATTEMPTS - attempts.left - (now - attempts.at) / ATTEMPT_MS));
+  }
+
   /** Counts an attempt; returns 0, or the milliseconds after which there may be one. */
   take(address: string, now = performance.now()): number {
     const key = networkOf(address);

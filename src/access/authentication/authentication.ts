@@ -6,6 +6,7 @@ import type { AccessRules } from "../rules/access-rules.ts";
 import { certificateIdentity } from "./certificate-identity.ts";
 import type { Identity } from "./identity.ts";
 import { KnownCredentials, type Verified } from "./known-credentials.ts";
+import { type LiveCall, LiveCalls } from "./live-calls.ts";
 import type { Passwords } from "./passwords.ts";
 
 /** Finds who has a token; undefined for one that it does not know. */
@@ -38,6 +39,7 @@ export interface AuthenticationParts {
 export class Authentication {
   readonly #parts: AuthenticationParts;
   readonly #known = new KnownCredentials();
+  readonly #live = new LiveCalls((kind, caller) => this.enter(kind, caller));
 
   constructor(parts: AuthenticationParts) {
     this.#parts = parts;
@@ -50,9 +52,17 @@ export class Authentication {
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> {
     const rules = this.#parts.rules();
     if (rules.isOpen(kind)) return new CallScope(kind, rules, undefined);
-    const identity = this.#identify(caller);
-    if (identity instanceof Promise) return identity.then((found) => admit(kind, this.#parts.rules(), found));
-    return admit(kind, rules, identity);
+    const verified = this.#identify(caller);
+    if (verified instanceof Promise) return verified.then((found) => admit(kind, this.#parts.rules(), found));
+    return admit(kind, rules, verified);
+  }
+
+  /**
+   * Asks about a call again as long as it lasts, when what says who may call has changed, and when its credentials
+   * expire; ends it where it may go on no longer. Returns how to stop.
+   */
+  watch(call: LiveCall): () => void {
+    return this.#live.add(call);
   }
 
   /**
@@ -64,25 +74,26 @@ export class Authentication {
       this.#parts.sources.map(async (source) => ((await source.refresh()) ? [source.path] : [])),
     );
     const changed = refreshes.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-    if (changed.length > 0) this.#known.forget();
+    if (changed.length > 0) this.#known.forgetChanged();
+    this.#live.askAgain(changed.length > 0);
     const failed = refreshes.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     return changed;
   }
 
-  #identify(caller: Caller): Identity | Promise<Identity> {
+  #identify(caller: Caller): Found | Promise<Found> {
     const { authorization } = caller.headers;
     const certificate = this.#parts.hasCertificates ? certificateIdentity(caller.connection) : undefined;
     const isGiven = typeof authorization === "string" && authorization !== "" && this.#takesHeaders;
-    if (!isGiven && certificate !== undefined) return certificate;
+    if (!isGiven && certificate !== undefined) return { identity: certificate };
     if (!isGiven) throw this.#refuse(`This server answers callers that it knows alone; send ${this.#expected()}.`);
-    const identity = this.#known.identify(authorization, () =>
+    const verified = this.#known.identify(authorization, () =>
       this.#verify(authorization, this.#parts.addressOf(caller)),
     );
-    if (certificate === undefined) return identity;
-    return identity instanceof Promise
-      ? identity.then((found) => join(found, certificate))
-      : join(identity, certificate);
+    if (certificate === undefined) return verified;
+    return verified instanceof Promise
+      ? verified.then((found) => join(found, certificate))
+      : join(verified, certificate);
   }
 
   async #verify(authorization: string, address: string): Promise<Verified> {
@@ -95,9 +106,9 @@ export class Authentication {
 
   async #verifyPassword(value: string, address: string): Promise<Verified> {
     const [name, password] = readBasic(value);
-    const isRight = await (this.#parts.passwords as Passwords).isRight({ name, password, address });
-    if (!isRight) throw this.#refuse("The user or the password is wrong.");
-    return { identity: { names: [name] } };
+    const holds = await (this.#parts.passwords as Passwords).verify({ name, password, address });
+    if (holds === undefined) throw this.#refuse("The user or the password is wrong.");
+    return { identity: { names: [name] }, holds };
   }
 
   async #verifyToken(token: string): Promise<Verified> {
@@ -134,15 +145,17 @@ export class Authentication {
   }
 }
 
-function admit(kind: CallKind, rules: AccessRules, identity: Identity): CallScope {
-  const scope = new CallScope(kind, rules, identity);
+type Found = Pick<Verified, "identity" | "until">;
+
+function admit(kind: CallKind, rules: AccessRules, { identity, until }: Found): CallScope {
+  const scope = new CallScope(kind, rules, identity, until);
   scope.assertKind(kind);
   return scope;
 }
 
 /** The names of a caller that has a certificate too. */
-function join({ names }: Identity, certificate: Identity): Identity {
-  return { names: [...names, ...certificate.names] };
+function join({ identity: { names }, until }: Found, certificate: Identity): Found {
+  return { identity: { names: [...names, ...certificate.names] }, until };
 }
 
 /** Name and password; both empty, which no user has, for a text without them. */

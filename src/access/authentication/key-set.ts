@@ -12,8 +12,8 @@ export interface KeySet {
   readonly content: FindKey;
   /** Reads them again where they have changed. */
   refresh(): Promise<boolean>;
-  /** Reads them again because one is missing; false where that was tried a moment ago. */
-  readonly refreshOnMiss?: () => Promise<boolean>;
+  /** Reads them again because one with this id is missing; false where that was tried for it a moment ago. */
+  readonly refreshOnMiss?: (id: string) => Promise<boolean>;
 }
 
 /** Bytes of the shortest secret that signs tokens. */

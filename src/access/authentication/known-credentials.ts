@@ -1,10 +1,13 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Identity } from "./identity.ts";
 
-/** Credentials that are right, and until when, in milliseconds since the epoch; absent = as long as nothing changes. */
+/** Credentials that are right. */
 export interface Verified {
   readonly identity: Identity;
+  /** Milliseconds since the epoch until which they are; absent = they do not expire. */
   readonly until?: number | undefined;
+  /** False once that by which they were found right has changed. */
+  readonly holds: () => boolean;
 }
 
 /** Credentials that are remembered. */
@@ -17,38 +20,36 @@ const MAX_KNOWN = 4096;
 export class KnownCredentials {
   readonly #key = randomBytes(32).toString("base64");
   readonly #known = new Map<string, Verified>();
-  readonly #pending = new Map<string, Promise<Identity>>();
-  #generation = 0;
+  readonly #pending = new Map<string, Promise<Verified>>();
 
-  /** The identity that a header stands for, of which `verify` has the last word unless it is known. */
-  identify(header: string, verify: () => Promise<Verified>): Identity | Promise<Identity> {
+  /** Finds what a header stands for, of which `verify` has the last word unless it is known. */
+  identify(header: string, verify: () => Promise<Verified>): Verified | Promise<Verified> {
     const digest = hash("sha256", this.#key + header, "base64");
     const known = this.#known.get(digest);
     if (known !== undefined && (known.until === undefined || Date.now() < known.until)) {
       // Those that are used stay, however many others come.
       this.#remember(digest, known);
-      return known.identity;
+      return known;
     }
     const pending = this.#pending.get(digest) ?? this.#verify(digest, verify);
     this.#pending.set(digest, pending);
     return pending;
   }
 
-  /** Forgets everything, what is being verified too: it was right by what counted before. */
-  forget(): void {
-    this.#generation++;
-    this.#known.clear();
-    this.#pending.clear();
+  /** Forgets what holds no longer; to be called after a change. */
+  forgetChanged(): void {
+    for (const [digest, verified] of this.#known) if (!verified.holds()) this.#known.delete(digest);
   }
 
-  async #verify(digest: string, verify: () => Promise<Verified>): Promise<Identity> {
-    const generation = this.#generation;
+  async #verify(digest: string, verify: () => Promise<Verified>): Promise<Verified> {
     try {
-      const verified = await verify();
-      if (generation === this.#generation) this.#remember(digest, verified);
-      return verified.identity;
+      const first = await verify();
+      // It was right by what counted before, where that has changed meanwhile.
+      const verified = first.holds() ? first : await verify();
+      this.#remember(digest, verified);
+      return verified;
     } finally {
-      if (generation === this.#generation) this.#pending.delete(digest);
+      this.#pending.delete(digest);
     }
   }
 

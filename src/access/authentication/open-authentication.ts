@@ -109,6 +109,8 @@ async function openRules(path: string): Promise<WatchedFile<AccessRules>> {
 function tokenCheck(tokens: { readonly content: ReadonlyMap<string, Buffer> }): BearerCheck {
   return async (token) => {
     const name = findToken(tokens.content, token);
-    return name === undefined ? undefined : { identity: { names: [`token:${name}`] } };
+    if (name === undefined) return undefined;
+    const hash = tokens.content.get(name) as Buffer;
+    return { identity: { names: [`token:${name}`] }, holds: () => tokens.content.get(name)?.equals(hash) === true };
   };
 }

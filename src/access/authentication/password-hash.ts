@@ -49,6 +49,13 @@ export function parsePasswordHash(text: string): PasswordHash {
   return { options, salt: Buffer.from(salt, "base64"), hash: Buffer.from(hash, "base64") };
 }
 
+/** Checks that two hashes are one and the same, with the same salt and costs. */
+export function isSameHash(one: PasswordHash | undefined, other: PasswordHash): boolean {
+  if (one === undefined || !one.salt.equals(other.salt) || !one.hash.equals(other.hash)) return false;
+  const [{ N, r, p }, { options }] = [one.options, other];
+  return N === options.N && r === options.r && p === options.p;
+}
+
 /** Checks a password against a hash, in Node's thread pool; takes as long for a wrong one. */
 export async function matchesHash(password: string, { options, salt, hash }: PasswordHash): Promise<boolean> {
   const derived = await derive(password, { options, salt, length: hash.length });

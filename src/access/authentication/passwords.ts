@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import { retryInfo } from "../../retry-info.ts";
 import { AttemptLimit } from "./attempt-limit.ts";
-import { FairJobs } from "./fair-jobs.ts";
-import { matchesHash, type PasswordHash, parsePasswordHash } from "./password-hash.ts";
+import { LoginQueue } from "./login-queue.ts";
+import { isSameHash, matchesHash, type PasswordHash, parsePasswordHash } from "./password-hash.ts";
 
 /** A name with a password, as a client at an address gives them. */
 export interface Login {
@@ -21,7 +21,7 @@ const NOBODY = parsePasswordHash(`$scrypt$ln=14,r=8,p=5$${"A".repeat(22)}$${"A".
 export class Passwords {
   readonly #users: () => Iterable<ReadonlyMap<string, PasswordHash>>;
   readonly #attempts = new AttemptLimit();
-  readonly #jobs = new FairJobs();
+  readonly #queue = new LoginQueue();
 
   /** `users`: hashes by name, as files have them now. */
   constructor(users: () => Iterable<ReadonlyMap<string, PasswordHash>>) {
@@ -29,19 +29,30 @@ export class Passwords {
   }
 
   /**
-   * Resolves with whether the password is the user's; throws `resource_exhausted` for an
-   * address that has sent too many wrong ones.
+   * Resolves with a check that the password is still the user's by what the files say later; with undefined where it is
+   * not. Throws `resource_exhausted` for an address that has sent too many wrong ones, `unavailable` where it waits with
+   * too many others.
    */
-  async isRight({ name, password, address }: Login): Promise<boolean> {
+  async verify({ name, password, address }: Login): Promise<(() => boolean) | undefined> {
+    const earlier = this.#attempts.count(address);
     const waitMs = this.#attempts.take(address);
     if (waitMs > 0) throw tooMany(waitMs);
-    const known = [...this.#users()];
-    const hash = known.find((users) => users.has(name))?.get(name);
-    const [like = NOBODY] = known.flatMap((users) => [...users.values()]);
-    const matches = await this.#jobs.run(address, () => matchesHash(password, hash ?? like));
-    if (!matches || hash === undefined) return false;
+    const hash = this.#hashOf(name);
+    const matches = await this.#queue.run(earlier, () => matchesHash(password, hash ?? this.#anyHash()));
+    if (!matches || hash === undefined) return undefined;
     this.#attempts.giveBack(address);
-    return true;
+    return () => isSameHash(this.#hashOf(name), hash);
+  }
+
+  #hashOf(name: string): PasswordHash | undefined {
+    for (const users of this.#users()) if (users.has(name)) return users.get(name);
+    return undefined;
+  }
+
+  /** For a name that is not known, as costly as those of others. */
+  #anyHash(): PasswordHash {
+    for (const users of this.#users()) for (const hash of users.values()) return hash;
+    return NOBODY;
   }
 }
 

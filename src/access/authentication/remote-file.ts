@@ -1,13 +1,20 @@
 import { isIP } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { isLoopback } from "../local-host.ts";
 
 /** Bytes of the longest answer, and milliseconds that it may take. */
 const MAX_BYTES = 256 * 1024;
 const TIMEOUT_MS = 5000;
-/** Milliseconds after which it is read again, and between two tries that a caller wants earlier. */
+/** Milliseconds after which it is read again, and after a failure. */
 const FRESH_MS = 10 * 60_000;
 const RETRY_MS = 30_000;
+/** Milliseconds between two tries because of something that is missing, and between two for the same. */
+const MISS_MS = 1000;
+const SAME_MISS_MS = 10_000;
+/** Missing things that are remembered, and characters of each. */
+const MAX_MISSED = 1000;
+const MAX_NAME = 256;
 
 /**
  * The content of an address, read again every ten minutes, and earlier where something in it is missing. What it said
@@ -24,6 +31,8 @@ export class RemoteFile<Content> {
   /** True where it said something new of which no {@link refresh} has told. */
   #isNews = false;
   #pending: Promise<boolean> | undefined;
+  /** Times at which something was missed last, by its name. */
+  readonly #missed = new Map<string, number>();
 
   private constructor(path: string, parse: (text: string) => Content | Promise<Content>) {
     this.path = path;
@@ -59,21 +68,35 @@ export class RemoteFile<Content> {
     return isNews;
   }
 
-  /** Reads it again unless that was tried a moment ago; resolves with true where it says something new. */
-  readonly refreshOnMiss = async (): Promise<boolean> => {
-    if (this.#pending !== undefined) return this.#pending;
-    if (performance.now() - this.#triedAt < RETRY_MS) return false;
-    return this.#read();
+  /**
+   * Reads it again because something that it is to name is missing: soon, and together with what others miss, but not
+   * for what was missed a moment ago. Resolves with true where it says something new.
+   */
+  readonly refreshOnMiss = async (missing: string): Promise<boolean> => {
+    if (!this.#isNewMiss(missing.slice(0, MAX_NAME))) return false;
+    return this.#read(this.#triedAt + MISS_MS - performance.now());
   };
 
-  #read(): Promise<boolean> {
-    this.#pending ??= this.#fetch().finally(() => {
+  #isNewMiss(name: string): boolean {
+    const now = performance.now();
+    const isNew = now - (this.#missed.get(name) ?? Number.NEGATIVE_INFINITY) >= SAME_MISS_MS;
+    if (!isNew) return this.#pending !== undefined;
+    this.#missed.delete(name);
+    this.#missed.set(name, now);
+    if (this.#missed.size > MAX_MISSED) this.#missed.delete(this.#missed.keys().next().value as string);
+    return true;
+  }
+
+  /** All that ask before it begins share one read. */
+  #read(inMs = 0): Promise<boolean> {
+    this.#pending ??= this.#fetch(inMs).finally(() => {
       this.#pending = undefined;
     });
     return this.#pending;
   }
 
-  async #fetch(): Promise<boolean> {
+  async #fetch(inMs: number): Promise<boolean> {
+    if (inMs > 0) await setTimeout(inMs);
     this.#triedAt = performance.now();
     this.#nextAt = this.#triedAt + RETRY_MS;
     try {

@@ -20,12 +20,15 @@ const ALGORITHMS = [...SIGNED, "EdDSA", "Ed25519"];
 export function createWebTokenCheck(rules: WebTokenRules): BearerCheck {
   return async (token) => {
     if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)) return undefined;
+    const { keys } = rules;
+    const { content } = keys;
     try {
-      return await verify(token, rules);
+      return await verify(token, rules, content);
     } catch (reason) {
-      if (codeOf(reason) !== "ERR_JWKS_NO_MATCHING_KEY" || !(await rules.keys.refreshOnMiss?.().catch(() => false)))
-        throw toRefusal(reason);
-      return await verify(token, rules).catch((again) => {
+      if (codeOf(reason) !== "ERR_JWKS_NO_MATCHING_KEY") throw toRefusal(reason);
+      await keys.refreshOnMiss?.(keyOf(token)).catch(() => false);
+      if (keys.content === content) throw toRefusal(reason);
+      return await verify(token, rules, keys.content).catch((again) => {
         throw toRefusal(again);
       });
     }
@@ -33,13 +36,23 @@ export function createWebTokenCheck(rules: WebTokenRules): BearerCheck {
 }
 
 /** jose is imported with the first token. */
-async function verify(token: string, { keys, issuer, audience }: WebTokenRules): Promise<Verified> {
+async function verify(
+  token: string,
+  { keys, issuer, audience }: WebTokenRules,
+  content: KeySet["content"],
+): Promise<Verified> {
   const { jwtVerify } = await import("jose");
   const claims = { issuer, audience, clockTolerance: CLOCK_TOLERANCE_S, requiredClaims: ["exp", "sub"] };
-  const { payload } = await jwtVerify(token, keys.content as never, { ...claims, algorithms: ALGORITHMS });
+  const { payload } = await jwtVerify(token, content as never, { ...claims, algorithms: ALGORITHMS });
   const { sub, exp = 0 } = payload;
   if (typeof sub !== "string" || sub === "") throw invalidArgument("The token names no user; expected a claim sub.");
-  return { identity: { names: [`jwt:${sub}`] }, until: exp * 1000 };
+  return { identity: { names: [`jwt:${sub}`] }, until: exp * 1000, holds: () => keys.content === content };
+}
+
+/** The id of the key that a token names; empty where it names none. */
+function keyOf(token: string): string {
+  const { kid } = JSON.parse(Buffer.from(token.split(".", 1)[0] as string, "base64url").toString());
+  return String(kid ?? "");
 }
 
 function toRefusal(reason: unknown): unknown {

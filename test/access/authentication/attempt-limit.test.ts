@@ -24,3 +24,15 @@ test("no more addresses are remembered than there is room for", () => {
   for (let host = 0; host < 10_000; host++) limit.take(`10.1.${host >> 8}.${host & 255}`, 0);
   expect(limit.take("10.0.0.1", 0)).toBe(0);
 });
+
+test("attempts that count become fewer with time, and with those that were right", () => {
+  const limit = new AttemptLimit();
+  expect(limit.count("10.0.0.1", 0)).toBe(0);
+  for (let count = 0; count < 3; count++) limit.take("10.0.0.1", 0);
+  expect([limit.count("10.0.0.1", 0), limit.count("10.0.0.1", 2 * ATTEMPT_MS), limit.count("10.0.0.2", 0)]).toEqual([
+    3, 1, 0,
+  ]);
+  limit.giveBack("10.0.0.1");
+  expect(limit.count("10.0.0.1", 0)).toBe(2);
+  expect(limit.count("10.0.0.1", 9 * ATTEMPT_MS)).toBe(0);
+});

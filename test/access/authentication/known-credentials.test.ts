@@ -2,32 +2,33 @@ import { expect, test, vi } from "vitest";
 import { KnownCredentials, type Verified } from "../../../src/access/authentication/known-credentials.ts";
 
 const ALICE = { names: ["alice"] } as const;
+const RIGHT = { identity: ALICE, holds: () => true };
 
 test("many requests with the same credentials cost one check, those after it none", async () => {
   const known = new KnownCredentials();
-  const verify = vi.fn(async (): Promise<Verified> => ({ identity: ALICE }));
+  const verify = vi.fn(async (): Promise<Verified> => RIGHT);
   const found = await Promise.all(Array.from({ length: 50 }, () => known.identify("Basic a", verify)));
-  expect(new Set(found)).toEqual(new Set([ALICE]));
-  expect(known.identify("Basic a", verify)).toBe(ALICE);
+  expect(new Set(found)).toEqual(new Set([RIGHT]));
+  expect(known.identify("Basic a", verify)).toBe(RIGHT);
   await known.identify("Basic b", verify);
   expect(verify).toHaveBeenCalledTimes(2);
 });
 
 test("those that are used stay, however many others come", async () => {
   const known = new KnownCredentials();
-  const verify = vi.fn(async (): Promise<Verified> => ({ identity: ALICE }));
+  const verify = vi.fn(async (): Promise<Verified> => RIGHT);
   await known.identify("Basic a", verify);
   for (let other = 0; other < 5000; other++) {
-    await known.identify(`Bearer ${other}`, async () => ({ identity: ALICE }));
-    if (other % 1000 === 0) expect(known.identify("Basic a", verify)).toBe(ALICE);
+    await known.identify(`Bearer ${other}`, async () => RIGHT);
+    if (other % 1000 === 0) expect(known.identify("Basic a", verify)).toBe(RIGHT);
   }
-  expect(known.identify("Basic a", verify)).toBe(ALICE);
+  expect(known.identify("Basic a", verify)).toBe(RIGHT);
   expect(verify).toHaveBeenCalledTimes(1);
 });
 
 test("what is wrong is not remembered, nor what is right no longer", async () => {
   const known = new KnownCredentials();
-  const verify = vi.fn(async (): Promise<Verified> => ({ identity: ALICE, until: Date.now() - 1 }));
+  const verify = vi.fn(async (): Promise<Verified> => ({ ...RIGHT, until: Date.now() - 1 }));
   await known.identify("Bearer old", verify);
   await known.identify("Bearer old", verify);
   expect(verify).toHaveBeenCalledTimes(2);
@@ -36,14 +37,22 @@ test("what is wrong is not remembered, nor what is right no longer", async () =>
   expect(wrong).toHaveBeenCalledTimes(2);
 });
 
-test("a check that began before everything was forgotten is not remembered", async () => {
+test("a change costs a check for those alone whom it is about", async () => {
   const known = new KnownCredentials();
-  let settle: (verified: Verified) => void = () => {};
-  const first = known.identify("Basic a", () => new Promise((resolve) => (settle = resolve)));
-  known.forget();
-  settle({ identity: ALICE });
-  await first;
-  const again = vi.fn(async (): Promise<Verified> => ({ identity: ALICE }));
-  await known.identify("Basic a", again);
-  expect(again).toHaveBeenCalled();
+  let isBobThere = true;
+  const bob = { identity: { names: ["bob"] }, holds: () => isBobThere } as const;
+  await known.identify("Basic a", async () => RIGHT);
+  await known.identify("Basic b", async () => bob);
+  isBobThere = false;
+  known.forgetChanged();
+  expect(known.identify("Basic a", () => Promise.reject(new Error("asked")))).toBe(RIGHT);
+  await expect(known.identify("Basic b", () => Promise.reject(new Error("asked")))).rejects.toThrow("asked");
+});
+
+test("a check that began before a change is made again", async () => {
+  const known = new KnownCredentials();
+  const outcomes = [{ ...RIGHT, holds: () => false }, RIGHT];
+  const verify = vi.fn(async (): Promise<Verified> => outcomes.shift() as Verified);
+  expect(await known.identify("Basic a", verify)).toBe(RIGHT);
+  expect(verify).toHaveBeenCalledTimes(2);
 });
