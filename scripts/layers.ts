@@ -116,6 +116,7 @@ export const LAYERS: readonly Layer[] = [
     folder: "server",
     mayImport: [
       ...TRANSPORT,
+      "machine",
       "threads",
       "storage",
       "drivers",

@@ -1,10 +1,15 @@
+import { keepTaken, overwriteStart, wholeEnvironment } from "../machine/start-secrets.ts";
 import { COMMAND_NAMES, foreignCommand } from "./command-names.ts";
+import type { Environment } from "./settings/environment.ts";
+import { hideWords, takeSecrets } from "./supervisor/secrets.ts";
 import { SUPERVISED_VARIABLE } from "./supervisor/supervised-info.ts";
 
 /** The setting `supervisor`, which is needed before settings are read. */
 const SUPERVISOR_VARIABLE = "KSERVING_SUPERVISOR";
 /** Flags without a supervisor, or with which nothing is served. */
 const ALONE = ["--no-supervisor", "--supervisor=false", "--help", "-h", "--version", "-V"];
+/** The setting `debuggable`, which is needed as early. */
+const DEBUGGABLE = /^--debuggable(?:=(?:true|yes|on|1))?$/i;
 const OFF = /^(?:false|no|off|0)$/i;
 
 /** A command line, and what starts the same program again. */
@@ -21,13 +26,33 @@ export interface StartOptions {
  * for. Resolves with its exit code.
  */
 export async function start({ argv, program, env }: StartOptions): Promise<number> {
-  if (env[SUPERVISED_VARIABLE] !== undefined) {
-    const { takeSupervised } = await import("./supervisor/supervised.ts");
-    takeSupervised(env);
-  } else if (wantsSupervisor(argv, env)) {
+  if (env[SUPERVISED_VARIABLE] !== undefined) return serveSupervised(argv, env);
+  if (!serves(argv[0])) return run(argv, env);
+  // Every process of the program looks there.
+  if (argv.some((word) => DEBUGGABLE.test(word))) env.KSERVING_DEBUGGABLE = "true";
+  const variables = takeSecrets(env);
+  overwriteStart(hideWords);
+  if (wantsSupervisor(argv, env)) {
     const { supervise } = await import("./supervisor/supervisor.ts");
-    return supervise(program, { env, marksPath: flagValue("--crash-marks", argv) ?? env.KSERVING_CRASH_MARKS });
+    const marksPath = flagValue("--crash-marks", argv) ?? env.KSERVING_CRASH_MARKS;
+    const shown = hideWords(program);
+    const hasSecrets = Object.keys(variables).length > 0 || shown.some((word, index) => word !== program[index]);
+    return supervise(shown, { env, marksPath, secrets: hasSecrets ? { argv, variables } : undefined });
   }
+  process.argv.splice(0, process.argv.length, ...hideWords(process.argv));
+  keepTaken(variables);
+  return run(argv, wholeEnvironment());
+}
+
+async function serveSupervised(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { takeSupervised } = await import("./supervisor/supervised.ts");
+  const secrets = takeSupervised(env);
+  overwriteStart(hideWords);
+  keepTaken(secrets?.variables ?? {});
+  return run(secrets?.argv ?? argv, wholeEnvironment());
+}
+
+async function run(argv: readonly string[], env: Environment): Promise<number> {
   const { main } = await import("./main.ts");
   return main(argv, env);
 }

@@ -3,6 +3,7 @@ import { keepFresh, type Refreshable } from "../access/authentication/keep-fresh
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { ThreadCounts } from "../limits/thread-counts.ts";
+import { wholeEnvironment } from "../machine/start-secrets.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import { RemoteCredentials } from "../remote/remote-credentials.ts";
@@ -61,7 +62,7 @@ export async function openServer(
   const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
-  const tracer = choices.tracing ? await openTracing(process.env, log) : undefined;
+  const tracer = choices.tracing ? await openTracing(wholeEnvironment(), log) : undefined;
   const sharedMemory = await openSharedMemory(choices);
   const transports = {
     ...toTransportOptions(choices, { authentication, page }),

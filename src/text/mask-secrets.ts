@@ -1,5 +1,5 @@
 /** Replacement of a secret. */
-const MASK = "***";
+export const MASK = "***";
 /** Words that mark a name that ends with them as a secret's, and words that make a key one. */
 const SECRET_WORDS =
   "passw(?:or)?d|passwd|pwd|passphrase|secret|token|signature|credentials?|authorization|(?:api|access|secret|private|account|signing|encryption|auth|license)[_-]?key(?:[_-]?id)?";
@@ -39,7 +39,12 @@ export function maskSecrets(text: string): string {
 
 const SECRET_NAME = new RegExp(`(?:${SECRET_WORDS}|(?:^|[_.-])key)$`, "i");
 
+/** Checks if what has this name is a secret. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
+}
+
 /** The value of an option for output: `***` where the option's name is a secret's. */
 export function maskOption(name: string, value: string): string {
-  return SECRET_NAME.test(name) ? MASK : maskSecrets(value);
+  return isSecretName(name) ? MASK : maskSecrets(value);
 }

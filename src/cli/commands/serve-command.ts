@@ -1,3 +1,4 @@
+import { giveBack } from "../../machine/start-secrets.ts";
 import { useCrashMarks } from "../../model-host/crash-marks.ts";
 import { endWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -46,12 +47,15 @@ export async function serve(
   further: Partial<StatusReporter> = {},
 ): Promise<number> {
   const { settings, foreign, warnings = [] } = commandLine;
+  const hiding = hide();
+  const kept = giveBack(settings.hookEnv);
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
   const programLog = openLog(settings, env, [...(foreign?.warnings ?? []), ...warnings]);
   const { terminal } = programLog;
   const log = further.watchLog?.(programLog.log) ?? programLog.log;
   if (foreign !== undefined) log.info(foreign.notice);
+  if (kept.length > 0) log.info(keptNotice(kept));
   const starter = supervised();
   if (starter !== undefined) beginSupervised(starter, log);
   const systemd = await openSystemdReporter(process.env, log);
@@ -64,6 +68,7 @@ export async function serve(
   const releaseSignals = endOnSignal();
   await probePorts(settings, sockets);
   reporter.loading(sources === undefined ? (options.stages ?? []) : placesOf(sources));
+  await hiding;
   const onState = (version: ServedVersion) => reporter.changed?.(version);
   const { platform, mayBeEmpty } = foreign ?? {};
   const loadedLast = starter?.diedModels();
@@ -89,6 +94,15 @@ export async function serve(
   compileSooner();
   await stopped;
   return memory.isExceeded ? EXIT.memory : EXIT.ok;
+}
+
+/** Has the system refuse this process's memory to others, as far as it can. */
+async function hide(): Promise<void> {
+  await import("../../native/hide-process.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
+}
+
+function keptNotice(names: readonly string[]): string {
+  return `hooks and child processes do not get ${names.join(", ")}: the server has taken them out of its environment; --hook-env NAME gives one to them`;
 }
 
 /** Marks the runs of models for a supervisor, and says why the process before this one died. */

@@ -51,6 +51,15 @@ export const HOOK_SETTINGS = {
     details: "Buffers may take as much again. A thread that needs more is replaced.",
     commands: SERVE,
   },
+  hookEnv: {
+    type: "list",
+    separator: ",",
+    isSplit: true,
+    placeholder: "NAME",
+    help: "variables with secrets that hooks get although the server reads them",
+    details: "Separated by commas; repeatable. docs/security.md lists those that hooks do not get.",
+    commands: SERVE,
+  },
   inspectHooks: {
     type: "boolean",
     default: SERVER_DEFAULTS.inspectHooks,

@@ -110,6 +110,14 @@ export const MODEL_SETTINGS = {
       "A later start isolates them too, also where the supervisor itself was killed. By default it is forgotten with the supervisor.",
     commands: SERVE,
   },
+  debuggable: {
+    type: "boolean",
+    default: false,
+    help: "let debuggers attach, and crashes leave core dumps",
+    details:
+      "Otherwise Linux refuses them, so that no process reads another one's secrets; a file of settings cannot say it: docs/security.md.",
+    commands: SERVE,
+  },
   modelStall: {
     type: "seconds",
     placeholder: "SECONDS",

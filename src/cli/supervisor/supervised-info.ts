@@ -13,6 +13,8 @@ export interface ProcessDeath {
 export interface SupervisedInfo {
   /** Of the marks of runs; absent where no file could be made. */
   readonly marks?: number;
+  /** Of a pipe with the {@link StartSecrets}; absent where there are none. */
+  readonly secrets?: number;
   /** Listening sockets that an earlier process has opened, by the address that was asked for. */
   readonly sockets: readonly (readonly [title: string, fd: number])[];
   /** Deaths since the supervisor started. */

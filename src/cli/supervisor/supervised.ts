@@ -1,9 +1,11 @@
 import type { SendHandle } from "node:child_process";
 import { EventEmitter } from "node:events";
+import { closeSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
 import { keepSockets } from "../../net/kept-sockets.ts";
 import { listeningSocketOf } from "../../net/node-members.ts";
 import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import type { StartSecrets } from "./secrets.ts";
 import {
   type AskingSignal,
   SUPERVISED_VARIABLE,
@@ -111,12 +113,26 @@ interface SignalCount {
 
 let current: Supervised | undefined;
 
-/** Takes what a supervisor has passed, of which child processes are to know nothing. */
-export function takeSupervised(env: NodeJS.ProcessEnv): void {
+/**
+ * Takes what a supervisor has passed, of which child processes are to know nothing; gives the secrets among it, where
+ * there are any.
+ */
+export function takeSupervised(env: NodeJS.ProcessEnv): StartSecrets | undefined {
   const { [SUPERVISED_VARIABLE]: text } = env;
   delete env[SUPERVISED_VARIABLE];
   // A variable of that name from elsewhere has no channel.
-  if (text !== undefined && process.send !== undefined) current = new Supervised(JSON.parse(text));
+  if (text === undefined || process.send === undefined) return undefined;
+  const info = JSON.parse(text) as SupervisedInfo;
+  current = new Supervised(info);
+  return info.secrets === undefined ? undefined : readSecrets(info.secrets);
+}
+
+function readSecrets(pipe: number): StartSecrets {
+  try {
+    return JSON.parse(readFileSync(pipe, "utf8")) as StartSecrets;
+  } finally {
+    closeSync(pipe);
+  }
 }
 
 /** This process as its supervisor knows it; undefined where it has none. */

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { unlinkSync } from "node:fs";
+import type { Duplex } from "node:stream";
 import { setTimeout } from "node:timers/promises";
+import { hasCapability, READING } from "../../machine/capabilities.ts";
 import type { ListeningSocket } from "../../net/node-members.ts";
 import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import type { StartSecrets } from "./secrets.ts";
 import {
   ASKING_SIGNALS,
   type AskingSignal,
@@ -37,6 +40,8 @@ interface SuperviseOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Path of the file of marks; undefined = it ends with the supervisor. */
   readonly marksPath: string | undefined;
+  /** The program's words and variables, where any is a secret; they are neither among `program` nor in `env`. */
+  readonly secrets: StartSecrets | undefined;
 }
 
 /** The end of the process that serves. */
@@ -57,6 +62,7 @@ export function supervise(program: readonly string[], options: SuperviseOptions)
 class Supervisor {
   readonly #program: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
+  readonly #secrets: StartSecrets | undefined;
   readonly #marks: RunMarks | undefined;
   readonly #passed: readonly number[];
   #sockets: HeldSocket[] = [];
@@ -70,9 +76,10 @@ class Supervisor {
   /** Groups of processes that belong to the program and would outlive it. */
   #owned: readonly number[] = [];
 
-  constructor(program: readonly string[], { env, marksPath }: SuperviseOptions) {
+  constructor(program: readonly string[], { env, marksPath, secrets }: SuperviseOptions) {
     this.#program = program;
     this.#env = env;
+    this.#secrets = secrets;
     this.#marks = openMarks(marksPath);
     const passed = Number(env.LISTEN_PID === String(process.pid) ? env.LISTEN_FDS : 0) || 0;
     this.#passed = Array.from({ length: passed }, (_, index) => FIRST_PASSED_FD + index);
@@ -82,6 +89,9 @@ class Supervisor {
     for (const signal of ASKING_SIGNALS) process.on(signal, () => this.#pass(signal));
     // Node's own, by which a debugger is started.
     process.on("SIGUSR1", () => void this.#child?.kill("SIGUSR1"));
+    // A right of root that no child is to inherit; else there is time while the child starts.
+    if (hasCapability(...READING)) await hide();
+    else setImmediate(hide);
     let death: ProcessDeath | undefined;
     for (;;) {
       const end = await this.#serve(death);
@@ -102,11 +112,14 @@ class Supervisor {
   async #serve(death: ProcessDeath | undefined): Promise<End> {
     if (this.#marks !== undefined) this.#marks.state = STATE.starting;
     const sockets = this.#sockets.map(({ socket }) => socket.fd);
+    const info = this.#infoFor(death);
+    const own = [...this.#passed, "ipc" as const, this.#marks?.fd ?? ("ignore" as const), ...sockets];
     const child = spawn(process.execPath, [...process.execArgv, ...this.#program], {
-      stdio: ["inherit", "inherit", "inherit", ...this.#passed, "ipc", this.#marks?.fd ?? "ignore", ...sockets],
-      env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(this.#infoFor(death)) },
+      stdio: ["inherit", "inherit", "inherit", ...own, this.#secrets === undefined ? "ignore" : "pipe"],
+      env: { ...this.#env, [SUPERVISED_VARIABLE]: JSON.stringify(info) },
     });
     this.#child = child;
+    if (info.secrets !== undefined) send(child.stdio[info.secrets] as Duplex | undefined, this.#secrets);
     if (isEnding(this.#asked)) this.#pass(this.#asked);
     child.on("message", (message: SupervisedMessage, handle) => this.#receive(message, handle as unknown));
     const end = await new Promise<End>((resolve, reject) => {
@@ -123,6 +136,7 @@ class Supervisor {
     return {
       ...(this.#marks !== undefined && { marks }),
       sockets: this.#sockets.map(({ title }, index) => [title, marks + 1 + index]),
+      ...(this.#secrets !== undefined && { secrets: marks + 1 + this.#sockets.length }),
       deaths: this.#count,
       ...(death !== undefined && { death }),
     };
@@ -183,6 +197,18 @@ class Supervisor {
 
 function isEnding(signal: AskingSignal | undefined): signal is "SIGINT" | "SIGTERM" {
   return signal === "SIGINT" || signal === "SIGTERM";
+}
+
+/** A child that could not be started has no streams; one that has ended at once does not read. */
+function send(pipe: Duplex | undefined, secrets: StartSecrets | undefined): void {
+  pipe?.on("error", () => {}).end(JSON.stringify(secrets));
+}
+
+/** Has the system refuse this process's memory, which has the secrets, to others, as far as it can. */
+async function hide(): Promise<void> {
+  try {
+    (await import("../../native/hide-process.ts")).hideProcess();
+  } catch {}
 }
 
 /** Without a file, on a file system that is full or read-only, a death is survived, but its cause is not known. */

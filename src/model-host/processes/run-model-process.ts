@@ -54,6 +54,7 @@ async function dieWithServer(): Promise<void> {
   if (process.platform !== "linux") return;
   try {
     (await import("../../native/die-with-parent.ts")).dieWithParent();
+    (await import("../../native/hide-process.ts")).hideProcess();
   } catch {}
 }
 

@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
 import type { ControlAccess } from "../../access/control-access.ts";
 import type { TlsPaths } from "../../access/tls-files.ts";
+import type { Variables } from "../../machine/start-secrets.ts";
 import type { RecentRequest } from "../../observability/live/recent-request.ts";
 import type { Logged } from "../../observability/log-filter.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
@@ -133,6 +134,8 @@ export interface ListenerData {
   readonly heartbeat: SharedArrayBuffer;
   /** Memory of the main thread's choice of traces; absent = none are recorded. */
   readonly sampling: SharedArrayBuffer | undefined;
+  /** The program's environment, secrets included; a thread has a copy without them. */
+  readonly environment: Variables;
   readonly inner: InnerAddress;
   readonly state: ServiceState;
 }

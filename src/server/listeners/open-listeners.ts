@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import { LocalGate } from "../../access/client-gate.ts";
 import { ThreadCounts } from "../../limits/thread-counts.ts";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { listen } from "../../net/listen.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { bothTransports } from "../both-transports.ts";
@@ -57,6 +58,7 @@ function toPoolOptions(options: ListenersOpening, { path, token }: InnerAddress)
       logged: log.filter?.shared ?? log.level,
       hasFilter: log.filter !== undefined,
       sampling: tracer?.sampling.shared,
+      environment: tracer === undefined ? {} : wholeEnvironment(),
       inner: { path, token },
     },
   };

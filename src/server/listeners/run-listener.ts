@@ -50,7 +50,7 @@ export async function runListener(data: ListenerData, tell: (event: ListenerEven
   const access = await openAccess(settings, log);
   const recent = new RecentRequests((request) => tell({ recent: request }));
   const metrics = settings.hasMetrics ? new RequestMetrics() : undefined;
-  const tracer = data.sampling && (await openTracing(process.env, log, data.sampling));
+  const tracer = data.sampling && (await openTracing(data.environment, log, data.sampling));
   const transports = await openTransports(access.authentication ? new GuardedService(service) : service, {
     ...(await toTransportOptions(data, { access, client, log })),
     metrics,

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { decodeName } from "../decode-name.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
@@ -32,7 +33,7 @@ export class AzPlace implements RemotePlace {
 
   private constructor(location: AzLocation) {
     this.#location = location;
-    this.#access = untilExpired(() => findAzAccess(location, process.env));
+    this.#access = untilExpired(() => findAzAccess(location, wholeEnvironment()));
   }
 
   static of(location: AzLocation): AzPlace {

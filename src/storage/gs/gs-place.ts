@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { firstOf } from "../environment.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
@@ -34,7 +35,7 @@ export class GsPlace implements RemotePlace {
   static readonly #opened = new Map<string, GsPlace>();
 
   readonly #bucket: string;
-  readonly #token = untilExpired(() => findGsToken(process.env));
+  readonly #token = untilExpired(() => findGsToken(wholeEnvironment()));
 
   private constructor(bucket: string) {
     this.#bucket = bucket;
@@ -93,8 +94,8 @@ interface Asked {
 
 /** Google's, one in a private network as gcloud takes it, or the emulator's, which may be given without a scheme. */
 function endpoint(): string {
-  const emulator = firstOf(process.env, "STORAGE_EMULATOR_HOST");
-  const own = firstOf(process.env, "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
+  const emulator = firstOf(wholeEnvironment(), "STORAGE_EMULATOR_HOST");
+  const own = firstOf(wholeEnvironment(), "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   if (emulator === undefined) return own === undefined ? "https://storage.googleapis.com" : new URL(own).origin;
   return (/^https?:\/\//.test(emulator) ? emulator : `http://${emulator}`).replace(/\/+$/, "");
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { firstOf } from "../environment.ts";
 import { untilExpired } from "../expiring.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
@@ -39,7 +40,7 @@ export class HfPlace implements RemotePlace {
   static readonly #opened = new Map<string, HfPlace>();
 
   readonly #repository: HfRepository;
-  readonly #token = untilExpired(() => findHfToken(process.env));
+  readonly #token = untilExpired(() => findHfToken(wholeEnvironment()));
   readonly #lists = new Map<string, Kept>();
 
   private constructor(repository: HfRepository) {
@@ -113,7 +114,7 @@ interface Asked {
 }
 
 function endpoint(): string {
-  return (firstOf(process.env, "HF_ENDPOINT") ?? "https://huggingface.co").replace(/\/+$/, "");
+  return (firstOf(wholeEnvironment(), "HF_ENDPOINT") ?? "https://huggingface.co").replace(/\/+$/, "");
 }
 
 function escapePath(path: string): string {

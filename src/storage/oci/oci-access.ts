@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import type { Expiring } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { readJson } from "../http/read-body.ts";
@@ -30,7 +31,7 @@ export async function authorize(
   signal: AbortSignal,
 ): Promise<OciAccess | undefined> {
   const challenge = headers["www-authenticate"] ?? "";
-  const login = await findLogin(location.registry, process.env);
+  const login = await findLogin(location.registry, wholeEnvironment());
   const basic = login === undefined ? undefined : `Basic ${Buffer.from(login).toString("base64")}`;
   if (/^basic\b/i.test(challenge)) return basic === undefined ? undefined : { authorization: basic };
   if (!/^bearer\b/i.test(challenge)) return undefined;

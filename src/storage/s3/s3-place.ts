@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { failedPrecondition } from "../../errors.ts";
+import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
 import { readBody } from "../http/read-body.ts";
@@ -92,7 +93,7 @@ export class S3Place implements RemotePlace {
 
   async #sendOnce({ method = "GET", key = "", query = {}, headers = {}, signal }: Request): Promise<IncomingMessage> {
     const { profile, key: accessKey } = await this.#access();
-    const settings = toS3Settings(process.env, profile, this.#endpoint);
+    const settings = toS3Settings(wholeEnvironment(), profile, this.#endpoint);
     const region = this.#region ?? settings.region;
     const url = this.#urlOf(key, { ...settings, region });
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
@@ -119,8 +120,8 @@ export class S3Place implements RemotePlace {
 const KEY_MS = 900_000;
 
 async function findAccess() {
-  const profile = await readSharedProfile(process.env);
-  return { expiresMs: Date.now() + KEY_MS, ...(await findS3Credentials(process.env, profile)), profile };
+  const profile = await readSharedProfile(wholeEnvironment());
+  return { expiresMs: Date.now() + KEY_MS, ...(await findS3Credentials(wholeEnvironment(), profile)), profile };
 }
 
 /** An ETag is the MD5 of what was uploaded at once and is not encrypted with a key of KMS. */

@@ -41,6 +41,8 @@ describe("without flags", () => {
       openvinoMetadata: false,
       workers: 1,
       hookTimeout: 60,
+      hookEnv: [],
+      debuggable: false,
       hookStall: 10,
       hookMemory: 2048,
       idleUnload: 0,
