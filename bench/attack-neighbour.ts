@@ -1,92 +1,70 @@
 /**
- * The client that suffers, in a process of its own: tiny requests over gRPC and HTTP,
- * one at a time on each wire, without end.
+ * Clients that suffer, in a process of their own: each way to ask has one request under way on each wire, without end.
  */
-import { Agent, request } from "node:http";
-import { type ClientHttp2Session, connect } from "node:http2";
-import { Agent as EncryptedAgent, request as requestEncrypted } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
-import { callOn, METHODS, toUrl } from "./attack/grpc-attack.ts";
-import { ANY_CERTIFICATE, codeOf } from "./attack/http-attack.ts";
-import type { NeighbourCommand, NeighbourJob } from "./attack/neighbour-report.ts";
-import { bytesField, varintField } from "./attack/protobuf.ts";
-import { Waits } from "./attack/waits.ts";
+import type { NeighbourCommand, NeighbourJob, WayName, Wire } from "./attack/neighbour-report.ts";
+import { Waits, WatchedThreads } from "./attack/waits.ts";
+import { type Asker, createAsker, WAYS } from "./attack/ways.ts";
 
-const PAUSE_MS = 2;
-/** RESOURCE_EXHAUSTED and UNAVAILABLE. */
-const GRPC_REFUSALS = ["grpc 8", "grpc 14"];
-const HTTP_REFUSALS = ["429", "503"];
-const JSON_BODY = Buffer.from('{"instances":[1]}');
-const PREDICT_MESSAGE = Buffer.concat([
-  bytesField(1, bytesField(1, "default")),
-  bytesField(2, bytesField(1, "x"), bytesField(2, varintField(1, 1), Buffer.from([0x2d, 0, 0, 0x80, 0x3f]))),
-]);
+const AGAIN_MS = 20;
+const WIRES: readonly Wire[] = ["http", "grpc"];
 
-let waits: Waits | undefined;
+let asking: Asking | undefined;
 process.on("message", (command: NeighbourCommand) => {
-  if (command === "report") process.send?.(waits?.report());
-  else void begin(command);
+  if (command === "report") process.send?.(asking?.report());
+  else if (command === "end") asking?.end();
+  else asking = new Asking(command);
 });
 process.on("disconnect", () => process.exit());
 process.send?.("ready");
 
-async function begin(job: NeighbourJob): Promise<void> {
-  waits = new Waits(job.pid);
-  const asks = [grpcAsker(job), httpAsker(job)];
-  await Promise.all(asks.map((ask) => askForEver(ask, waits as Waits)));
-}
+/** All requests to one server. */
+class Asking {
+  readonly #threads: WatchedThreads;
+  readonly #waits = new Map<string, Waits>();
+  readonly #askers: Asker[] = [];
+  #isOver = false;
 
-interface Asker {
-  readonly ask: () => Promise<string>;
-  readonly ok: string;
-  readonly refusals: readonly string[];
-}
+  constructor(job: NeighbourJob) {
+    this.#threads = new WatchedThreads(job.pid, job.hasListeners);
+    for (const way of job.ways) for (const wire of WIRES) void this.#askOn(way, createAsker(way, wire, job), wire);
+  }
 
-async function askForEver({ ask, ok, refusals }: Asker, all: Waits): Promise<never> {
-  for (;;) {
-    const end = all.begin();
-    const status = await ask();
-    end(status === ok ? "ok" : refusals.includes(status) ? "refused" : { failure: status });
-    await wait(PAUSE_MS);
+  report(): object {
+    return Object.fromEntries([...this.#waits].map(([name, waits]) => [name, waits.report()]));
+  }
+
+  end(): void {
+    this.#isOver = true;
+    for (const asker of this.#askers) asker.close();
+    this.#threads.close();
+  }
+
+  async #askOn(way: WayName, asker: Asker, wire: Wire): Promise<void> {
+    const waits = new Waits(this.#threads);
+    this.#askers.push(asker);
+    this.#waits.set(`${way} ${wire}`, waits);
+    while (!this.#isOver) {
+      await (way === "tiny" ? askOnce(asker, waits) : this.#askUntilServed(asker, waits));
+      await wait(WAYS[way].pauseMs);
+    }
+  }
+
+  /** A refusal makes the wait longer. */
+  async #askUntilServed({ ask, ok, refusals }: Asker, waits: Waits): Promise<void> {
+    const end = waits.begin();
+    let status = await ask();
+    while (refusals.includes(status) && !this.#isOver) {
+      waits.refuse();
+      await wait(AGAIN_MS);
+      status = await ask();
+    }
+    if (!this.#isOver) end(status === ok ? "ok" : { failure: status });
   }
 }
 
-function grpcAsker({ grpc, asks, authorization }: NeighbourJob): Asker {
-  let session: ClientHttp2Session | undefined;
-  const open = () => {
-    if (session === undefined || session.closed || session.destroyed)
-      session = connect(toUrl(grpc), ANY_CERTIFICATE).on("error", () => {});
-    return session;
-  };
-  const path = asks === "infer" ? METHODS.predict : "/inference.GRPCInferenceService/ServerLive";
-  const message = asks === "infer" ? PREDICT_MESSAGE : Buffer.alloc(0);
-  return {
-    ask: () => callOn(open(), { path, message, headers: { ...(authorization && { authorization }) } }),
-    ok: "grpc 0",
-    refusals: GRPC_REFUSALS,
-  };
-}
-
-function httpAsker({ http, asks, authorization }: NeighbourJob): Asker {
-  const isEncrypted = http.startsWith("https:");
-  const keeping = { keepAlive: true, maxSockets: 1, ...ANY_CERTIFICATE };
-  const agent = isEncrypted ? new EncryptedAgent(keeping) : new Agent(keeping);
-  const send = isEncrypted ? requestEncrypted : request;
-  const [method, path, body] =
-    asks === "infer"
-      ? (["POST", "/v1/models/default:predict", JSON_BODY] as const)
-      : (["GET", "/v2/health/live", Buffer.alloc(0)] as const);
-  const ask = () =>
-    new Promise<string>((resolve) => {
-      const known = authorization === undefined ? {} : { authorization };
-      const headers = { "content-type": "application/json", "content-length": body.length, ...known };
-      const call = send(`${http}${path}`, { method, agent, headers }, (response) => {
-        response.on("end", () => resolve(String(response.statusCode)));
-        response.on("error", (reason) => resolve(codeOf(reason)));
-        response.resume();
-      });
-      call.on("error", (reason) => resolve(codeOf(reason)));
-      call.end(body);
-    });
-  return { ask, ok: "200", refusals: HTTP_REFUSALS };
+async function askOnce({ ask, ok, refusals }: Asker, waits: Waits): Promise<void> {
+  const end = waits.begin();
+  const status = await ask();
+  end(status === ok ? "ok" : refusals.includes(status) ? "refused" : { failure: status });
 }

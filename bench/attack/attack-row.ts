@@ -18,9 +18,13 @@ export interface AttackResult {
   readonly problem?: string;
 }
 
-/** Servers to attack: `null` is the null driver alone, `shared` the same with one port for gRPC and HTTP. */
+/**
+ * Servers to attack: `null` is the null driver alone, `shared` the same with one port for gRPC and HTTP, `defaults` the
+ * same without the users that log in for the first time beside every other attack.
+ */
 export type ServerKind =
   | "null"
+  | "defaults"
   | "shared"
   | "send-timeout"
   | "few-connections"
@@ -42,6 +46,8 @@ export interface AttackRow {
   readonly server: ServerKind;
   /** True where the server's ports are encrypted. Default false. */
   readonly isEncrypted?: boolean;
+  /** True where the attack cannot encrypt its connections, or their number would take minutes. Default false. */
+  readonly isPlain?: boolean;
   /** Longest wait of others, in milliseconds, where they have to wait longer than anywhere else. Default 50. */
   readonly maxWaitMs?: number;
   /**

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { watchChild } from "../children.ts";
 import type { AttackRow, Target } from "./attack-row.ts";
+import type { Configuration } from "./configuration.ts";
 import { argumentsOf, authorizationOf, fromRoot } from "./server-arguments.ts";
 
 const SAMPLE_MS = 20;
@@ -13,8 +14,6 @@ const SAMPLE_MS = 20;
 const KILL_ABOVE_MB = 3000;
 const END_WITHIN_MS = 10_000;
 const KB_PER_MB = 1024;
-
-type AttackedKind = Pick<AttackRow, "server" | "isEncrypted">;
 
 /** The real program, started for one row. */
 export class AttackedServer {
@@ -36,9 +35,9 @@ export class AttackedServer {
   }
 
   /** Starts the program on free ports of the loopback interface, and waits until it is ready. */
-  static async start({ server: kind, isEncrypted = false }: AttackedKind): Promise<AttackedServer> {
+  static async start({ server: kind }: AttackRow, configuration: Configuration): Promise<AttackedServer> {
     const folder = mkdtempSync(join(tmpdir(), "kserving-attack-"));
-    const own = await argumentsOf({ kind, isEncrypted, folder });
+    const own = await argumentsOf({ kind, configuration, folder });
     // A death is to be seen, but where it is the attack.
     const [program, ...args] = [
       fromRoot("bin/kserving.cjs"),
@@ -50,7 +49,7 @@ export class AttackedServer {
       const event = JSON.parse(line);
       if (event.msg !== "ready") continue;
       child.stdout.resume();
-      const grpc = isEncrypted ? `grpcs://${event.grpc}` : event.grpc;
+      const grpc = configuration.isEncrypted ? `grpcs://${event.grpc}` : event.grpc;
       return new AttackedServer(child, { grpc, http: event.http, authorization: authorizationOf(kind) }, folder);
     }
     throw new Error(`the server did not start with ${args.join(" ")}`);

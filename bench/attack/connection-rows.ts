@@ -99,6 +99,7 @@ export const CONNECTION_ROWS: readonly AttackRow[] = [
       ({
         name: `flood-${name}`,
         server: "null",
+        isPlain: name === "connections",
         prepare: () => async (target) => ({ got: await flood(target) }),
       }) satisfies AttackRow,
   ),

@@ -16,7 +16,12 @@ const HTTP1_REQUESTS = 200;
 export const FIRST_BYTES_ROWS: readonly AttackRow[] = [
   resetsRow("null"),
   resetsRow("shared"),
-  { name: "flood-http1-at-grpc", server: "null", prepare: () => async (target) => ({ got: await floodHttp1(target) }) },
+  {
+    name: "flood-http1-at-grpc",
+    server: "null",
+    isPlain: true,
+    prepare: () => async (target) => ({ got: await floodHttp1(target) }),
+  },
 ];
 
 /** Each begins and resets its calls with its first bytes. */

@@ -39,7 +39,9 @@ export function postAndLeave(target: Target, { path, body, headers = {} }: HttpM
     socket.on("error", (reason) => resolve(codeOf(reason)));
     socket.write(headOf(path, body.length, headers));
     socket.write(body, () => {
-      socket.resetAndDestroy();
+      // An encrypted connection cannot be reset.
+      if (target.http.startsWith("https:")) socket.destroy();
+      else socket.resetAndDestroy();
       resolve("left");
     });
   });

@@ -20,11 +20,16 @@ const KEYS = 20_000;
 
 /** Connections and clients without number that do next to nothing. */
 export const IDLE_ROWS: readonly AttackRow[] = [
-  { name: "idle-http", server: "null", prepare: () => (target) => idle(target.http, GET) },
-  { name: "idle-grpc", server: "null", prepare: () => (target) => idle(target.grpc, OPENING) },
-  { name: "idle-shared", server: "shared", prepare: () => (target) => idle(target.http, GET) },
-  { name: "idle-beyond-limit", server: "few-connections", prepare: () => (target) => idle(target.http, GET, 2000) },
-  { name: "clients-without-number", server: "client-limits", prepare: () => manyClients },
+  { name: "idle-http", server: "null", isPlain: true, prepare: () => (target) => idle(target.http, GET) },
+  { name: "idle-grpc", server: "null", isPlain: true, prepare: () => (target) => idle(target.grpc, OPENING) },
+  { name: "idle-shared", server: "shared", isPlain: true, prepare: () => (target) => idle(target.http, GET) },
+  {
+    name: "idle-beyond-limit",
+    server: "few-connections",
+    isPlain: true,
+    prepare: () => (target) => idle(target.http, GET, 2000),
+  },
+  { name: "clients-without-number", server: "client-limits", isPlain: true, prepare: () => manyClients },
 ];
 
 /** Opens connections that get an answer and are kept. */

@@ -1,11 +1,11 @@
-/** Waits of a client that sent tiny requests. */
+/** Waits of one way to ask since the last report. */
 export interface NeighbourReport {
   readonly requests: number;
   /** The longest wait for an answer, in milliseconds. */
   readonly longestMs: number;
   /** The longest wait, less what the server and the client themselves waited for a core meanwhile. */
   readonly longestOwnMs: number;
-  /** The longest time that the server's main thread computed during one wait. */
+  /** The longest time that a thread of the server that has to do with connections computed during one wait. */
   readonly longestBusyMs: number;
   /** Answers that said that the server has no room. */
   readonly refused: number;
@@ -13,18 +13,26 @@ export interface NeighbourReport {
   readonly failures: readonly string[];
 }
 
-/** Addresses and form of a client's tiny requests. */
+/** Requests of the clients that suffer, by their sizes; a login is of a user that the server has not seen before. */
+export type WayName = "tiny" | "1 KB" | "64 KB" | "1 MB" | "login";
+export type Wire = "http" | "grpc";
+/** Reports by `tiny http` and the like. */
+export type NeighbourReports = Readonly<Record<`${WayName} ${Wire}`, NeighbourReport>>;
+
+/** Addresses and form of a client's requests. */
 export interface NeighbourJob {
   readonly grpc: string;
   readonly http: string;
   readonly pid: number;
   readonly authorization?: string | undefined;
-  /** `infer`: inference of one number. `live`: health checks, for models and hooks that an attack keeps busy. */
+  readonly hasListeners: boolean;
+  readonly ways: readonly WayName[];
+  /** `infer`: inference of numbers. `live`: health checks, for models and hooks that an attack keeps busy. */
   readonly asks: "infer" | "live";
 }
 
 /**
- * Messages of the parent to the client's process: a job first, then `report`, which is answered and begins a new one,
- * as often as wanted.
+ * Messages of the parent to the client's process: a job, `report`, which is answered and begins a new one, as often as
+ * wanted, and `end`, after which there may be another job.
  */
-export type NeighbourCommand = NeighbourJob | "report";
+export type NeighbourCommand = NeighbourJob | "report" | "end";

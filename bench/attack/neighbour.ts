@@ -2,9 +2,9 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { watchChild } from "../children.ts";
-import type { NeighbourJob, NeighbourReport } from "./neighbour-report.ts";
+import type { NeighbourJob, NeighbourReports } from "./neighbour-report.ts";
 
-/** The other client of an attacked server, in a process of its own. */
+/** Other clients of attacked servers, in a process of their own, which takes one server after the other. */
 export class Neighbour {
   readonly #child: ChildProcess;
 
@@ -12,20 +12,29 @@ export class Neighbour {
     this.#child = child;
   }
 
-  /** Starts its process and its requests. */
-  static async start(job: NeighbourJob): Promise<Neighbour> {
+  /** Starts its process. */
+  static async start(): Promise<Neighbour> {
     const child = watchChild(fork(fileURLToPath(new URL("../attack-neighbour.ts", import.meta.url))));
     await once(child, "message");
-    child.send(job);
     return new Neighbour(child);
   }
 
+  /** Begins to ask. */
+  begin(job: NeighbourJob): void {
+    this.#child.send(job);
+  }
+
+  /** Asks no more until it is told to. */
+  end(): void {
+    this.#child.send("end");
+  }
+
   /** Its waits since the last call. */
-  async report(): Promise<NeighbourReport> {
+  async report(): Promise<NeighbourReports> {
     const answer = once(this.#child, "message");
     this.#child.send("report");
     const [report] = await answer;
-    return report as NeighbourReport;
+    return report as NeighbourReports;
   }
 
   /** Ends its process. */

@@ -1,24 +1,28 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { AttackResult, AttackRow, ServerKind } from "./attack-row.ts";
-import { AttackedServer } from "./attacked-server.ts";
+import type { AttackedServer } from "./attacked-server.ts";
+import type { Configuration } from "./configuration.ts";
 import { Neighbour } from "./neighbour.ts";
-import type { NeighbourReport } from "./neighbour-report.ts";
+import type { NeighbourReport, NeighbourReports, WayName } from "./neighbour-report.ts";
+import { hasLogins } from "./server-arguments.ts";
+import { WAYS } from "./ways.ts";
 
 const WARM_UP_MS = 400;
 const BASELINE_MS = 400;
 const SETTLE_MS = 300;
 /** A row that takes longer is broken off. */
 const LIMIT_MS = 60_000;
-const MAX_WAIT_MS = 50;
 const BUDGET_MB = 512;
 const MAX_PEAK_MB = BUDGET_MB * 1.25 + 300;
 /** Models and hooks that an attack keeps busy are no concern of a row; all else that the server answers is. */
 const BUSY: readonly ServerKind[] = ["inline-images", "thread-images", "hook-images", "hostile-hooks"];
+const SIZES: readonly WayName[] = ["1 KB", "64 KB", "1 MB"];
 
 /** Results of one run of a row. */
 export interface RowResult {
-  readonly baseline: NeighbourReport;
-  readonly others: NeighbourReport;
+  readonly configuration: Configuration;
+  readonly baseline: NeighbourReports;
+  readonly others: NeighbourReports;
   readonly peakMb: number;
   readonly seconds: number;
   readonly got: string;
@@ -28,28 +32,76 @@ export interface RowResult {
   readonly isNoisy: boolean;
 }
 
-/** Runs a row against a fresh server. */
-export async function runRow(row: AttackRow): Promise<RowResult> {
+/** The clients that suffer: one process for tiny requests, one for all others. */
+export class Neighbours {
+  readonly #tiny: Neighbour;
+  readonly #others: Neighbour;
+
+  private constructor(tiny: Neighbour, others: Neighbour) {
+    this.#tiny = tiny;
+    this.#others = others;
+  }
+
+  static async start(): Promise<Neighbours> {
+    return new Neighbours(await Neighbour.start(), await Neighbour.start());
+  }
+
+  /** Asks a row's server; resolves once it has answered. */
+  async begin({ target }: AttackedServer, { server }: AttackRow, { hasListeners }: Configuration): Promise<void> {
+    const asks = BUSY.includes(server) ? "live" : "infer";
+    const others: WayName[] = [...(asks === "infer" ? SIZES : []), ...(hasLogins(server) ? ["login" as const] : [])];
+    this.#tiny.begin({ ...target, hasListeners, asks, ways: ["tiny"] });
+    this.#others.begin({ ...target, hasListeners, asks, ways: others });
+    // The first requests of each kind take longer.
+    const served = new Set<string>();
+    let names: readonly string[] = [];
+    do {
+      await wait(WARM_UP_MS);
+      const reports = Object.entries(await this.report());
+      names = reports.map(([name]) => name);
+      for (const [name, { requests }] of reports) if (requests > 0) served.add(name);
+    } while (served.size < names.length);
+  }
+
+  /** Waits since the last call. */
+  async report(): Promise<NeighbourReports> {
+    const [tiny, others] = await Promise.all([this.#tiny.report(), this.#others.report()]);
+    return { ...others, ...tiny };
+  }
+
+  end(): void {
+    this.#tiny.end();
+    this.#others.end();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#tiny.stop(), this.#others.stop()]);
+  }
+}
+
+/** A row, ready to be run against a fresh server. */
+export interface PreparedRow {
+  readonly row: AttackRow;
+  readonly configuration: Configuration;
+  readonly server: AttackedServer;
+}
+
+/** Runs a row; the server is still there then. */
+export async function runRow({ row, configuration, server }: PreparedRow, neighbours: Neighbours): Promise<RowResult> {
   const attack = await row.prepare();
-  const server = await AttackedServer.start(row);
-  const asks = BUSY.includes(row.server) ? "live" : "infer";
-  const neighbour = await Neighbour.start({ ...server.target, asks });
-  // The first request of a user whose password has to be checked takes longer.
-  do await wait(WARM_UP_MS);
-  while ((await neighbour.report()).requests === 0);
+  await neighbours.begin(server, row, configuration);
   await wait(BASELINE_MS);
-  const baseline = await neighbour.report();
+  const baseline = await neighbours.report();
   const began = performance.now();
   const { got, problem } = await limited(attack(server.target), server);
   const seconds = (performance.now() - began) / 1000;
   await wait(SETTLE_MS);
-  const others = await neighbour.report();
+  const others = await neighbours.report();
+  neighbours.end();
   const { peakMb, end } = server;
-  await neighbour.stop();
-  const stopping = await server.stop();
-  const wrong = [problem, end ?? stopping].filter((text) => text !== undefined);
+  const wrong = [problem, end].filter((text) => text !== undefined);
   const problems = [...oracle(others, peakMb, row), ...wrong];
-  return { baseline, others, peakMb, seconds, got, problems, isNoisy: wrong.length === 0 };
+  return { configuration, baseline, others, peakMb, seconds, got, problems, isNoisy: wrong.length === 0 };
 }
 
 async function limited(attack: Promise<AttackResult>, server: AttackedServer): Promise<AttackResult> {
@@ -67,12 +119,23 @@ async function limited(attack: Promise<AttackResult>, server: AttackedServer): P
   }
 }
 
-function oracle(others: NeighbourReport, peakMb: number, { maxWaitMs = MAX_WAIT_MS, mayLose }: AttackRow): string[] {
-  const { longestMs, longestOwnMs, longestBusyMs, failures } = others;
-  const problems: string[] = [];
-  const waited = mayLose === undefined ? Math.min(longestOwnMs, longestBusyMs) : longestMs;
-  if (waited > maxWaitMs) problems.push("wait");
-  if (peakMb > MAX_PEAK_MB) problems.push("memory");
-  if (failures.length > (mayLose ?? 0)) problems.push(`others failed: ${[...new Set(failures)].join(", ")}`);
-  return problems;
+function oracle(others: NeighbourReports, peakMb: number, row: AttackRow): string[] {
+  const all = Object.entries(others);
+  const waiting = all.filter(([name, report]) => waitsTooLong(name, report, row)).map(([name]) => name);
+  const failing = all.filter(([, { failures }]) => failures.length > (row.mayLose ?? 0));
+  const texts = new Set(failing.flatMap(([, { failures }]) => failures));
+  const names = failing.map(([name]) => name);
+  return [
+    ...(waiting.length > 0 ? [`wait of ${waiting.join(", ")}`] : []),
+    ...(names.length > 0 ? [`others failed by ${[...texts].join(", ")}: ${names.join(", ")}`] : []),
+    ...(peakMb > MAX_PEAK_MB ? ["memory"] : []),
+  ];
+}
+
+function waitsTooLong(name: string, report: NeighbourReport, { maxWaitMs = 0, mayLose }: AttackRow): boolean {
+  const { longestMs, longestOwnMs, longestBusyMs } = report;
+  const way = name.slice(0, name.lastIndexOf(" ")) as WayName;
+  const served = way === "tiny" ? Math.min(longestOwnMs, longestBusyMs) : longestOwnMs;
+  const waited = mayLose === undefined ? served : longestMs;
+  return waited > Math.max(maxWaitMs, WAYS[way].maxWaitMs);
 }

@@ -6,6 +6,7 @@ import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind } from "./attack-row.ts";
 import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
+import type { Configuration } from "./configuration.ts";
 
 /** Issuer and audience of the tokens that a server with known users takes. */
 export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;
@@ -14,6 +15,10 @@ export const SECRET = "the secret beside the repository";
 const [USER, PASSWORD] = ["alice", "open sesame"];
 /** `NAME:PASSWORD` of a user whom no request has shown yet. */
 export const NEWCOMER = "bob:first time here";
+/** Users that log in for the first time while an attack goes on. */
+const USERS = 500;
+/** Kinds of servers whose callers are told by other things than the table's users. */
+const WITHOUT_LOGINS: readonly ServerKind[] = ["defaults", "repository"];
 
 const ENCRYPTED = [
   ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
@@ -23,6 +28,7 @@ const ENCRYPTED = [
 const NULL = ["--driver", "null"];
 const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   null: NULL,
+  defaults: NULL,
   shared: NULL,
   "send-timeout": [...NULL, "--send-timeout", "2"],
   "few-connections": [...NULL, "--max-connections", "500"],
@@ -38,23 +44,42 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
+const LISTENERS = ["--listeners", "2"];
+
 interface ServerWish {
   readonly kind: ServerKind;
-  readonly isEncrypted: boolean;
+  readonly configuration: Configuration;
   /** For the server's files. */
   readonly folder: string;
 }
 
 /** The arguments of a server's program on free ports, and the files that they name. */
-export async function argumentsOf({ kind, isEncrypted, folder }: ServerWish): Promise<string[]> {
+export async function argumentsOf({ kind, configuration, folder }: ServerWish): Promise<string[]> {
   const port = kind === "shared" ? await freePort() : 0;
   const ports = ["--host", "127.0.0.1", "--port", String(port), "--http-enable", "--http-port", String(port)];
-  return [...OWN[kind], ...(await fileArguments(kind, folder)), ...ports, ...(isEncrypted ? ENCRYPTED : [])];
+  const users = hasLogins(kind) ? await userArguments(kind, folder) : [];
+  const { isEncrypted, hasListeners } = configuration;
+  const form = [...(isEncrypted ? ENCRYPTED : []), ...(hasListeners ? LISTENERS : [])];
+  return [...OWN[kind], ...(await fileArguments(kind, folder)), ...users, ...ports, ...form];
 }
 
-/** `Authorization` of the user that a server knows. */
+/** `Authorization` of the user that a server knows, where it asks for one. */
 export function authorizationOf(kind: ServerKind): string | undefined {
-  return kind === "known-users" ? `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString("base64")}` : undefined;
+  return kind === "known-users" ? basic(USER) : undefined;
+}
+
+/** `Authorization` of one of many users; each is new to a server once. */
+export function loginOf(index: number): string {
+  return basic(`user${index % USERS}`);
+}
+
+/** True where a server has users that log in beside an attack. */
+export function hasLogins(kind: ServerKind): boolean {
+  return !WITHOUT_LOGINS.includes(kind);
+}
+
+function basic(name: string): string {
+  return `Basic ${Buffer.from(`${name}:${PASSWORD}`).toString("base64")}`;
 }
 
 /** A path of this repository. */
@@ -64,21 +89,34 @@ export function fromRoot(path: string): string {
 
 async function fileArguments(kind: ServerKind, folder: string): Promise<string[]> {
   if (kind === "log-file") return ["--log-path", join(folder, "log")];
-  if (kind === "known-users") return userArguments(folder);
   if (kind === "mortal") return manyModels(folder);
   if (kind === "lane") return laneModels(folder);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
 
-async function userArguments(folder: string): Promise<string[]> {
-  const [users, keys] = [join(folder, "users.txt"), join(folder, "keys.json")];
-  const [name, password] = NEWCOMER.split(":") as [string, string];
-  writeFileSync(users, `${USER}:${await hashPassword(PASSWORD)}\n${name}:${await hashPassword(password)}\n`);
+/** Users that log in beside the attack; where all callers have to be known, keys for tokens too. */
+async function userArguments(kind: ServerKind, folder: string): Promise<string[]> {
+  const [users, rules] = [join(folder, "users.txt"), join(folder, "rules.yaml")];
+  const names = [USER, ...Array.from({ length: USERS }, (_, index) => `user${index}`)];
+  hash ??= hashPassword(PASSWORD);
+  const text = await hash;
+  const [newcomer, secret] = NEWCOMER.split(":") as [string, string];
+  const lines = [...names.map((name) => `${name}:${text}\n`), `${newcomer}:${await hashPassword(secret)}\n`];
+  writeFileSync(users, lines.join(""));
+  if (kind === "known-users") return ["--auth-users", users, ...(await tokenArguments(folder))];
+  writeFileSync(rules, "open: [health, infer, read]\n");
+  return ["--auth-users", users, "--auth-rules", rules];
+}
+
+/** Of everybody's password. */
+let hash: Promise<string> | undefined;
+
+async function tokenArguments(folder: string): Promise<string[]> {
+  const keys = join(folder, "keys.json");
   const { publicKey } = await generateKeyPair("RS256");
   writeFileSync(keys, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "RS256" }] }));
   const { iss, aud } = TOKEN_CLAIMS;
-  const tokens = ["--auth-jwks", keys, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
-  return ["--auth-users", users, ...tokens];
+  return ["--auth-jwks", keys, "--auth-jwt-issuer", iss, "--auth-jwt-audience", aud];
 }
 
 const MANY_MODELS = 48;

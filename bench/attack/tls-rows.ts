@@ -11,7 +11,6 @@ import { MEMORY_ROWS } from "./memory-rows.ts";
 
 /** Rows without TLS that are run with it too. */
 const MAIN = /^(?:flood|unread-http$|unread-grpc$|unread-cut|bodies|chunks|frames)/;
-const WITHOUT_TLS = /^flood-(?:http1|connections)/;
 const HANDSHAKES = 500;
 const WITHIN_MS = 10_000;
 /** A connection that has not shown what it wants should be closed by then. */
@@ -20,7 +19,7 @@ const HANDSHAKE_MS = 30_000;
 /** Floods through encrypted connections, and of handshakes. */
 export const TLS_ROWS: readonly AttackRow[] = [
   ...[...CONNECTION_ROWS, ...FIRST_BYTES_ROWS, ...HEADER_ROWS, ...MEMORY_ROWS]
-    .filter(({ name, server }) => server !== "shared" && MAIN.test(name) && !WITHOUT_TLS.test(name))
+    .filter(({ name, server, isPlain }) => server !== "shared" && MAIN.test(name) && isPlain !== true)
     .map((row) => ({ ...row, name: `tls-${row.name}`, isEncrypted: true, maxWaitMs: 50 })),
   tlsRow("handshakes", handshakesTogether),
   tlsRow("half", halves),

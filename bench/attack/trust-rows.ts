@@ -36,7 +36,7 @@ function controlRow(name: string, headers: Readonly<Record<string, string>>): At
     const got = `unload ${unload}, load ${load}, logging ${logging}`;
     return [unload, load, logging].includes("200") ? { got, problem: "it controls the server" } : { got };
   };
-  return { name: `control-${name}`, server: "null", prepare: () => attack };
+  return { name: `control-${name}`, server: "defaults", prepare: () => attack };
 }
 
 /** A page of another origin, or of a name that leads to this machine, that asks for inference. */
@@ -48,7 +48,7 @@ function inferenceRow(name: string, page: Readonly<Record<string, string>>): Att
     const got = `inference ${status}`;
     return status === "200" ? { got, problem: "a page of any origin infers without --cors-origin" } : { got };
   };
-  return { name: `control-${name}`, server: "null", prepare: () => attack };
+  return { name: `control-${name}`, server: "defaults", prepare: () => attack };
 }
 
 const DEADLY = { SIGSEGV: 11, SIGABRT: 6, SIGFPE: 8, SIGKILL: 9 } as const;

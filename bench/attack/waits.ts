@@ -1,16 +1,38 @@
-import { MainThread } from "./main-thread.ts";
+import { ConnectionThreads, mostOf, type SchedulerTimes } from "./connection-threads.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
+
+/** Threads whose missing cores are no fault of the server: its own, and the client's. */
+export class WatchedThreads {
+  readonly #server: ConnectionThreads;
+  readonly #self = new ConnectionThreads(process.pid);
+
+  constructor(pid: number, hasListeners: boolean) {
+    this.#server = new ConnectionThreads(pid, hasListeners);
+  }
+
+  times(): Times {
+    return { server: this.#server.times(), self: this.#self.times() };
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#self.close();
+  }
+}
+
+interface Times {
+  readonly server: readonly SchedulerTimes[];
+  readonly self: readonly SchedulerTimes[];
+}
 
 interface Start {
   readonly at: number;
-  readonly delayMs: number;
-  readonly busyMs: number;
+  readonly times: Times;
 }
 
 /** Collects how long requests waited, those among them that still do. */
 export class Waits {
-  readonly #server: MainThread;
-  readonly #self = new MainThread(process.pid);
+  readonly #threads: WatchedThreads;
   readonly #open = new Set<Start>();
   readonly #failures: string[] = [];
   #requests = 0;
@@ -19,21 +41,26 @@ export class Waits {
   #longestOwn = 0;
   #longestBusy = 0;
 
-  constructor(serverPid: number) {
-    this.#server = new MainThread(serverPid);
+  constructor(threads: WatchedThreads) {
+    this.#threads = threads;
   }
 
   /** Notes a request that is sent now; the function takes its outcome: nothing, a refusal or a failure's text. */
   begin(): (outcome: "ok" | "refused" | { readonly failure: string }) => void {
-    const start = { at: performance.now(), ...this.#times() };
+    const start = { at: performance.now(), times: this.#threads.times() };
     this.#open.add(start);
     return (outcome) => {
       this.#open.delete(start);
       this.#count(start);
       this.#requests++;
-      if (outcome === "refused") this.#refused++;
+      if (outcome === "refused") this.refuse();
       else if (outcome !== "ok") this.#failures.push(outcome.failure);
     };
+  }
+
+  /** Notes a refusal of a request that is sent once more. */
+  refuse(): void {
+    this.#refused++;
   }
 
   /** Waits since the last report. */
@@ -52,16 +79,13 @@ export class Waits {
     return report;
   }
 
-  #count({ at, delayMs, busyMs }: Start): void {
+  #count({ at, times }: Start): void {
     const wait = performance.now() - at;
-    const now = this.#times();
+    const now = this.#threads.times();
+    const server = mostOf(times.server, now.server);
+    const delayMs = server.delayMs + mostOf(times.self, now.self).delayMs;
     this.#longest = Math.max(this.#longest, wait);
-    this.#longestOwn = Math.max(this.#longestOwn, wait - (now.delayMs - delayMs));
-    this.#longestBusy = Math.max(this.#longestBusy, now.busyMs - busyMs);
-  }
-
-  #times(): { delayMs: number; busyMs: number } {
-    const { busyMs, delayMs } = this.#server.times();
-    return { busyMs, delayMs: delayMs + this.#self.times().delayMs };
+    this.#longestOwn = Math.max(this.#longestOwn, wait - delayMs);
+    this.#longestBusy = Math.max(this.#longestBusy, server.busyMs);
   }
 }
