@@ -27,22 +27,32 @@ type HideWords = (words: readonly string[]) => readonly string[];
 
 /**
  * Overwrites what the system shows of this process's start, in /proc/PID/environ and /proc/PID/cmdline: the whole
- * environment, of which copies stay, and the words that `hide` changes. Does nothing where there are no such files.
+ * environment, of which copies stay, and the words that `hide` changes. Does nothing where there are no such files, or
+ * where the system refuses it, as sandboxes and kernels with `proc_mem.restrict_write` do.
  */
 export function overwriteStart(hide: HideWords): void {
   const places = placesOfStart();
-  if (places === undefined) return;
+  const memory = places && openMemory();
+  if (places === undefined || memory === undefined) return;
   for (const [name, text = ""] of Object.entries(process.env)) {
     // Deleted first: the C library then takes memory of its own for it.
     delete process.env[name];
     process.env[name] = text;
   }
-  const memory = openSync("/proc/self/mem", "r+");
   try {
     rewrite(memory, places.words, (bytes) => hidden(bytes, hide));
     rewrite(memory, places.environment, (bytes) => Buffer.alloc(bytes.length));
+  } catch {
   } finally {
     closeSync(memory);
+  }
+}
+
+function openMemory(): number | undefined {
+  try {
+    return openSync("/proc/self/mem", "r+");
+  } catch {
+    return undefined;
   }
 }
 
