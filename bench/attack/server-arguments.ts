@@ -5,8 +5,8 @@ import { exportJWK, generateKeyPair } from "jose";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
 import { freePort } from "../../test/helpers/free-port.ts";
 import type { ServerKind } from "./attack-row.ts";
-import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
 import type { Configuration } from "./configuration.ts";
+import { encodeLaneModel, LANE_MODELS } from "./lane-models.ts";
 
 /** Issuer and audience of the tokens that a server with known users takes. */
 export const TOKEN_CLAIMS = { iss: "https://issuer.example", aud: "kserving" } as const;

@@ -21,7 +21,7 @@ interface Reserve {
   taken: number;
 }
 
-/** Who holds places. */
+/** Holders of places. */
 export interface Holders {
   /** Its requests under way include the new one; absent = the model is another server's. */
   readonly places?: Pick<ModelPlaces, "count">;
@@ -34,7 +34,7 @@ export class Admitted extends ListMember {
   /** On the clock of performance.now(). */
   readonly since = performance.now();
   readonly client: ClientAccount | undefined;
-  /** Where its place is; undefined = among those of all. */
+  /** The holder of its place; undefined = all together. */
   readonly reserve: Reserve | undefined;
 
   constructor(info: RequestInfo, client?: ClientAccount, reserve?: Reserve) {

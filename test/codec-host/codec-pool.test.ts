@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
 import { CodecPool } from "../../src/codec-host/codec-pool.ts";
 import { defineJob } from "../../src/codec-host/job.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget, type MemoryShare } from "../../src/limits/memory/memory-budget.ts";
 import { parseKibernetikaJsonJob } from "../../src/protocols/kibernetika/http-codec.ts";
 import { countListeners } from "../helpers/count-listeners.ts";
 
@@ -115,8 +115,7 @@ test("does small jobs beside large ones, and the large ones of clients in turn",
   const pool = startPool();
   const [many, few] = [new MemoryBudget(1e9).open(), new MemoryBudget(1e9).open()];
   const order: string[] = [];
-  const run = async (name: string, client: object, count: number) => {
-    const memory = Object.assign(Object.create(many), { client });
+  const run = async (name: string, memory: MemoryShare, count: number) => {
     await pool.run(parseKibernetikaJsonJob, [textsOf(count), MAX_BYTES], { transfer: NOTHING, memory });
     order.push(name);
   };

@@ -12,8 +12,8 @@ interface Job {
 
 /**
  * Runs costly jobs one at a time: first those of clients that have made the fewest attempts, of equal ones the newest,
- * so that a quiet client waits for the job that runs, however many others send. Where too many wait, the oldest of those
- * with the most attempts is dropped.
+ * so that a quiet client waits for the job that runs, however many others send. Where too many wait, the oldest of
+ * those with the most attempts is dropped.
  */
 export class LoginQueue {
   readonly #waiting: Job[] = [];

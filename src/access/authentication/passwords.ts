@@ -30,8 +30,8 @@ export class Passwords {
 
   /**
    * Resolves with a check that the password is still the user's by what the files say later; with undefined where it is
-   * not. Throws `resource_exhausted` for an address that has sent too many wrong ones, `unavailable` where it waits with
-   * too many others.
+   * not. Throws `resource_exhausted` for an address that has sent too many wrong ones, `unavailable` where it waits
+   * with too many others.
    */
   async verify({ name, password, address }: Login): Promise<(() => boolean) | undefined> {
     const earlier = this.#attempts.count(address);

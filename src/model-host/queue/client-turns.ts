@@ -6,7 +6,7 @@ export interface Turned {
   readonly priority: number;
   /** Number of its client. */
   readonly client: number;
-  /** What it costs, in any unit. */
+  /** Its cost, in any unit. */
   readonly rows: number;
   /** Start of its wait, on the clock of performance.now(). */
   readonly since: number;
@@ -49,7 +49,10 @@ export class ClientTurns<Item extends Turned> {
     this.#moveUp(queue, index);
   }
 
-  /** Takes an item out of a queue; the later ones of its client get the turns before theirs. False where it is not there. */
+  /**
+   * Takes an item out of a queue; the later ones of its client get the turns before theirs. False where it is not
+   * there.
+   */
   remove(queue: Item[], item: Item): boolean {
     let last = queue.indexOf(item);
     if (last < 0) return false;
