@@ -11,7 +11,7 @@ from ..errors import HostError, one_line, refused
 from . import current, failures, printed_log
 from .calling import Caller, call_init
 from .context import Context, Request
-from .inference import FILE, call_handler, find_handlers
+from .inference import FILES, call_handler, find_handlers
 from .models import create_drivers
 from .requirements import install_requirements
 from .toolkit import ServedModel, Toolkit
@@ -134,7 +134,7 @@ class HookFile:
         """Where the file imports from. Beside SageMaker's handlers are packages in `lib`, or a list of them."""
         folder, base = os.path.split(self.path)
         library = os.path.join(folder, "lib")
-        has_library = base == FILE and os.path.isdir(library)
+        has_library = base in FILES and os.path.isdir(library)
         if self._requirements and has_library:
             print(f"{library} has the packages: requirements.txt is not installed", flush=True)
         elif self._requirements:

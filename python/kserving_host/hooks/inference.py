@@ -8,14 +8,15 @@ import os
 from ..errors import HostError, refused
 from .toolkit import find_toolkit
 
-FILE = "inference.py"
+FILES = {"inference.py", os.path.basename(os.environ.get("SAGEMAKER_PROGRAM", ""))}
+"""Names of files of handlers."""
 PAIR = ("input_handler", "output_handler")
 FIELDS = "model_name model_version method rest_uri grpc_port channel custom_attributes request_content_type accept_header content_length"
 
 
 def find_handlers(module, name, hooks):
     """The handlers by name, of a file of that name: `handler`, which beats the pair, or both of the pair, or the one that the functions of the toolkits make; none for a file of hooks. `hooks` are the names of those."""
-    if os.path.basename(name) != FILE:
+    if os.path.basename(name) not in FILES:
         return {}
     has = [each for each in ("handler", *PAIR) if hasattr(module, each)]
     toolkit = None if has else find_toolkit(module, name)

@@ -53,7 +53,7 @@ async function read(_argv: readonly string[], env: Environment): Promise<Foreign
   return {
     settings: toSettings(env),
     defaults: DEFAULTS,
-    models: await findSagemakerModels(folder, env.SAGEMAKER_TFS_DEFAULT_MODEL_NAME),
+    models: await findSagemakerModels(folder, env.SAGEMAKER_TFS_DEFAULT_MODEL_NAME, programOf(env)),
     keepsFiles: true,
     warnings: [],
     notice: `as a container of SageMaker: the models of ${folder}, at /ping and /invocations`,
@@ -67,11 +67,16 @@ function multiModel(env: Environment): ForeignCommandLine {
     settings: toSettings(env),
     defaults: DEFAULTS,
     models: [],
-    platform: { named: MODELS_FOLDER, path },
+    platform: { named: MODELS_FOLDER, path, program: programOf(env) },
     keepsFiles: true,
     warnings: [],
     notice: `as a container of SageMaker for many models: those of ${path} that POST /models names, for all clients`,
   };
+}
+
+/** The file of handlers; an empty variable counts as absent. */
+function programOf({ SAGEMAKER_PROGRAM: program }: Environment): string | undefined {
+  return program || undefined;
 }
 
 function isTrue(env: Environment, name: string): boolean {

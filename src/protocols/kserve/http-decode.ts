@@ -21,6 +21,8 @@ export interface DecodeInferOptions {
   readonly headerLength: number;
   /** Limits the memory of the decoded values. */
   readonly maxBytes: number;
+  /** The text that null is, for a model to which values may be missing. */
+  readonly nullText?: Uint8Array | undefined;
 }
 
 const NOTHING = new Uint8Array(0);
@@ -33,7 +35,7 @@ export function decodeInfer(body: Uint8Array, options: DecodeInferOptions, isInl
 export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer;
 export function decodeInfer(
   body: Uint8Array,
-  { model, version, headerLength, maxBytes }: DecodeInferOptions,
+  { model, version, headerLength, maxBytes, nullText }: DecodeInferOptions,
   isInline = false,
 ): DecodedInfer | undefined {
   const budget = new DecodeBudget(maxBytes);
@@ -42,7 +44,7 @@ export function decodeInfer(
   const binary = body.subarray(headerLength);
   if (isInline && isHeavy(sent, binary)) return undefined;
   // Without a binary part, no input may view the JSON's buffer, not even an empty input.
-  const inputs = toInputs(sent, binary.length > 0 ? binary : NOTHING, { model, id, budget });
+  const inputs = toInputs(sent, binary.length > 0 ? binary : NOTHING, { model, id, budget, nullText });
   return { request: { model, version, id, parameters, inputs, shared, outputs }, form: readForm(parameters, outputs) };
 }
 

@@ -5,6 +5,7 @@ import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { Lease, ServableDescription } from "../../serving/inference-service.ts";
+import { MISSING_TEXT } from "../tensorflow-serving/mixed-rows.ts";
 import { textAnswer } from "../text-answer.ts";
 import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
 import type { KserveCall } from "./http-endpoint.ts";
@@ -88,7 +89,7 @@ function read(
     if (headerLength === 0 && body.length > 0) {
       return readRaw(lease.description, path, { body, maxBytes: exchange.maxMessageBytes });
     }
-    const decoded = decode({ body, headerLength, path }, exchange);
+    const decoded = decode({ body, headerLength, path, nullText: nullTextOf(lease.description) }, exchange);
     return decoded instanceof Promise ? decoded.catch(giveUp) : decoded;
   } catch (reason) {
     return giveUp(reason);
@@ -99,12 +100,22 @@ interface JsonBody {
   readonly body: Uint8Array;
   readonly headerLength: number;
   readonly path: ModelPath;
+  readonly nullText: Uint8Array | undefined;
+}
+
+/** Models of tables have one signature. */
+function nullTextOf({ signatures }: ServableDescription): Uint8Array | undefined {
+  for (const name in signatures) if (signatures[name]?.isTabular) return MISSING_TEXT;
+  return undefined;
 }
 
 /** A small JSON part is parsed here: the large rest is usually numbers to be viewed. */
-function decode({ body, headerLength, path }: JsonBody, exchange: HttpExchange): DecodedInfer | Promise<DecodedInfer> {
+function decode(
+  { body, headerLength, path, nullText }: JsonBody,
+  exchange: HttpExchange,
+): DecodedInfer | Promise<DecodedInfer> {
   const { model, version } = path;
-  const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes };
+  const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes, nullText };
   const isSmall = headerLength <= LARGE_MESSAGE_BYTES;
   const decoded = isSmall ? decodeInfer(body, options, true) : undefined;
   return decoded ?? exchange.decode(decodeInferJob, [body, options], body);

@@ -47,7 +47,7 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
     throw invalidArgument(`Unable to parse 'data': input '${name}' has null; expected a list of values`);
   const dtype = dtypeOfInput(input, context.model);
   const count = elementsOf(input, context.model);
-  const tensor = toJsonTensor(data, dtype, createKserveRules(name));
+  const tensor = toJsonTensor(data, dtype, createKserveRules(name, context.nullText));
   if (elementCount(tensor.shape) === count) return reshape(tensor, shape);
   throw invalidArgument("Unable to parse 'data': Shape does not match true shape of 'data' field");
 }

@@ -5,9 +5,13 @@ import type { JsonObject } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
-/** KServe V2's rules for the `data` of one input; a BYTES element may be a string or `{"b64": …}`. */
-export function createKserveRules(input: string): JsonTensorRules {
+/**
+ * KServe V2's rules for the `data` of one input; a BYTES element may be a string or `{"b64": …}`. Null is NaN among
+ * numbers, and the text given among texts.
+ */
+export function createKserveRules(input: string, nullText?: Uint8Array): JsonTensorRules {
   return {
+    ...(nullText && { nullText }),
     integers: "values",
     overflow: "refused",
     nullIsNaN: true,
@@ -29,6 +33,7 @@ function describe(mismatch: Mismatch): string {
   const place = `element [${mismatch.path.join("][")}]`;
   switch (mismatch.kind) {
     case "type":
+      if (mismatch.value === null) return `${place} is null, which is no value of ${mismatch.dtype}`;
       return `${dumpJson(mismatch.value)} is not a value of ${mismatch.dtype}`;
     case "size":
       return `${place} has ${mismatch.size} elements where its neighbours have ${mismatch.shape[mismatch.path.length]}`;

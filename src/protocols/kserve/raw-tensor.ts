@@ -22,6 +22,8 @@ export interface InputContext {
   readonly id?: string;
   /** Limits the memory of the input besides views of its bytes. */
   readonly budget: DecodeBudget;
+  /** The text that null in JSON is; absent = none. */
+  readonly nullText?: Uint8Array | undefined;
 }
 
 /** Bytes before each element of a raw BYTES tensor: its length, little-endian. */

@@ -9,6 +9,8 @@ export interface PlatformFolder {
   readonly named: string;
   /** Its path on this machine. */
   readonly path: string;
+  /** Name of their hook files, where it is another than the usual ones. */
+  readonly program?: string | undefined;
   /** `-o` options for all its models. */
   readonly options?: RawOptions | undefined;
 }
@@ -29,7 +31,7 @@ export async function findPlatformModel(folder: PlatformFolder, url: string): Pr
   const found = await foldersOfVersions(path, 0).catch(() => []);
   const base = found.length === 0 && (await hasFiles(path)) ? path : found.length === 1 ? found[0] : undefined;
   if (base === undefined) return undefined;
-  const hooks = await findHooks(base, await realpath(folder.path));
+  const hooks = await findHooks(base, { root: await realpath(folder.path), program: folder.program });
   return { path: base, ...(hooks !== undefined && { hooks }) };
 }
 

@@ -15,13 +15,18 @@ const HOOK_FILES = ["hooks", "inference"].flatMap((name) => ENDINGS.map((end) =>
 /**
  * Finds the models of a SageMaker container: every folder with numeric folders, under its own name; else the folder
  * itself, as the model `model`. All versions are served. `code/hooks.ts`, or `code/inference.py`, in a model's folder
- * holds its hooks, in a folder around it those of all models there. Throws
- * `failed_precondition` for a folder that cannot be read.
+ * holds its hooks, in a folder around it those of all models there; `program` is another name for them. Throws
+ * `failed_precondition` for a folder that cannot be read, `invalid_argument` for a program that is not there.
  */
-export async function findSagemakerModels(folder: string, first: string | undefined): Promise<readonly ModelConfig[]> {
+export async function findSagemakerModels(
+  folder: string,
+  first: string | undefined,
+  program?: string,
+): Promise<readonly ModelConfig[]> {
   const paths = await foldersOfVersions(folder, 0);
-  if (paths.length === 0) return [await toConfig("model", folder, folder)];
-  const models = await Promise.all(paths.map((path) => toConfig(basename(path), path, folder)));
+  const code = { root: folder, program };
+  if (paths.length === 0) return [await toConfig("model", folder, code)];
+  const models = await Promise.all(paths.map((path) => toConfig(basename(path), path, code)));
   if (first === undefined) return models;
   const chosen = models.find(({ name }) => name === first);
   if (chosen === undefined) {
@@ -31,8 +36,13 @@ export async function findSagemakerModels(folder: string, first: string | undefi
   return [chosen, ...models.filter((model) => model !== chosen)];
 }
 
-async function toConfig(name: string, path: string, root: string): Promise<ModelConfig> {
-  const hooks = await findHooks(path, root);
+async function toConfig(name: string, path: string, code: CodePlace): Promise<ModelConfig> {
+  const hooks = await findHooks(path, code);
+  if (hooks === undefined && code.program !== undefined) {
+    throw invalidArgument(
+      `SAGEMAKER_PROGRAM is "${code.program}", but there is no such file in ${join(path, "code")}, nor in a code folder around it.`,
+    );
+  }
   if (hooks === undefined) return modelConfig({ name, path, versions: { kind: "all" } });
   // The file loads the model itself, of files that may be no model to any driver.
   if (await hasModelFunction(hooks)) return modelConfig({ name, stages: [{ driver: "null" }], hooks });
@@ -42,7 +52,7 @@ async function toConfig(name: string, path: string, root: string): Promise<Model
 const MODEL_FUNCTION = /^(?:def +model_fn\b|model_fn *=|from .{1,200} import .{0,200}\bmodel_fn\b)/m;
 
 async function hasModelFunction(hooks: string): Promise<boolean> {
-  return hooks.endsWith("inference.py") && MODEL_FUNCTION.test(await readFile(hooks, "utf8"));
+  return hooks.endsWith(".py") && basename(hooks) !== "hooks.py" && MODEL_FUNCTION.test(await readFile(hooks, "utf8"));
 }
 
 /** The folders with numeric folders below a folder, or the folder itself where it has them. */
@@ -70,12 +80,26 @@ async function followLink(folder: string, entry: Dirent) {
   return { name: entry.name, isDirectory: () => target.isDirectory() };
 }
 
-/** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to `root`. */
-export async function findHooks(path: string, root: string): Promise<string | undefined> {
+/** Places of hook files. */
+interface CodePlace {
+  /** The folder up to which they are looked for. */
+  readonly root: string;
+  /** The name of the file that beats others, where it is given; it may be in a folder of `code/`. */
+  readonly program?: string | undefined;
+}
+
+/** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to the root. */
+export async function findHooks(path: string, place: CodePlace): Promise<string | undefined> {
   const code = join(path, "code");
+  const { root, program } = place;
+  if (program !== undefined && (await isFile(join(code, program)))) return join(code, program);
   const names = await readdir(code).catch((): readonly string[] => []);
   const own = HOOK_FILES.find((name) => names.includes(name));
   if (own !== undefined) return join(code, own);
   const above = relative(root, path);
-  return above === "" || above.startsWith("..") ? undefined : findHooks(dirname(path), root);
+  return above === "" || above.startsWith("..") ? undefined : findHooks(dirname(path), place);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isFile() === true;
 }

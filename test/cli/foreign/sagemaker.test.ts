@@ -78,6 +78,24 @@ describe("findSagemakerModels", () => {
     ]);
   });
 
+  test("SAGEMAKER_PROGRAM is another name of the model's own code", async () => {
+    const files = {
+      "code/serve.py": "def model_fn(model_dir): ...",
+      "code/inference.py": "",
+      "b/code/in/serve.py": "",
+    };
+    const folder = modelFolder(["a/1"], files);
+    expect(await findSagemakerModels(folder, undefined, "serve.py")).toMatchObject([
+      { name: "a", stages: [{ driver: "null" }], hooks: join(folder, "code/serve.py") },
+    ]);
+    expect(await findSagemakerModels(join(folder, "b"), undefined, "in/serve.py")).toMatchObject([
+      { hooks: join(folder, "b/code/in/serve.py") },
+    ]);
+    await expect(findSagemakerModels(modelFolder(["1"]), undefined, "serve.py")).rejects.toThrow(
+      /SAGEMAKER_PROGRAM is "serve.py", but there is no such file in .*code, nor/,
+    );
+  });
+
   test.each([
     ["a default model that is not there", { "m/1/x": "" }, "no", 'SAGEMAKER_TFS_DEFAULT_MODEL_NAME is "no"; '],
   ])("refuses %s", async (_, files, first, message) => {

@@ -115,6 +115,15 @@ async function serve() {
   return {
     json: (model: string, rows: string) =>
       post(`/v1/models/${model}:predict`, `{"instances":${rows}}`, "application/json"),
+    /** KServe V2: an input for each column, of one row. */
+    v2: async (model: string, n: number | null, c: string | null) => {
+      const inputs = [
+        { name: "n", datatype: "FP64", shape: [1], data: [n] },
+        { name: "c", datatype: "BYTES", shape: [1], data: [c] },
+      ];
+      const answered = await post(`/v2/models/${model}/infer`, JSON.stringify({ inputs }), "application/json");
+      return Array.isArray(answered) ? answered.flatMap(({ data }) => data) : answered;
+    },
     inputs: (model: string, columns: string) =>
       post(`/v1/models/${model}:predict`, `{"inputs":${columns}}`, "application/json"),
     csv: (model: string, text: string) =>
@@ -124,7 +133,7 @@ async function serve() {
 
 describe.skipIf(python === undefined)("models of tables", { timeout: 120_000 }, () => {
   it("get rows of numbers and texts, and missing values, as their library has them", async () => {
-    const { json, inputs, csv } = await serve();
+    const { json, inputs, csv, v2 } = await serve();
     const expected = (model: string, answer: string) =>
       (cases[model]?.answers[answer] ?? []).map((each) => expect.closeTo(each, 4));
     const check = async (model: string, answer: string, found: Promise<unknown>, what: string) => {
@@ -162,6 +171,9 @@ describe.skipIf(python === undefined)("models of tables", { timeout: 120_000 }, 
       await check(model, "no_text", csv(model, `${n},\n`), "CSV without a text");
       await check(model, "no_number", csv(model, ",b\n"), "CSV without a number");
       await check(model, "no_number", inputs(model, '{"n":[null],"c":["b"]}'), "columns");
+      await check(model, "b", v2(model, n, "b"), "V2");
+      await check(model, "no_text", v2(model, n, null), "V2 without a text");
+      await check(model, "no_number", v2(model, null, "b"), "V2 without a number");
       const both = await csv(model, `${n},b\n${n},\n`);
       expect(both, model).toEqual([...expected(model, "b"), ...expected(model, "no_text")]);
     }

@@ -46,6 +46,12 @@ describe("KServe V2 over HTTP", () => {
       "Unable to parse 'data' of input 'x': \"a\" is not a value of float32",
     ],
     [
+      "a text that is missing",
+      post(JSON.stringify({ inputs: [{ ...x, datatype: "BYTES", data: [["a"], [null]] }] })),
+      400,
+      "Unable to parse 'data' of input 'x': element [1][0] is null, which is no value of bytes",
+    ],
+    [
       "data beside binary data",
       binary({ inputs: [{ ...x, data: [1, 2], parameters: { binary_data_size: 8 } }] }, floats(1, 2)),
       400,

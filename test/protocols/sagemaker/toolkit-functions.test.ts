@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { findSagemakerModels } from "../../../src/repository/formats/sagemaker.ts";
+import { startKserving } from "../../cli/start-kserving.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { python, servePythonHandlers } from "./serve-python-handlers.ts";
@@ -30,6 +31,16 @@ async function serve(source: string, files: Readonly<Record<string, string>> = {
 }
 
 describe.skipIf(python === undefined)("the functions of SageMaker's toolkits", () => {
+  it("may be in the file that SAGEMAKER_PROGRAM names", async () => {
+    const folder = tempFolder({ "factor.txt": "2", "code/score.py": MODEL_FN });
+    const names = { SM_MODEL_DIR: folder, SAGEMAKER_PROGRAM: "score.py", SAGEMAKER_BIND_TO_PORT: "0" };
+    const program = startKserving(["serve"], { ...names, KSERVING_PORT: "0", KSERVING_OPTION: `python=${python}` });
+    const { http } = await program.event("ready");
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(`${http}/invocations`, { method: "POST", body: "[[1, 2]]", headers });
+    expect(await answer.text()).toBe("[6.0]");
+  });
+
   it("load the model themselves, and answer as the toolkits do where the file leaves one out", async () => {
     const invoke = await serve(MODEL_FN);
     expect(await invoke("[[1, 2], [3, 4]]")).toEqual({ status: 200, type: "application/json", text: "[6.0, 14.0]" });
