@@ -27,6 +27,9 @@ export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "s
   readonly stallMs: number;
 }
 
+/** Bytes of plain data of an answer: the metadata of a response, and times. */
+const MAX_META_BYTES = 4 * 1024 * 1024;
+
 /** Time for which a thread may outlive its connection for requests, in milliseconds. */
 const DEAF_MS = 1000;
 
@@ -129,7 +132,7 @@ export class HookWorker {
       onMalformed,
     );
     void this.ended.then(stop);
-    this.#client = new RpcClient(toHostPort(port1), "the hooks' thread", this.#startMark);
+    this.#client = new RpcClient(toHostPort(port1, MAX_META_BYTES), "the hooks' thread", this.#startMark);
     this.#client.onMalformed(onMalformed);
     // A thread that is ending also closes its connection, and has a reason of its own.
     this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());

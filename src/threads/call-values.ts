@@ -45,6 +45,14 @@ export function packValues(value: unknown): PackedValues {
   return { json: pack(value), tensors };
 }
 
+/** Digits of an integer: reading them takes a time that grows with the square of their number. */
+const MAX_DIGITS = 1000;
+
+function toBigInt(digits: string): bigint {
+  if (digits.length <= MAX_DIGITS) return BigInt(digits);
+  throw invalidArgument(`An integer has ${digits.length} digits; expected ${MAX_DIGITS} at most.`);
+}
+
 /** The values that were packed. */
 export function unpackValues({ json, tensors }: PackedValues): unknown {
   const unpack = (each: unknown): unknown => {
@@ -53,7 +61,7 @@ export function unpackValues({ json, tensors }: PackedValues): unknown {
     const marker = each as { [Key in "$tensor" | "$data"]?: number } & TextMarker & { $undefined?: true };
     if (marker.$tensor !== undefined) return tensors[marker.$tensor];
     if (marker.$data !== undefined) return dataOf(tensors[marker.$data]!);
-    if (marker.$bigint !== undefined) return BigInt(marker.$bigint);
+    if (marker.$bigint !== undefined) return toBigInt(marker.$bigint);
     if (marker.$number !== undefined) return Number(marker.$number);
     if (marker.$undefined) return undefined;
     return Object.fromEntries(Object.entries(each).map(([name, member]) => [unescapeKey(name), unpack(member)]));

@@ -14,7 +14,7 @@ export type Flushing = "soon" | "held";
 /** One end of a connection between two hosts: collects records and posts them as one frame. */
 export class Channel {
   readonly #port: HostPort;
-  readonly #writer = new FrameWriter();
+  readonly #writer: FrameWriter;
   readonly #flushing: Flushing;
   readonly #malformedListeners: MalformedListener[] = [];
   #scheduled = false;
@@ -26,6 +26,8 @@ export class Channel {
    */
   constructor(port: HostPort, onRecord: (record: WireRecord) => void, flushing: Flushing = "soon") {
     this.#port = port;
+    // Both sides of a port between processes have the same limits.
+    this.#writer = new FrameWriter(port.copies === true ? port.maxMetaBytes : undefined);
     this.#flushing = flushing;
     port.onMessage((message) => this.#receive(message, onRecord));
     port.onClose(() => {
@@ -86,7 +88,7 @@ export class Channel {
   #receive(message: unknown, onRecord: (record: WireRecord) => void): void {
     if (!this.#open) return;
     try {
-      for (const record of readFrame(message)) onRecord(record);
+      for (const record of readFrame(message, this.#port.maxMetaBytes)) onRecord(record);
     } catch (reason) {
       if (!(reason instanceof MalformedMessage)) throw reason;
       this.abandon();

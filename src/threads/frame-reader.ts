@@ -10,11 +10,12 @@ import type { WireRecord } from "./wire-record.ts";
 /**
  * Reads the records of a frame, in the order they were written; tensors view the
  * frame's buffers. The sender is not trusted: throws {@link MalformedMessage} for
- * anything that a FrameWriter would not have written, before memory is spent on it.
+ * anything that a FrameWriter would not have written, and for a record with more plain data than `maxMetaBytes`,
+ * before memory is spent on it.
  */
-export function* readFrame(message: unknown): Generator<WireRecord> {
+export function* readFrame(message: unknown, maxMetaBytes = Number.POSITIVE_INFINITY): Generator<WireRecord> {
   const [memory, buffers] = splitMessage(message);
-  const reader = new FrameReader(memory, buffers);
+  const reader = new FrameReader(memory, buffers, maxMetaBytes);
   for (let rest = reader.recordCount; rest > 0; rest--) yield reader.record();
   if (!reader.isAtEnd) throw new MalformedMessage("it has buffers that no tensor uses");
 }
@@ -52,10 +53,12 @@ class FrameReader {
   readonly #memory: Buffer<ArrayBuffer>;
   readonly #integers: Int32Array;
   readonly #buffers: readonly ArrayBuffer[];
+  readonly #maxMetaBytes: number;
   #position = FRAME_HEADER_BYTES;
   #usedBuffers = 0;
 
-  constructor(memory: ArrayBuffer, buffers: readonly ArrayBuffer[]) {
+  constructor(memory: ArrayBuffer, buffers: readonly ArrayBuffer[], maxMetaBytes: number) {
+    this.#maxMetaBytes = maxMetaBytes;
     this.#memory = Buffer.from(memory);
     this.#integers = new Int32Array(memory);
     this.#buffers = buffers;
@@ -72,6 +75,7 @@ class FrameReader {
     const kind = this.#integer();
     const id = this.#integer();
     const metaBytes = this.#integer();
+    if (metaBytes > this.#maxMetaBytes) throw new MalformedMessage(`it has ${metaBytes} bytes of plain data`);
     const tensorCount = this.#count(this.#integer(), MIN_ENTRY_BYTES, "tensors");
     const meta = metaBytes === 0 ? undefined : parseMeta(this.#text(metaBytes));
     // Undefined fields too: an absent one is looked up in Object.prototype, which user code may have extended.

@@ -40,8 +40,14 @@ export class FrameWriter {
   #buffers: ArrayBuffer[] = [];
   /** Coverage of the buffers of the record's tensors; computed for the first tensor that may be transferred. */
   #coverage: BufferCoverage | undefined;
+  readonly #maxMetaBytes: number;
   /** Index in {@link #buffers} of each buffer that was transferred for the present record. */
   readonly #transferred = new OwnMap<ArrayBufferLike, number>();
+
+  /** `maxMetaBytes` = those of plain data that the other side takes. */
+  constructor(maxMetaBytes = Number.POSITIVE_INFINITY) {
+    this.#maxMetaBytes = maxMetaBytes;
+  }
 
   /** Makes buffers of a frame that was copied, not posted, ones that may be transferred again: a pool reuses them. */
   static takeBack(buffers: readonly ArrayBuffer[]): void {
@@ -82,7 +88,9 @@ export class FrameWriter {
     this.#position += 16;
     this.#integers[start] = kind;
     this.#integers[start + 1] = id;
-    this.#integers[start + 2] = this.#text(metaText);
+    const metaBytes = this.#text(metaText);
+    if (metaBytes > this.#maxMetaBytes) throw tooMuchData(metaBytes, this.#maxMetaBytes);
+    this.#integers[start + 2] = metaBytes;
     let count = 0;
     for (const name in tensors) {
       this.#tensor(name, tensors[name]!, { transfer, all: tensors });
@@ -227,6 +235,13 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
 }
 
 /** A tensor that was transferred before, or is malformed, must not make a frame unreadable. */
+function tooMuchData(bytes: number, max: number): ServingError {
+  return new ServingError(
+    "internal",
+    `The values have ${bytes} bytes of texts and plain lists; expected ${max} at most. Use tensors or arrays for what is large.`,
+  );
+}
+
 function checkTensor(name: string, tensor: Tensor): void {
   const { dtype, shape } = tensor;
   assertCarriable(shape, name);

@@ -13,6 +13,8 @@ export interface HostPort {
    * True where a message is copied while it is posted, so that this side can go on using its buffers. Default false.
    */
   readonly copies?: boolean;
+  /** Bytes of plain data that a record of the other side may have. Default: as many as it likes. */
+  readonly maxMetaBytes?: number;
   /** Sends a message; the buffers in `transfer` are no longer usable on this side. */
   post(message: unknown, transfer: readonly ArrayBuffer[]): void;
   /** Calls back with each message; with undefined for one that could not be read. */
@@ -23,8 +25,9 @@ export interface HostPort {
 }
 
 /** A worker thread's message port as a {@link HostPort}. */
-export function toHostPort(port: MessagePort): HostPort {
+export function toHostPort(port: MessagePort, maxMetaBytes?: number): HostPort {
   return {
+    ...(maxMetaBytes !== undefined && { maxMetaBytes }),
     // An empty list takes as long to read as a small message.
     post: (message, transfer) => apply(postMessage, port, transfer.length === 0 ? [message] : [message, transfer]),
     onMessage: (listener) => {

@@ -11,7 +11,7 @@ import type { WireRecord } from "../../threads/wire-record.ts";
 import { isRunStatistics } from "../queue/is-run-statistics.ts";
 import { checkModelRequest } from "../threads/check-model-request.ts";
 import { STATISTICS } from "../threads/model-protocol.ts";
-import type { LinkPort } from "./link-port.ts";
+import { type LinkPort, MAX_META_BYTES } from "./link-port.ts";
 
 /**
  * A port to a model in another process, whose answers are checked before anyone in
@@ -48,7 +48,7 @@ export class GuardedPort implements HostPort {
 
   /** Passes a message of the process on; throws {@link MalformedMessage} for one that a model does not send. */
   deliver(message: Frame): void {
-    for (const record of readFrame(message)) this.#settle(record);
+    for (const record of readFrame(message, MAX_META_BYTES)) this.#settle(record);
     this.#port.deliver(message);
   }
 

@@ -3,9 +3,13 @@ import type { Frame } from "../../threads/frame.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import type { ProcessLink } from "./process-link.ts";
 
+/** Bytes of plain data of a record: parsing them takes the main thread some 30 ms. */
+export const MAX_META_BYTES = 4 * 1024 * 1024;
+
 /** One of the ports of a connection to another process, as a {@link HostPort}. */
 export class LinkPort implements HostPort {
   readonly copies = true;
+  readonly maxMetaBytes = MAX_META_BYTES;
   readonly #number: number;
   readonly #link: ProcessLink;
   readonly #messageListeners: ((message: unknown) => void)[] = [];

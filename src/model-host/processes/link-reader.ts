@@ -14,8 +14,9 @@ export const PART_BYTES = 8;
 /** Place of a part that follows in the stream itself. */
 export const IN_STREAM = 0xffffffff;
 
-/** Parts of a message at most: more tensors of 16 KB and more than fit the memory of a machine. */
-const MAX_PARTS = 1 << 20;
+/** Parts of a message at most: as many tensors of 16 KB and more take a gigabyte. */
+const MAX_PARTS = 1 << 16;
+const NOTHING = Buffer.alloc(0);
 
 /** Called for each message; `read` = messages that the sender has read. */
 type LinkListener = (port: number, message: Frame | undefined, read: number) => void;
@@ -30,79 +31,84 @@ export interface LinkReaderOptions {
 }
 
 /**
- * Cuts what arrives from another process into messages. The sender is not trusted: no
- * more memory is taken than has arrived, or lies in the memory file, and
- * {@link MalformedMessage} is thrown for anything that a link would not have written.
+ * Cuts what arrives from another process into messages. The sender is not trusted: memory is taken for one part at a
+ * time, when it begins to arrive, and the system gives it as it is written; {@link MalformedMessage} is thrown for
+ * anything that a link would not have written.
  */
 export class LinkReader {
   readonly #options: LinkReaderOptions;
-  readonly #chunks: Buffer[] = [];
-  #have = 0;
-  /** Bytes of the message under way, as far as they are known. */
-  #need = PREFIX_BYTES;
+  /** The beginning of a head. */
+  #rest: Buffer = NOTHING;
+  /** The message whose head has arrived. */
+  #open: OpenMessage | undefined;
 
   constructor(options: LinkReaderOptions) {
     this.#options = options;
   }
 
-  /** Takes the next bytes of the stream. */
+  /** Takes the next bytes of the stream, and copies what belongs to a part at once: all of it at its end takes long. */
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#have += chunk.length;
-    while (this.#have >= this.#need) {
-      const bytes = this.#join();
-      const end = this.#sizeOf(bytes);
-      if (end > this.#need) {
-        this.#need = end;
-        continue;
-      }
-      this.#need = PREFIX_BYTES;
-      this.#have -= end;
-      if (this.#have > 0) this.#chunks[0] = bytes.subarray(end);
-      else this.#chunks.length = 0;
-      this.#take(bytes);
+    for (let rest = chunk; rest.length > 0; )
+      rest = this.#open === undefined ? this.#takeHead(rest) : this.#fill(this.#open, rest);
+  }
+
+  #takeHead(bytes: Buffer): Buffer {
+    const have = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
+    const size = headSize(have);
+    if (have.length < size) {
+      this.#rest = have;
+      return NOTHING;
     }
+    this.#rest = NOTHING;
+    const head = have.subarray(0, size);
+    this.#checkSizes(head);
+    this.#goOn({ head, contents: [], part: NOTHING, filled: 0 });
+    return have.subarray(size);
   }
 
-  #join(): Buffer {
-    if (this.#chunks.length > 1) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks));
-    return this.#chunks[0]!;
+  #fill(message: OpenMessage, bytes: Buffer): Buffer {
+    const { part, filled } = message;
+    const count = bytes.copy(part, filled);
+    message.filled += count;
+    if (message.filled === part.length) {
+      message.contents.push(part.buffer as ArrayBuffer);
+      this.#goOn(message);
+    }
+    return bytes.subarray(count);
   }
 
-  /** Bytes of the message, or of its head where that has not arrived. */
-  #sizeOf(bytes: Buffer): number {
-    const parts = bytes.readUInt32LE(4);
-    if (parts > MAX_PARTS) throw new MalformedMessage(`it claims ${parts} parts`);
-    const head = PREFIX_BYTES + parts * PART_BYTES;
-    if (bytes.length < head) return head;
+  /** Makes room for the next part that comes in the stream, or passes the message on where there is none. */
+  #goOn(message: OpenMessage): void {
+    const { head, contents } = message;
+    for (let at = partPlace(contents.length); at < head.length; at += PART_BYTES) {
+      const [size, place] = [head.readUInt32LE(at), head.readUInt32LE(at + 4)];
+      if (place !== IN_STREAM)
+        contents.push(this.#fromRing(place, size, contents.length === 0 ? newMemory : borrowMemory));
+      else if (size === 0) contents.push(new ArrayBuffer(0));
+      else {
+        message.part = Buffer.allocUnsafeSlow(size);
+        message.filled = 0;
+        this.#open = message;
+        return;
+      }
+    }
+    this.#open = undefined;
+    const [frame, ...buffers] = contents;
+    const whole = frame === undefined || buffers.length === 0 ? frame : ([frame, ...buffers] as const);
+    this.#options.onMessage(head.readUInt32LE(0), whole, head.readUInt32LE(8));
+  }
+
+  #checkSizes(head: Buffer): void {
     const size = { stream: 0, ring: 0 };
-    for (let at = PREFIX_BYTES; at < head; at += PART_BYTES)
-      size[bytes.readUInt32LE(at + 4) === IN_STREAM ? "stream" : "ring"] += bytes.readUInt32LE(at);
+    for (let at = PREFIX_BYTES; at < head.length; at += PART_BYTES)
+      size[head.readUInt32LE(at + 4) === IN_STREAM ? "stream" : "ring"] += head.readUInt32LE(at);
     this.#assertSize(size);
-    return head + size.stream;
   }
 
   #assertSize({ stream, ring }: { readonly stream: number; readonly ring: number }): void {
     const { maxBytes, ring: file } = this.#options;
     if (stream > maxBytes) throw new MalformedMessage(`it claims ${stream} bytes; expected ${maxBytes} at most`);
     if (ring > (file?.size ?? 0)) throw new MalformedMessage(`it claims ${ring} bytes of the memory file`);
-  }
-
-  #take(bytes: Buffer): void {
-    const parts = bytes.readUInt32LE(4);
-    const contents: ArrayBuffer[] = [];
-    let start = PREFIX_BYTES + parts * PART_BYTES;
-    for (let index = 0; index < parts; index++) {
-      const at = PREFIX_BYTES + index * PART_BYTES;
-      const [size, place] = [bytes.readUInt32LE(at), bytes.readUInt32LE(at + 4)];
-      if (place === IN_STREAM) {
-        contents.push(ownCopy(bytes, start, size));
-        start += size;
-      } else contents.push(this.#fromRing(place, size, index === 0 ? newMemory : borrowMemory));
-    }
-    const [frame, ...buffers] = contents;
-    const message = frame === undefined || buffers.length === 0 ? frame : ([frame, ...buffers] as const);
-    this.#options.onMessage(bytes.readUInt32LE(0), message, bytes.readUInt32LE(8));
   }
 
   /** The frame itself may hold tensors of several requests; any other part belongs to one. */
@@ -113,13 +119,28 @@ export class LinkReader {
   }
 }
 
-function newMemory(bytes: number): ArrayBuffer {
-  return Buffer.allocUnsafeSlow(bytes).buffer;
+/** A message under way. */
+interface OpenMessage {
+  readonly head: Buffer;
+  /** Its parts that have arrived. */
+  readonly contents: ArrayBuffer[];
+  /** Memory of its own for the part under way: tensors view it, and may be handed to other threads. */
+  part: Buffer;
+  filled: number;
 }
 
-/** Memory of its own for each part: tensors view it, and may be handed to other threads. */
-function ownCopy(bytes: Buffer, start: number, size: number): ArrayBuffer {
-  const copy = Buffer.allocUnsafeSlow(size);
-  bytes.copy(copy, 0, start, start + size);
-  return copy.buffer as ArrayBuffer;
+/** Bytes of the head that begins a text, as far as they are known. */
+function headSize(bytes: Buffer): number {
+  if (bytes.length < PREFIX_BYTES) return PREFIX_BYTES;
+  const parts = bytes.readUInt32LE(4);
+  if (parts > MAX_PARTS) throw new MalformedMessage(`it claims ${parts} parts`);
+  return partPlace(parts);
+}
+
+function partPlace(index: number): number {
+  return PREFIX_BYTES + index * PART_BYTES;
+}
+
+function newMemory(bytes: number): ArrayBuffer {
+  return Buffer.allocUnsafeSlow(bytes).buffer;
 }
