@@ -14,7 +14,7 @@ export class LogLimit {
 
   /**
    * True for an event of so many characters that may be written. `tell` is called with a text where events begin to be
-   * left out, and again with their number once there is room.
+   * left out, and again with the number of those it was asked for once there is room.
    */
   takes(size: number, tell: (text: string) => void): boolean {
     this.#refill();
@@ -23,10 +23,15 @@ export class LogLimit {
         tell(`more than ${PER_SECOND / 2 ** 20} MB/s are written to the log; the rest is left out`);
       return false;
     }
-    if (this.#lost > 0) tell(`${this.#lost} events of the log were left out`);
+    if (this.#lost > 0) tell(`at least ${this.#lost} events of the log were left out`);
     this.#lost = 0;
     this.#left -= EVENT_SIZE + size;
     return true;
+  }
+
+  /** True where events are left out at the moment. */
+  get isFull(): boolean {
+    return this.#lost > 0;
   }
 
   #refill(): void {

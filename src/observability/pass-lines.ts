@@ -33,7 +33,8 @@ class LineCutter {
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
       this.#add(text, start, end);
       this.end();
-      start = end + 1;
+      // What the log does not take is not even divided into lines.
+      start = (this.#limit.isFull ? text.lastIndexOf("\n") : end) + 1;
     }
     this.#add(text, start, text.length);
   }
