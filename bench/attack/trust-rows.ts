@@ -20,11 +20,15 @@ const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   plain: {},
 };
 
+const REBOUND = { origin: "http://attacker.example:9001", host: "attacker.example:9001" };
+
 /** Attacks on the permissions at the defaults. */
 export const CONTROL_ROWS: readonly AttackRow[] = [
   ...Object.entries(FOREIGN).map(([name, headers]) => controlRow(name, headers)),
   inferenceRow("page-infers", { origin: "https://example.com", "sec-fetch-site": "cross-site" }),
-  inferenceRow("rebound-page-infers", { origin: "http://attacker.example:9001", host: "attacker.example:9001" }),
+  ...["forwarded", "forwarded-rfc", "real-ip", "via", "plain"].map((name) =>
+    inferenceRow(`rebound-page-infers-${name}`, { ...FOREIGN[name], ...REBOUND }),
+  ),
 ];
 
 function controlRow(name: string, headers: Readonly<Record<string, string>>): AttackRow {

@@ -4,10 +4,11 @@ import type { Authentication } from "./authentication/authentication.ts";
 import type { LiveCall } from "./authentication/live-calls.ts";
 import type { CallScope } from "./call-scope.ts";
 import type { Caller, CallKind } from "./caller.ts";
-import { assertControl, type ControlAccess, forwardingHeader, pageOf } from "./control-access.ts";
+import { assertControl, type ControlAccess, pageOf } from "./control-access.ts";
 import { CorsOrigins } from "./cors-origins.ts";
 import { isLoopback, isOwnHost } from "./local-host.ts";
 import type { PageToken } from "./page-token.ts";
+import type { TrustedProxies } from "./trusted-proxies.ts";
 
 /** Permissions of clients and of web pages. */
 export interface AccessOptions {
@@ -17,6 +18,8 @@ export interface AccessOptions {
   readonly corsOrigins?: readonly string[];
   /** Finds out who calls. Default: no caller needs a name. */
   readonly authentication?: Authentication | undefined;
+  /** Proxies that pass on what clients send for other names. Default: there are none. */
+  readonly proxies?: Pick<TrustedProxies, "trusts"> | undefined;
   /** By what calls of the server's own page are known. Default: there is no page. */
   readonly pageToken?: PageToken | undefined;
   /** Kinds of calls that are not answered here. Default: none. */
@@ -109,14 +112,22 @@ export class AccessPolicy {
     if (site === "same-origin" || this.#isOwnPage(caller)) return;
     if (origin !== undefined) {
       if (this.allowedOrigin(String(origin)) !== undefined) return;
-      if (isSameOrigin(String(origin), caller.host) && !isRebound(caller)) return;
+      if (isSameOrigin(String(origin), caller.host) && !this.#isRebound(caller)) return;
     }
     const page = String(origin ?? "unknown").slice(0, MAX_TEXT);
     const name = origin === undefined || origin === "null" ? "*" : page;
     throw new ServingError(
       "permission_denied",
-      `Web pages of another origin (${page}) may not run models here; start the server with --cors-origin ${name} to let them.`,
+      `Web pages of another origin (${page}) may not run models here; start the server with --cors-origin ${name} to let them, or with --trusted-proxies where a proxy passes on its own pages.`,
     );
+  }
+
+  /**
+   * True where a page's own name leads to this machine without being one of its names (DNS rebinding), unless a proxy
+   * stands between: one that is known by its address, since a page may send what proxies send.
+   */
+  #isRebound({ address, host = "" }: Caller): boolean {
+    return isLoopback(address) && !isOwnHost(host) && this.#options.proxies?.trusts(address) !== true;
   }
 }
 
@@ -134,12 +145,4 @@ function isSameOrigin(origin: string, host: string | undefined): boolean {
   return (
     /^https?:$/.test(protocol) && page === host.toLowerCase().replace(protocol === "https:" ? /:443$/ : /:80$/, "")
   );
-}
-
-/**
- * True where a page's own name leads to this machine without being one of its names (DNS rebinding), unless a proxy
- * says that it stands between.
- */
-function isRebound({ address, host = "", headers }: Caller): boolean {
-  return isLoopback(address) && forwardingHeader(headers) === undefined && !isOwnHost(host);
 }

@@ -55,8 +55,8 @@ function whyNotLocal({ address, host, headers, isHttp10 }: Caller): string | und
   return `this one is for the host "${(host ?? "").slice(0, MAX_TEXT)}", which is not an address or name of this machine`;
 }
 
-/** The header by which a call that came through a proxy is known; undefined where there is none. */
-export function forwardingHeader(headers: Caller["headers"]): string | undefined {
+/** The header by which a call through a proxy is known; undefined where there is none, which proves nothing. */
+function forwardingHeader(headers: Caller["headers"]): string | undefined {
   return Object.keys(headers).find((name) => FORWARDING.test(name));
 }
 

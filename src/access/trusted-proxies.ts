@@ -8,7 +8,7 @@ const UNIX = "unix:";
 /** Maximum number of entries of `X-Forwarded-For` that are read; further ones may be a client's invention. */
 const MAX_HOPS = 32;
 
-/** Proxies whose `X-Forwarded-For` is believed. */
+/** Proxies that are known by their addresses, and whose `X-Forwarded-For` is believed: any client may send one. */
 export class TrustedProxies {
   readonly #addresses = new BlockList();
   readonly #isUnixTrusted: boolean;
@@ -42,6 +42,11 @@ export class TrustedProxies {
       client = before;
     }
     return client;
+  }
+
+  /** True for the address of a connection that a trusted proxy has made, with or without a port. */
+  trusts(address: string): boolean {
+    return this.#isAny && this.#isTrusted(plainAddress(address) ?? address);
   }
 
   #add(range: string): void {

@@ -87,12 +87,12 @@ export function toTransportOptions(
   const httpPort = http && { httpPort: http.port ?? 0 };
   const { grpcSocketPath, grpcSocketTakeover = false, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
   const socket = grpcSocketPath !== undefined && { grpcSocketPath };
-  const policy = new AccessPolicy({ ...choices, authentication, pageToken: page?.token });
+  const proxies = new TrustedProxies(choices.trustedProxies ?? []);
+  const policy = new AccessPolicy({ ...choices, authentication, proxies, pageToken: page?.token });
   const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata } = choices;
   const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata };
   const rules = { requireModelSpec, checkMethodNames, ignoreUnknownOutputs };
   const answers = { tensorContent, ...rules, ...paths, maxMessageBytes, sendTimeoutMs };
-  const proxies = new TrustedProxies(choices.trustedProxies ?? []);
   const connections = openConnectionLimit(choices.maxConnections, log);
   const clients = openClientGate({ ...choices, proxies });
   const accountKey = readAccountKey(choices.clientKey, proxies);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import type { Caller } from "../../src/access/caller.ts";
 import { PageToken } from "../../src/access/page-token.ts";
+import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 
 const LOCAL: Caller = { address: "127.0.0.1", host: "localhost:9001", headers: {} };
 const REMOTE: Caller = { address: "10.0.0.7:5123", host: "models.internal:9001", headers: {} };
@@ -117,11 +118,18 @@ describe("inference", () => {
     new AccessPolicy({ corsOrigins: ["*"] }).check("inference", { ...REMOTE, headers });
   });
 
-  it("is not open to a page whose name was pointed at this machine, unless it is named or a proxy stands between", () => {
+  it("is not open to a page whose name was pointed at this machine, unless it is named or a known proxy is between", () => {
     const page = { ...LOCAL, host: "app.example:9001", headers: { origin: "http://app.example:9001" } };
     expect(() => new AccessPolicy().check("inference", page)).toThrow(refusal("--cors-origin http://app.example:9001"));
     new AccessPolicy({ corsOrigins: ["http://app.example:9001"] }).check("inference", page);
-    new AccessPolicy().check("inference", { ...page, headers: { ...page.headers, "x-forwarded-for": "10.0.0.1" } });
+    for (const name of ["x-forwarded-for", "x-forwarded-host", "forwarded", "via", "x-real-ip"])
+      expect(() =>
+        new AccessPolicy().check("inference", { ...page, headers: { ...page.headers, [name]: "10.0.0.1" } }),
+      ).toThrow(refusal("--trusted-proxies"));
+    const behind = new AccessPolicy({ proxies: new TrustedProxies(["127.0.0.1", "unix:"]) });
+    for (const address of ["127.0.0.1:5000", "::ffff:127.0.0.1", "unix:"])
+      behind.check("inference", { ...page, address });
+    expect(() => behind.check("inference", { ...page, address: "127.0.0.2" })).toThrow(refusal("--cors-origin"));
     new AccessPolicy().check("inference", { ...page, address: "10.0.0.1" });
   });
 

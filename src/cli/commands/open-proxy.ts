@@ -50,7 +50,7 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
     maxMessageBytes,
     memory,
     sendTimeoutMs: settings.sendTimeout * 1000,
-    policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication }),
+    policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication, proxies }),
     connections: openConnectionLimit(settings.maxConnections, log),
     clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
     accountKey: readAccountKey(settings.clientKey, proxies),

@@ -130,7 +130,7 @@ async function openAccess(settings: ListenerSettings, log: Logger): Promise<Acce
   // The main thread reads the same files, and says what is wrong.
   if (authentication !== undefined) keepFresh(authentication, { ...log, info: () => {}, error: () => {} });
   const pageToken = settings.pageToken === undefined ? undefined : new PageToken(settings.pageToken);
-  const policy = new AccessPolicy({ allowControl, corsOrigins, authentication, pageToken });
+  const policy = new AccessPolicy({ allowControl, corsOrigins, authentication, proxies, pageToken });
   return { policy, proxies, authentication, pageToken };
 }
 
