@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { processors } from "../machine/processors.ts";
 import { CodecWorker } from "./codec-worker.ts";
 import { encodingBytes } from "./encoding-bytes.ts";

@@ -4,7 +4,7 @@ import type { Caller, CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -59,6 +59,7 @@ export abstract class GrpcCall extends ListMember {
     this.context = context;
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
+    this.memory.sending = this.guard;
     stream.on("close", () => this.#close());
   }
 

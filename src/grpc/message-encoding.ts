@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
 import { compress } from "../limits/compress.ts";
 import { type Compression, isCompression } from "../limits/inflate.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { type FramedMessage, frameCompressed, PREFIX_BYTES } from "./framed-message.ts";
 
 /** The encodings of messages that the server reads and writes, as `grpc-accept-encoding` lists them. */

@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
-import { leadTo, MAX_PREALLOCATED_BYTES } from "../limits/memory/byte-list.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import { leadTo, MAX_PREALLOCATED_BYTES, trustedBytes } from "../limits/memory/byte-list.ts";
 import type { MemoryPool } from "../limits/memory/memory-pool.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
@@ -30,6 +30,8 @@ export interface MessageLimits {
   readonly nesting?: Nesting | undefined;
   /** True where the call's headers name a compression. Default false. */
   readonly mayBeCompressed?: boolean;
+  /** Ends its call with an error; absent = it has none. */
+  readonly end?: (error: ServingError) => void;
 }
 
 /** Buffer for the first bytes of a message; they are copied before others arrive. */
@@ -56,7 +58,7 @@ export class MessageReader {
 
   constructor(limits: MessageLimits) {
     this.#limits = limits;
-    this.#arrival = new MessageArrival(limits.memory);
+    this.#arrival = new MessageArrival(limits.memory, limits.end);
   }
 
   /**
@@ -105,6 +107,7 @@ export class MessageReader {
 
   /** The whole message, once the stream has ended; throws when it is incomplete. */
   finish(): Uint8Array {
+    this.#arrival.done();
     if (this.#length !== this.#neededBytes) throw NOT_WHOLE;
     this.#limits.memory.shrink(PREFIX_BYTES);
     return this.#bytes.subarray(PREFIX_BYTES, this.#length);
@@ -118,6 +121,7 @@ export class MessageReader {
 
   /** Discards the message and all later bytes. */
   drop(): void {
+    this.#arrival.done();
     this.#isDropped = true;
     this.#bytes = NOTHING;
   }
@@ -166,15 +170,17 @@ export class MessageReader {
   }
 
   #grow(neededBytes: number): void {
-    const larger = allocate(neededBytes, this.#alignedAt);
+    const larger = allocate(trustedBytes(neededBytes, this.#length), this.#alignedAt);
     larger.set(this.#bytes);
     this.#bytes = larger;
   }
 }
 
-/** Bytes to allocate for a message of which some have arrived: all, once they are as many as in one frame of HTTP/2. */
+/** Bytes to allocate for a message of which some have arrived: many, once they are as many as in one frame of HTTP/2. */
 function firstBytes(neededBytes: number, arrivedBytes: number): number {
-  return arrivedBytes < MAX_PREALLOCATED_BYTES ? Math.min(neededBytes, MAX_PREALLOCATED_BYTES) : neededBytes;
+  return arrivedBytes < MAX_PREALLOCATED_BYTES
+    ? Math.min(neededBytes, MAX_PREALLOCATED_BYTES)
+    : trustedBytes(neededBytes, arrivedBytes);
 }
 
 /** Not zeroed, so that unused pages are never touched: a claimed length alone costs no memory. */

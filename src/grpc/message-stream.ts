@@ -2,7 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { ServingError } from "../errors.ts";
 import { type Compression, inflate } from "../limits/inflate.ts";
 import { ByteList } from "../limits/memory/byte-list.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
@@ -23,6 +23,8 @@ export interface MessageStreamLimits {
   readonly messageTimeoutMs: number;
   /** Ends calls whose message takes longer. */
   readonly clock: MessageClock;
+  /** Ends the call with an error. */
+  readonly end: (error: ServingError) => void;
   /** Compression of the messages that have the compressed flag; undefined = they are refused. */
   readonly compression: Compression | undefined;
 }
@@ -53,7 +55,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   constructor(stream: ServerHttp2Stream, limits: MessageStreamLimits) {
     this.#stream = stream;
     this.#limits = limits;
-    this.#arrival = new MessageArrival(limits.memory);
+    this.#arrival = this.#nextArrival();
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
     stream.on("data", (piece: Buffer) => this.#take(piece));
     stream.on("end", () => this.#end());
@@ -65,6 +67,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   fail(reason: unknown): void {
     if (this.#failure !== undefined) return;
     this.#failure = { reason };
+    this.#arrival.done();
     this.#pending = new ByteList();
     this.#limits.clock.delete(this.#endSlow);
     this.#stream.resume();
@@ -86,7 +89,10 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.reason;
       const message = this.#arrived.shift();
-      if (message !== undefined) return message;
+      if (message !== undefined) {
+        this.#limitTime();
+        return message;
+      }
       if (this.#hasEnded) return undefined;
       this.#stream.resume();
       await new Promise<void>((resolve) => {
@@ -144,19 +150,29 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     this.#arrived.push({ bytes: framed.subarray(PREFIX_BYTES), isCompressed: framed[0] !== 0 });
     this.#limits.memory.shrink(PREFIX_BYTES);
     this.#pending = new ByteList();
-    this.#arrival = new MessageArrival(this.#limits.memory);
+    this.#arrival = this.#nextArrival();
     this.#neededBytes = PREFIX_BYTES;
+  }
+
+  /** The client is not waited for between messages, which hold nothing, nor while the server reads no more. */
+  #nextArrival(): MessageArrival {
+    const arrival = new MessageArrival(this.#limits.memory, this.#limits.end);
+    arrival.isClientsTurn = false;
+    return arrival;
   }
 
   /** A client that sends a byte a minute would hold its memory for ever. */
   #limitTime(): void {
     const { clock } = this.#limits;
     clock.delete(this.#endSlow);
-    if (this.#pending.length > 0) clock.add(this.#endSlow);
+    const isBegun = this.#pending.length > 0;
+    this.#arrival.isClientsTurn = isBegun && this.#arrived.length === 0;
+    if (isBegun) clock.add(this.#endSlow);
   }
 
   #end(): void {
     this.#hasEnded = true;
+    this.#arrival.done();
     if (this.#pending.length > 0)
       this.fail(new ServingError("internal", "The stream ended in the middle of a message"));
     this.#wake?.();

@@ -1,4 +1,6 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
+import type { ServingError } from "../errors.ts";
+import type { Transfer } from "../limits/overload-manager.ts";
 import { MessageClock, Timed } from "./message-clock.ts";
 
 /** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
@@ -17,16 +19,16 @@ export class SendWatch {
 
   /** Creates the guard of a stream, not started yet. */
   guard(stream: ServerHttp2Stream): SendGuard {
-    return new SendGuard(this.#clock, () => this.#cut(stream));
+    return new SendGuard(this.#clock, (code) => this.#cut(stream, code));
   }
 
   /**
    * Resets the stream; where the whole connection is stuck, the reset does not reach the client, and the connection is
    * ended too.
    */
-  #cut(stream: ServerHttp2Stream): void {
+  #cut(stream: ServerHttp2Stream, code: number): void {
     const { session } = stream;
-    stream.close(constants.NGHTTP2_CANCEL);
+    stream.close(code);
     if (session === undefined || session.destroyed || this.#probed.has(session)) return;
     this.#probed.add(session);
     const timer = setTimeout(() => session.destroy(), PROBE_MS).unref();
@@ -38,23 +40,43 @@ export class SendWatch {
   }
 }
 
-/** Resets a stream whose client reads nothing for too long while data waits for it. */
-export class SendGuard extends Timed {
+/** Resets a stream whose client reads nothing for too long while data waits for it, or is too slow. */
+export class SendGuard extends Timed implements Transfer {
+  /** Bytes that the client has taken. */
+  movedBytes = 0;
+  /** Bytes that wait for the client, or will do so: no more than a message. */
+  leftBytes = 0;
+  /** Those that were given to Node, which reports the end of them together. */
+  stepBytes = 0;
   readonly #clock: MessageClock | undefined;
 
-  constructor(clock: MessageClock | undefined, cut: () => void) {
-    super(cut);
+  constructor(clock: MessageClock | undefined, cut: (code: number) => void) {
+    // The code for `resource_exhausted`: a status would wait behind what the client has to take.
+    super((error?: ServingError) =>
+      cut(error === undefined ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_ENHANCE_YOUR_CALM),
+    );
     this.#clock = clock;
   }
 
-  /** Restarts the time: data waits for the client, and the client has read the data before it. */
-  restart(): void {
+  /** True while data waits for the client. */
+  get isClientsTurn(): boolean {
+    return this.stepBytes > 0;
+  }
+
+  /** Restarts the time: `bytes` wait for the client, and it has taken those before. */
+  restart(bytes = 0): void {
+    this.movedBytes += this.stepBytes;
+    this.leftBytes = Math.max(this.leftBytes - this.stepBytes, bytes);
+    this.stepBytes = bytes;
     this.#clock?.delete(this);
     this.#clock?.add(this);
   }
 
   /** Stops the time: no data waits for the client. */
   stop(): void {
+    this.movedBytes += this.stepBytes;
+    this.leftBytes = 0;
+    this.stepBytes = 0;
     this.#clock?.delete(this);
   }
 }

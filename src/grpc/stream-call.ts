@@ -36,7 +36,8 @@ export class StreamCall extends GrpcCall {
     this.#record = info.record;
     const { maxMessageBytes, messageTimeoutMs, clock } = this.context;
     const { maxBytes = maxMessageBytes } = this.#route;
-    const limits = { maxBytes, memory: this.memory, messageTimeoutMs, clock, compression: encoding.request };
+    const end = (error: ServingError) => this.giveUp(error);
+    const limits = { maxBytes, memory: this.memory, messageTimeoutMs, clock, end, compression: encoding.request };
     const messages = new MessageStream(this.stream, limits);
     this.source.addEventListener("abort", () => messages.fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);

@@ -66,6 +66,7 @@ export class UnaryCall extends GrpcCall {
       pool,
       nesting,
       mayBeCompressed: compression !== undefined,
+      end: (error) => this.giveUp(error),
     });
   }
 

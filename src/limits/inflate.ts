@@ -1,7 +1,7 @@
 import { createGunzip, createInflate } from "node:zlib";
 import { invalidArgument, ServingError } from "../errors.ts";
 import { ByteList } from "./memory/byte-list.ts";
-import type { MemoryShare } from "./memory/memory-budget.ts";
+import type { MemoryShare } from "./memory/memory-share.ts";
 
 /** Compressions that clients may use. */
 export const COMPRESSIONS = { gzip: createGunzip, deflate: createInflate } as const;

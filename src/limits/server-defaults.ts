@@ -59,6 +59,8 @@ export const SERVER_DEFAULTS = {
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
   requestTimeoutMs: 0,
   sendTimeoutMs: 60_000,
+  /** Far below any network that a client would use, in bytes per second. */
+  minClientRate: 1024,
   /** With the delay before it, below the 30 s after which container platforms kill a process. */
   drainTimeoutMs: 20_000,
 } as const;

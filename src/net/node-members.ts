@@ -32,6 +32,23 @@ interface EncryptedHandle {
   readonly writeQueueSize: number;
 }
 
+/** The handle of what carries a connection: of an encrypted one, that below its encryption. */
+function carrierOf(socket: Socket): { readonly writeQueueSize?: number; readonly bytesWritten?: number } {
+  const handle = handleOf<EncryptedHandle>(socket);
+  return (socket instanceof TLSSocket ? handle?._parent : handle) ?? {};
+}
+
+/** Bytes that the system has taken of a connection, encrypted ones where it is; they grow alone. */
+export function sentBytesOf(socket: Socket): number {
+  const { writeQueueSize = 0, bytesWritten = 0 } = carrierOf(socket);
+  return bytesWritten - writeQueueSize;
+}
+
+/** Bytes of a connection that the system has not taken. */
+export function unsentBytesOf(socket: Socket): number {
+  return Math.max(socket.writableLength, carrierOf(socket).writeQueueSize ?? 0);
+}
+
 /**
  * The bytes that an encrypted connection had sent when it stopped: it has more, and the connection that carries it has
  * nothing to send. Undefined where it goes on, as far as that can be known.

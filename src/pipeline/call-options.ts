@@ -1,6 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { type CallLimits, type PlainLimits, toPlainLimits } from "../limits/call-limits.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { type PlainTimeline, Timeline } from "../observability/timeline.ts";
 

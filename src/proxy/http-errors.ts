@@ -12,7 +12,7 @@ import { ObservedRequest } from "./observed-request.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
 /** Time for a client that is still sending to read why it is refused, in milliseconds. */
-const LINGER_MS = 1000;
+export const LINGER_MS = 1000;
 /** Value of Retry-After where the server has no room or restarts a thread, in seconds. */
 const RETRY_AFTER_S = "1";
 

@@ -4,12 +4,14 @@ import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/cod
 import type { Job } from "../codec-host/job.ts";
 import { invalidArgument } from "../errors.ts";
 import { returnMemory } from "../limits/memory/borrowed-memory.ts";
-import type { MemoryBudget, MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/small-request.ts";
 import { deadlinePassed, MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { peerName } from "../net/peer-name.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
+import { AnswerTransfer } from "./answer-transfer.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { readBody } from "./read-body.ts";
 
@@ -118,6 +120,7 @@ export class HttpExchange {
    */
   beginSending(pieces: readonly Uint8Array[]): void {
     this.#isSending = true;
+    this.#memory.sending = new AnswerTransfer(this.#response, this.#memory.bytes);
     if (this.#memory.isWireOnly) this.#toReturn = pieces;
   }
 

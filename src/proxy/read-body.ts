@@ -3,7 +3,7 @@ import { ServingError } from "../errors.ts";
 import { goOnTogether } from "../limits/go-on-together.ts";
 import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/inflate.ts";
 import { ByteList } from "../limits/memory/byte-list.ts";
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MessageArrival } from "../limits/memory/message-arrival.ts";
 import { HttpError } from "./http-errors.ts";
 
@@ -45,33 +45,37 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
   return new Promise((resolve, reject) => {
     const length = Number(request.headers["content-length"] ?? 0);
     if (length > maxBytes) throw tooLarge(maxBytes);
-    memory.check(length);
+    memory.checkAnnounced(length);
     const body = new ByteList();
     body.expect(length, alignedAt);
     body.limitTo(maxBytes);
-    const arrival = new MessageArrival(memory);
-    arrival.announce(length);
     const add = (chunk: Buffer) => {
       try {
         if (body.length + chunk.length > maxBytes) throw tooLarge(maxBytes);
         arrival.add(chunk.length);
         body.append(chunk);
       } catch (reason) {
-        request.off("data", add);
-        reject(reason);
+        fail(reason);
       }
     };
+    const fail = (reason: unknown) => {
+      request.off("data", add);
+      arrival.done();
+      body.free();
+      reject(reason);
+    };
+    const arrival = new MessageArrival(memory, (error) => fail(toTimeout(error)));
+    arrival.announce(length);
     // Once a body that counts as unread is answered, Node removes all its listeners, which costs more than this.
     request.read(0);
     request.on("data", add);
     request.on("end", () => {
+      arrival.done();
       const whole = toBuffer(body.contents());
       goOnTogether(whole.length, () => resolve(whole));
     });
     request.on("error", (cause) => {
-      reject(
-        new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }),
-      );
+      fail(new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }));
     });
   });
 }
@@ -91,6 +95,11 @@ function tooLarge(maxBytes: number): HttpError {
     413,
     `The body is larger than ${maxBytes} bytes, the most that this request may have; send less.`,
   );
+}
+
+/** HTTP has a status of its own for a body that comes too slowly. */
+function toTimeout(error: ServingError): Error {
+  return error.code === "deadline_exceeded" ? new HttpError(408, error.message) : error;
 }
 
 function toBuffer(bytes: Uint8Array): Buffer {

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
-import { errorBody, hadLastAnswer } from "./http-errors.ts";
+import { errorBody, hadLastAnswer, LINGER_MS } from "./http-errors.ts";
 import { observeGarbage } from "./observed-request.ts";
 
 /** Statuses for errors of Node's parser, by code; 400 for all others. */
@@ -76,4 +76,7 @@ function answerRaw(socket: Duplex, status: string, message: string): void {
   const body = errorBody(message);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(Buffer.concat([Buffer.from(head), body]));
+  // A request that was not whole holds its memory until then, and its client may never close.
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once("close", () => clearTimeout(timer));
 }

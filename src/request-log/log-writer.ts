@@ -1,7 +1,8 @@
 import { codecs } from "../codec-host/codecs.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { type ErrorCode, publicText } from "../errors.ts";
-import type { MemoryBudget, MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";
 import { sizeText } from "../text/size-text.ts";

@@ -1,4 +1,4 @@
-import type { MemoryShare } from "../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { payloadBytes } from "../pipeline/payload.ts";
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";

@@ -81,6 +81,7 @@ const OPTIONS = {
   loadThreads: integerCheck(1),
   maxQueue: integerCheck(1),
   maxQueueBytes: BYTES,
+  minClientRate: integerCheck(0, undefined, ", in bytes per second (0 = no limit)"),
   modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   modelCache: TEXT_CHECK,
   modelCacheBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),

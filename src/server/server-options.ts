@@ -231,6 +231,11 @@ export interface ServerOptions {
   readonly requestTimeoutMs?: number;
   /** Milliseconds that a client may take nothing of an answer before it is cut; 0 = no limit. Default 60 s. */
   readonly sendTimeoutMs?: number;
+  /**
+   * Bytes per second that a client sends of a message or takes of an answer at least, over 30 s; slower ones are ended.
+   * 0 = no limit. Default 1024.
+   */
+  readonly minClientRate?: number;
   /** Milliseconds that {@link Server.close} waits for requests under way. Default 20 s. */
   readonly drainTimeoutMs?: number;
   /** Default: silent. */

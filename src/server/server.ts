@@ -1,5 +1,6 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { keepFresh, type Refreshable } from "../access/authentication/keep-fresh.ts";
+import { endSlowClients } from "../access/end-slow-clients.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { ThreadCounts } from "../limits/thread-counts.ts";
@@ -93,6 +94,7 @@ export async function openServer(
   try {
     const held = isListening ? findListeners(choices) : undefined;
     service = createService(choices, served, { recorder, held });
+    endSlowClients(service.memory, choices.minClientRate, log);
     const metrics = isListening ? requestMetrics(transports) : undefined;
     stops.push(forgetGone(served.manager, { service, metrics }));
     await recorder.check();

@@ -9,7 +9,8 @@ import {
 } from "node:http2";
 import { expect, it, onTestFinished } from "vitest";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
-import { MemoryBudget, type MemoryShare } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 import { callFrames, OPENING, resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";

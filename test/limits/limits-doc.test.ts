@@ -17,7 +17,7 @@ const bytes = (size: number) => (size >= 2 ** 20 ? `${size / 2 ** 20} MB` : `${M
 const seconds = (ms: number) => `${ms / 1000} s`;
 const orNone = (count: number) => (count === 0 ? "none" : String(count));
 const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
-const { sendTimeout, requestTimeout } = SETTINGS;
+const { sendTimeout, minClientRate, requestTimeout } = SETTINGS;
 
 const { batching, maxRequestRows } = parseHostOptions({ max_batch_size: "1" });
 
@@ -123,6 +123,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     `${sendTimeout.default} s`,
     "proxy/limit-silence",
     "is cut after a time",
+  ],
+  [
+    "bytes per second that a client sends or takes at least",
+    bytes(minClientRate.default),
+    "limits/fair-shares",
+    "a body that comes too slowly",
   ],
   ["time of a request", orNone(requestTimeout.default), "serving/local-service", "longer than the request timeout"],
   [

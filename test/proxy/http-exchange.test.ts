@@ -45,8 +45,9 @@ describe("the request's signal", () => {
     request.headers["x-request-timeout-ms"] = "2147483647";
     const response = new ServerResponse(request);
     const exchange = new HttpExchange(request, response, { maxMessageBytes: 1e6, memory: new MemoryBudget(1e6) });
+    const before = vi.getTimerCount();
     response.emit("close");
     expect(exchange.callInfo().signal.aborted).toBe(true);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(vi.getTimerCount()).toBe(before);
   });
 });

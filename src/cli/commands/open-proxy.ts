@@ -2,6 +2,7 @@ import { AccessPolicy } from "../../access/access-policy.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
 import { readAccountKey } from "../../access/client-key.ts";
+import { endSlowClients } from "../../access/end-slow-clients.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
@@ -43,6 +44,7 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
   const authentication = auth && (await openAuthentication(auth, { proxies }));
   const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
   const memory = new MemoryBudget(settings.maxQueueBytes);
+  endSlowClients(memory, settings.minClientRate, log);
   const options = {
     host,
     port: httpPort,

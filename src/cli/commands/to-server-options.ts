@@ -127,6 +127,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     ...toClientOptions(settings),
     requestTimeoutMs: settings.requestTimeout * 1000,
     sendTimeoutMs: settings.sendTimeout * 1000,
+    minClientRate: settings.minClientRate,
   };
 }
 

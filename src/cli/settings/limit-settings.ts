@@ -105,6 +105,14 @@ export const LIMIT_SETTINGS = {
     help: "cut clients that read nothing for so long; 0 disables",
     commands: BOTH,
   },
+  minClientRate: {
+    type: "bytes",
+    placeholder: "SIZE",
+    default: SERVER_DEFAULTS.minClientRate,
+    help: "bytes per second that clients send or take at least; 0 disables",
+    details: "Measured over 30 s while a message or an answer is on its way; slower clients are ended.",
+    commands: BOTH,
+  },
   maxRss: {
     type: "bytes",
     isMemory: true,

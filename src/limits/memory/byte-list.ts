@@ -4,10 +4,12 @@ import { countGarbage } from "./young-garbage.ts";
 const EMPTY = new Uint8Array(0);
 /**
  * Claimed length up to which memory is allocated at once. Once so many bytes have arrived, memory for all of them is
- * allocated: copying them again would block the thread for a millisecond per megabyte, and untouched memory costs
- * nothing.
+ * allocated, as far as {@link trustedBytes} says: copying them again would block the thread for a millisecond per
+ * megabyte, and untouched memory costs nothing.
  */
 export const MAX_PREALLOCATED_BYTES = 16 * 1024;
+/** Bytes that a client is trusted to send for each one that it has sent. */
+const TRUST = 64;
 /** The same limit where no length is claimed, and only a maximum is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
@@ -73,7 +75,7 @@ export class ByteList {
   #roomFor(atLeast: number): number {
     if (atLeast <= MAX_PREALLOCATED_BYTES && atLeast <= this.#expected)
       return Math.min(MAX_PREALLOCATED_BYTES, this.#expected);
-    if (atLeast <= this.#expected) return this.#expected;
+    if (atLeast <= this.#expected) return trustedBytes(this.#expected, atLeast);
     return atLeast > TRUSTED_BYTES && atLeast <= this.#limit ? this.#limit : 2 * atLeast;
   }
 
@@ -85,6 +87,11 @@ export class ByteList {
     this.#bytes = larger;
     this.#isOwned = true;
   }
+}
+
+/** Bytes of a claimed length for which memory may be allocated once so many have arrived. */
+export function trustedBytes(claimed: number, arrived: number): number {
+  return Math.min(claimed, TRUST * Math.max(arrived, MAX_PREALLOCATED_BYTES));
 }
 
 /** Number of bytes to put before others so that their byte `alignedAt` is aligned for numbers of any size. */

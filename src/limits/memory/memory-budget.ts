@@ -1,7 +1,9 @@
 import { ServingError } from "../../errors.ts";
-import { type ClientAccount, ClientAccounts } from "../client-account.ts";
+import { ClientAccounts } from "../client-account.ts";
+import { OverloadManager } from "../overload-manager.ts";
 import type { ThreadCounts } from "../thread-counts.ts";
 import { containerRoom } from "./container-room.ts";
+import { MemoryShare } from "./memory-share.ts";
 import { threadMemory } from "./thread-memory.ts";
 import { markRarely } from "./young-garbage.ts";
 
@@ -29,6 +31,8 @@ export class MemoryBudget {
   readonly maxBytes: number;
   /** Parts of it by the clients that hold them. */
   readonly clients = new ClientAccounts();
+  /** Ends requests of clients that are too slow, or hold what others need. */
+  readonly overload: OverloadManager;
   /** Size of the largest request that may use the share for small ones, in bytes. */
   readonly #smallBytes: number;
   readonly #removeLimit: () => void;
@@ -44,6 +48,7 @@ export class MemoryBudget {
     this.#shared = shared;
     this.#removeLimit = isFirst ? threadMemory.addLimit(maxBytes) : () => {};
     this.#smallBytes = Math.min(SMALL_BYTES, maxBytes / 1024);
+    this.overload = new OverloadManager(maxBytes);
   }
 
   /** Number of bytes held now. */
@@ -58,29 +63,60 @@ export class MemoryBudget {
 
   /** The share of a new request, which holds nothing yet but what another thread counts of it. */
   open(countedBytes = 0, client = ""): MemoryShare {
-    return new MemoryShare(this, this.clients.of(client), countedBytes);
+    const share = new MemoryShare(this, this.clients.of(client), countedBytes);
+    this.overload.add(share);
+    return share;
   }
 
-  /** Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. */
-  check(bytes: number, ownBytes: number): void {
+  /**
+   * Throws `unavailable` unless a request with `ownBytes` could get `bytes` more now. For its `share`, others are ended
+   * that hold more than theirs.
+   */
+  check(bytes: number, ownBytes: number, share?: MemoryShare): void {
+    for (;;) {
+      const problem = this.#problem(bytes, ownBytes);
+      if (problem === undefined) return;
+      if (share === undefined || !this.overload.makeRoom(bytes, share)) throw problem();
+    }
+  }
+
+  /** Throws `unavailable` where so many bytes more would not fit if all were ended that may be. */
+  checkAnnounced(bytes: number, ownBytes: number): void {
+    const problem = this.#problem(bytes, ownBytes);
+    if (problem !== undefined && this.#problem(bytes, ownBytes, this.overload.waitingBytes()) !== undefined)
+      throw problem();
+  }
+
+  /** Makes the reason for which so many bytes do not fit; undefined where they do. */
+  #problem(bytes: number, ownBytes: number, freeableBytes = 0): (() => ServingError) | undefined {
     const totalBytes = ownBytes + bytes;
-    if (totalBytes > SMALL_BYTES && !containerRoom.has(bytes)) throw noRoom(containerRoom.freeBytes);
-    const held = this.heldBytes;
+    if (totalBytes > SMALL_BYTES && !containerRoom.has(bytes - freeableBytes))
+      return () => noRoom(containerRoom.freeBytes);
+    const held = this.heldBytes - freeableBytes;
     // Other threads tell whole kilobytes.
-    const isAlone = this.#shared === undefined ? held === ownBytes : held - ownBytes < KIB;
-    if (isAlone) return;
+    const isAlone = this.#shared === undefined ? held <= ownBytes : held - ownBytes < KIB;
+    if (isAlone) return undefined;
     const limitBytes = totalBytes <= this.#smallBytes ? this.maxBytes * (1 + SMALL_SHARE) : this.maxBytes;
     const isSmall = totalBytes <= SMALL_BYTES;
-    if (held + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes))) return;
-    const heldBytes = held + (isSmall ? 0 : threadMemory.heldBytes);
-    throw new ServingError(
+    if (held + bytes <= limitBytes && (isSmall || threadMemory.hasRoom(bytes - freeableBytes))) return undefined;
+    return () => this.#full(held + (isSmall ? 0 : threadMemory.heldBytes));
+  }
+
+  #full(heldBytes: number): ServingError {
+    return new ServingError(
       "unavailable",
       `The requests under way hold ${heldBytes} bytes (--max-queue-bytes ${this.maxBytes}); try again later.`,
     );
   }
 
+  /** Ends the count of a share; for {@link MemoryShare}. */
+  delete(share: MemoryShare): void {
+    this.overload.delete(share);
+  }
+
   /** Subtracts its limit from that of all threads; for a server that has ended. */
   close(): void {
+    this.overload.close();
     this.#removeLimit();
   }
 
@@ -98,107 +134,4 @@ function noRoom(freeBytes: number): ServingError {
     "unavailable",
     `The server's container has ${freeBytes} bytes of free memory, too little for this request; try again later.`,
   );
-}
-
-/** One request's part of a {@link MemoryBudget}. */
-export class MemoryShare {
-  /**
-   * True where only the transport uses the tensors of the request and of its answer once there is an answer; set by the
-   * code that ran the request. Otherwise hooks of this thread may have kept them.
-   */
-  isWireOnly = false;
-  readonly #budget: MemoryBudget;
-  #client: ClientAccount;
-  /** Bytes that another thread counts. */
-  readonly #countedBytes: number;
-  #bytes: number;
-  #isReleased = false;
-
-  constructor(budget: MemoryBudget, client: ClientAccount, countedBytes = 0) {
-    this.#budget = budget;
-    this.#client = client;
-    client.requests++;
-    this.#countedBytes = countedBytes;
-    this.#bytes = countedBytes;
-  }
-
-  /** Number of bytes that it holds. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  /** The account of the client that sent the request; one for all where no client is known. */
-  get client(): ClientAccount {
-    return this.#client;
-  }
-
-  /** Moves all that it holds to the account of its client, once that is known. */
-  belongTo(key: string): void {
-    const client = this.#budget.clients.of(key);
-    if (this.#isReleased || client === this.#client) return;
-    this.#client.requests--;
-    this.#client.bytes -= this.#ownBytes;
-    client.requests++;
-    client.bytes += this.#ownBytes;
-    this.#client = client;
-  }
-
-  /** Throws `unavailable` unless there is room for `bytes` more now; reserves nothing. */
-  check(bytes: number): void {
-    this.#budget.check(bytes, this.#bytes);
-  }
-
-  /** Reserves `bytes` more; throws `unavailable` where there is no room, `cancelled` once it was released. */
-  grow(bytes: number): void {
-    if (this.#isReleased) throw new ServingError("cancelled", "The request is over.");
-    this.#budget.check(bytes, this.#bytes);
-    this.#add(bytes);
-  }
-
-  /** Grows to `bytes`, if it is smaller. */
-  growTo(bytes: number): void {
-    if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
-  }
-
-  /** Grows or shrinks to `bytes`. */
-  setTo(bytes: number): void {
-    if (bytes > this.#bytes) this.grow(bytes - this.#bytes);
-    else this.shrink(this.#bytes - bytes);
-  }
-
-  /** Releases `bytes`. */
-  shrink(bytes: number): void {
-    this.#add(-Math.min(bytes, this.#ownBytes));
-  }
-
-  /** Moves `bytes` of this share to a new share. */
-  split(bytes: number): MemoryShare {
-    const part = new MemoryShare(this.#budget, this.#client);
-    part.#bytes = Math.min(bytes, this.#ownBytes);
-    this.#bytes -= part.#bytes;
-    return part;
-  }
-
-  /** Releases all bytes. */
-  empty(): void {
-    this.#add(-this.#ownBytes);
-  }
-
-  /** Releases all bytes, for good. */
-  release(): void {
-    if (this.#isReleased) return;
-    this.empty();
-    this.#client.requests--;
-    this.#isReleased = true;
-  }
-
-  #add(bytes: number): void {
-    this.#budget.add(bytes);
-    this.#client.bytes += bytes;
-    this.#bytes += bytes;
-  }
-
-  get #ownBytes(): number {
-    return this.#bytes - this.#countedBytes;
-  }
 }

@@ -1,33 +1,63 @@
+import type { ServingError } from "../../errors.ts";
+import type { Transfer } from "../overload-manager.ts";
 import { MAX_PREALLOCATED_BYTES } from "./byte-list.ts";
-import type { MemoryShare } from "./memory-budget.ts";
+import type { MemoryShare } from "./memory-share.ts";
+
+/** Bytes that are reserved beyond those which have come: one step for many small pieces. */
+const AHEAD_BYTES = 64 * 1024;
 
 /**
- * Counts the bytes of one message as they arrive. Once a part has arrived, memory for the announced length is reserved,
- * or the message refused: otherwise many large messages at once would fill the memory before any of them is complete.
+ * Counts the bytes of one message as they arrive: what its client announces holds nothing before it has come. Until
+ * {@link done}, the message may be ended for others that need its memory, or for its client's slowness.
  */
-export class MessageArrival {
+export class MessageArrival implements Transfer {
+  /** False while the server does not read on. */
+  isClientsTurn = true;
+  readonly stepBytes = 0;
   readonly #memory: MemoryShare;
+  readonly #end: (error: ServingError) => void;
   #announcedBytes = 0;
   #arrivedBytes = 0;
   #countedBytes = 0;
 
-  constructor(memory: MemoryShare) {
+  /** `end`: ends the request with an error; default: there is nothing to be ended. */
+  constructor(memory: MemoryShare, end: (error: ServingError) => void = () => {}) {
     this.#memory = memory;
+    this.#end = end;
+    memory.receiving = this;
   }
 
-  /** Sets the length that the client announces; throws as {@link add} where enough of it has arrived already. */
+  get movedBytes(): number {
+    return this.#arrivedBytes;
+  }
+
+  /** Where no length is announced, as many as have come, at least a piece. */
+  get leftBytes(): number {
+    const left = this.#announcedBytes - this.#arrivedBytes;
+    return left > 0 ? left : Math.max(this.#arrivedBytes, AHEAD_BYTES);
+  }
+
+  /** Sets the length that the client announces. */
   announce(bytes: number): void {
     this.#announcedBytes = bytes;
-    this.add(0);
   }
 
-  /** Counts arrived bytes; throws `unavailable` where there is no room for them, or for those that will follow. */
+  /** Counts arrived bytes; throws `unavailable` where there is no room for them. */
   add(bytes: number): void {
     this.#arrivedBytes += bytes;
-    const isBelieved = this.#arrivedBytes >= MAX_PREALLOCATED_BYTES;
-    const needed = isBelieved ? Math.max(this.#arrivedBytes, this.#announcedBytes) : this.#arrivedBytes;
-    if (needed <= this.#countedBytes) return;
+    if (this.#arrivedBytes <= this.#countedBytes) return;
+    const aheadBytes = this.#arrivedBytes < MAX_PREALLOCATED_BYTES ? 0 : AHEAD_BYTES;
+    const needed = Math.max(this.#arrivedBytes, Math.min(this.#arrivedBytes + aheadBytes, this.#announcedBytes));
     this.#memory.grow(needed - this.#countedBytes);
     this.#countedBytes = needed;
+  }
+
+  /** Ends the wait for the client: the message is there, or given up. */
+  done(): void {
+    if (this.#memory.receiving === this) this.#memory.receiving = undefined;
+  }
+
+  end(error: ServingError): void {
+    this.#end(error);
   }
 }

@@ -75,6 +75,11 @@ export const METRICS = {
     help: "Bytes that the requests under way hold: bodies, tensors, decoded images, answers that are not sent yet.",
     labels: [],
   },
+  kserving_requests_ended_total: {
+    type: "counter",
+    help: "Requests that were ended since their clients were too slow (--min-client-rate), or held memory that others needed (--max-queue-bytes).",
+    labels: ["reason"],
+  },
   kserving_held_bytes_limit: { type: "gauge", help: "Bytes that they may hold (--max-queue-bytes).", labels: [] },
   kserving_model_queue_seconds: {
     ...SECONDS,

@@ -5,7 +5,7 @@ import { ServingError, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
-import type { MemoryShare } from "../../limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";

@@ -1,3 +1,4 @@
+import { END_REASONS, endedRequests } from "../../limits/overload-manager.ts";
 import { METRICS } from "../../observability/metrics/catalogue.ts";
 import { Histogram, type HistogramData } from "../../observability/metrics/histogram.ts";
 import { type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/metric-family.ts";
@@ -25,6 +26,10 @@ export async function serviceMetrics({
     ...inFlightMetrics(service),
     toSingle("kserving_held_bytes", memory.heldBytes),
     toSingle("kserving_held_bytes_limit", memory.maxBytes),
+    toFamily(
+      "kserving_requests_ended_total",
+      END_REASONS.map((reason) => ({ labels: [reason], value: endedRequests.of(reason) })),
+    ),
     ...stateMetrics(states),
     ...modelMetrics(statistics),
     toFamily("kserving_hook_seconds", statistics.flatMap(hookSamples)),

@@ -113,6 +113,7 @@ export interface ListenerSettings
   readonly limitsClients: boolean;
   readonly maxConnections: number;
   readonly maxQueueBytes: number;
+  readonly minClientRate: number;
   readonly hasMetrics: boolean;
   readonly pageToken?: string | undefined;
   /** Number of the threads that listen. */

@@ -111,7 +111,7 @@ function toSettings(options: Opening, choices: ServerChoices): ListenerSettings 
     options;
   const { kserveRoutes, openvinoMetadata, accessLog, serverTiming, clients, metrics, page, platform } = options;
   const { tls, auth, allowControl, corsOrigins = [], trustedProxies = [], listeners } = choices;
-  const { clientKey, maxConnections, maxQueueBytes } = choices;
+  const { clientKey, maxConnections, maxQueueBytes, minClientRate } = choices;
   return {
     host,
     port,
@@ -138,6 +138,7 @@ function toSettings(options: Opening, choices: ServerChoices): ListenerSettings 
     clientKey,
     maxConnections,
     maxQueueBytes,
+    minClientRate,
     count: listeners,
     limitsClients: clients !== undefined,
     hasMetrics: metrics !== undefined,

@@ -2,6 +2,7 @@ import { AccessPolicy } from "../../access/access-policy.ts";
 import type { Authentication } from "../../access/authentication/authentication.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { readAccountKey, readClientKey } from "../../access/client-key.ts";
+import { endSlowClients } from "../../access/end-slow-clients.ts";
 import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { PageToken } from "../../access/page-token.ts";
 import { TlsFiles } from "../../access/tls-files.ts";
@@ -87,13 +88,15 @@ async function toTransportOptions(
   const { maxQueueBytes, maxConnections, limitsClients, clientKey } = settings;
   const { policy, proxies } = access;
   const key = readClientKey(clientKey, proxies);
+  const memory = new MemoryBudget(maxQueueBytes, new ThreadCounts(held, number), false);
+  endSlowClients(memory, settings.minClientRate, log);
   return {
     ...settings,
     grpcSocketOnly: false,
     policy,
     log,
     tls: settings.tls && (await TlsFiles.open(settings.tls)),
-    memory: new MemoryBudget(maxQueueBytes, new ThreadCounts(held, number), false),
+    memory,
     connections: openConnectionLimit(maxConnections, log, new ThreadCounts(connections, number)),
     clients: limitsClients ? new ListenerGate(client, key) : undefined,
     accountKey: readAccountKey(clientKey, proxies),

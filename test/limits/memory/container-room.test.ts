@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { containerRoom, watchContainerRoom } from "../../../src/limits/memory/container-room.ts";
-import { MemoryBudget, type MemoryShare } from "../../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../../src/limits/memory/memory-share.ts";
 
 const MIB = 1024 ** 2;
 const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });

@@ -3,7 +3,7 @@ import { MAX_PREALLOCATED_BYTES } from "../../../src/limits/memory/byte-list.ts"
 import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
 import { MessageArrival } from "../../../src/limits/memory/message-arrival.ts";
 
-const LENGTH = 10 * MAX_PREALLOCATED_BYTES;
+const LENGTH = 100 * MAX_PREALLOCATED_BYTES;
 
 function arrive(memory: MemoryBudget, announced: number) {
   const arrival = new MessageArrival(memory.open());
@@ -12,31 +12,23 @@ function arrive(memory: MemoryBudget, announced: number) {
 }
 
 describe("a message that arrives", () => {
-  it("holds the received bytes, until enough have arrived to trust the announced length", () => {
-    const memory = new MemoryBudget(LENGTH + MAX_PREALLOCATED_BYTES);
+  it("holds what has come and a little more, whatever it announces", () => {
+    const memory = new MemoryBudget(2 * LENGTH);
     const first = arrive(memory, LENGTH);
     first.add(MAX_PREALLOCATED_BYTES - 1);
-    arrive(memory, LENGTH).add(MAX_PREALLOCATED_BYTES - 1);
-    expect(() => first.add(1)).not.toThrow();
+    expect(memory.heldBytes).toBe(MAX_PREALLOCATED_BYTES - 1);
+    first.add(1);
+    expect(memory.heldBytes).toBe(5 * MAX_PREALLOCATED_BYTES);
+    first.add(LENGTH - MAX_PREALLOCATED_BYTES);
+    expect(memory.heldBytes).toBe(LENGTH);
   });
 
-  it("then holds all that it announced, so that another which does not fit is refused before it is there", () => {
-    const memory = new MemoryBudget(LENGTH + 2 * MAX_PREALLOCATED_BYTES);
-    const [first, second] = [arrive(memory, LENGTH), arrive(memory, LENGTH)];
-    first.add(MAX_PREALLOCATED_BYTES);
-    second.add(MAX_PREALLOCATED_BYTES - 1);
-    expect(() => second.add(1)).toThrow(expect.objectContaining({ code: "unavailable" }));
-    for (let arrived = MAX_PREALLOCATED_BYTES; arrived < LENGTH; arrived += MAX_PREALLOCATED_BYTES)
-      first.add(MAX_PREALLOCATED_BYTES);
-  });
-
-  it("holds all at once where enough has arrived before the length is known", () => {
+  it("is refused once there is no room for what has come", () => {
     const memory = new MemoryBudget(LENGTH);
-    const [first, second] = [new MessageArrival(memory.open()), new MessageArrival(memory.open())];
-    first.add(MAX_PREALLOCATED_BYTES);
-    first.announce(LENGTH - MAX_PREALLOCATED_BYTES + 1);
-    expect(memory.heldBytes).toBe(LENGTH - MAX_PREALLOCATED_BYTES + 1);
-    expect(() => second.add(MAX_PREALLOCATED_BYTES)).toThrow(expect.objectContaining({ code: "unavailable" }));
+    const [first, second] = [arrive(memory, LENGTH), arrive(memory, LENGTH)];
+    first.add(LENGTH / 2);
+    second.add(LENGTH / 4);
+    expect(() => second.add(LENGTH / 4)).toThrow(expect.objectContaining({ code: "unavailable" }));
   });
 
   it("holds what comes where it announces nothing", () => {
@@ -45,5 +37,15 @@ describe("a message that arrives", () => {
     expect(() => arrive(memory, 0).add(2 * MAX_PREALLOCATED_BYTES)).toThrow(
       expect.objectContaining({ code: "unavailable" }),
     );
+  });
+
+  it("waits for its client until it is there, or given up", () => {
+    const share = new MemoryBudget(LENGTH).open();
+    const arrival = new MessageArrival(share);
+    arrival.announce(LENGTH);
+    arrival.add(LENGTH / 4);
+    expect(share.receiving).toMatchObject({ movedBytes: LENGTH / 4, leftBytes: (3 * LENGTH) / 4, isClientsTurn: true });
+    arrival.done();
+    expect(share.receiving).toBeUndefined();
   });
 });
