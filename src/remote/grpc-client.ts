@@ -1,11 +1,19 @@
 import { setMaxListeners } from "node:events";
-import { Client, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import {
+  Client,
+  credentials,
+  InterceptingCall,
+  type Interceptor,
+  type Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
 import { asIs } from "./as-is.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
+import { countAnswer, inflateAnswers } from "./inflate-answers.ts";
 import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { RemoteTlsFiles } from "./remote-tls-files.ts";
 import { parseServerAddress } from "./server-address.ts";
@@ -30,7 +38,7 @@ export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, s
   const channel = isEncrypted
     ? credentials.createFromSecureContext(new RemoteTlsFiles(tls))
     : credentials.createInsecure();
-  return new Client(authority, channel, {
+  const client = new Client(authority, channel, {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
@@ -38,6 +46,8 @@ export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, s
     "grpc.enable_channelz": 0,
     ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
   });
+  inflateAnswers(client, maxMessageBytes);
+  return client;
 }
 
 /** A message to send, with its limits. */
@@ -76,6 +86,20 @@ export async function callUnary(
   return answer;
 }
 
+/** Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it. */
+const readOn: Interceptor = (options, nextCall) => {
+  const call: InterceptingCall = new InterceptingCall(nextCall(options), {
+    start: (metadata, _listener, next) =>
+      next(metadata, {
+        onReceiveMessage: (message, pass) => {
+          pass(message);
+          if (message !== null) call.startRead();
+        },
+      }),
+  });
+  return call;
+};
+
 function send(
   client: Client,
   path: string,
@@ -95,8 +119,9 @@ function send(
       else if (error !== null) reject(toError(error, metadata !== undefined));
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
-    const options = deadline === undefined ? {} : { deadline };
+    const options = { interceptors: [readOn], ...(deadline !== undefined && { deadline }) };
     const sent = toMetadata(given.metadata);
+    if (given.memory !== undefined) countAnswer(sent, given.memory);
     const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);
     call.on("metadata", (received: Metadata) => {
       metadata = withoutTransport(fromMetadata(received));

@@ -94,7 +94,6 @@ export async function openServer(
   try {
     const held = isListening ? findListeners(choices) : undefined;
     service = createService(choices, served, { recorder, held });
-    endSlowClients(service.memory, choices.minClientRate, log);
     const metrics = isListening ? requestMetrics(transports) : undefined;
     stops.push(forgetGone(served.manager, { service, metrics }));
     await recorder.check();
@@ -124,7 +123,9 @@ interface ServiceParts {
 function createService(choices: ServerChoices, served: ServedModels, { recorder, held }: ServiceParts): LocalService {
   const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, log } = choices;
   const limits = { maxCount, maxBytes, requestTimeoutMs, heldElsewhere: held && new ThreadCounts(held, 0) };
-  return new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
+  const service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
+  endSlowClients(service.memory, choices.minClientRate, log);
+  return service;
 }
 
 /**
