@@ -5,14 +5,25 @@ const TYPE = "type.googleapis.com/google.rpc.ErrorInfo";
 const [REASON, DOMAIN] = [0x0a, 0x12] as const;
 
 /** A `google.rpc.ErrorInfo` of a request that was lost since the process that ran its model ended under it. */
-export const LOST_PROCESS: ErrorDetail = {
-  type: TYPE,
-  value: Buffer.from([...text(REASON, "MODEL_PROCESS_ENDED"), ...text(DOMAIN, "kserving")]).toString("base64"),
-};
+export const LOST_PROCESS: ErrorDetail = errorInfo("MODEL_PROCESS_ENDED");
+
+/** The same for a thread of hooks or of a model, or a process of hooks, that ended under it, or hung in it. */
+export const LOST_THREAD: ErrorDetail = errorInfo("THREAD_ENDED");
 
 /** Checks if the details of an error have a {@link LOST_PROCESS}, through however many threads they came. */
 export function hasLostProcess(details: readonly ErrorDetail[] | undefined): boolean {
   return details?.some(({ type, value }) => type === TYPE && value === LOST_PROCESS.value) ?? false;
+}
+
+/** Checks if the details of an error say that the request was lost with what ran it. */
+export function wasLost(details: readonly ErrorDetail[] | undefined): boolean {
+  const isLoss = ({ value }: ErrorDetail) => value === LOST_PROCESS.value || value === LOST_THREAD.value;
+  return details?.some((detail) => detail.type === TYPE && isLoss(detail)) ?? false;
+}
+
+function errorInfo(reason: string): ErrorDetail {
+  const value = Buffer.from([...text(REASON, reason), ...text(DOMAIN, "kserving")]).toString("base64");
+  return { type: TYPE, value };
 }
 
 function text(tag: number, value: string): number[] {

@@ -19,9 +19,7 @@ export interface JobOptions {
   readonly memory?: (Pick<MemoryShare, "check" | "grow" | "shrink"> & { readonly client?: JobClient }) | undefined;
   /** Largest number of bytes that the job may make. While others run, it waits until there is room for that. */
   readonly scratchBytes?: number;
-  /**
-   * Bytes that it reads or writes, by which it takes its turn. Default: `scratchBytes`, else those of its arguments.
-   */
+  /** Bytes that it reads or writes, for its turn. Default: `scratchBytes`, else those of its arguments. */
   readonly costBytes?: number;
 }
 

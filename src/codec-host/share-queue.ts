@@ -5,7 +5,7 @@ export type JobClient = object;
 export interface JobPlace {
   /** Bytes that the job reads or writes. */
   readonly cost: number;
-  /** The one whose share it takes; absent = that of all jobs without a client. */
+  /** The client whose share it takes; absent = that of all jobs without a client. */
   readonly client?: JobClient | undefined;
 }
 

@@ -12,7 +12,7 @@ import type { Signature } from "../signature/signature.ts";
 import { HeartbeatWatch } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import { MalformedMessage } from "../threads/malformed-message.ts";
-import { RpcClient, type RpcRequest, type RpcResponse } from "../threads/rpc-client.ts";
+import { RpcClient, type RpcRequest, type RpcResponse, tellLoss } from "../threads/rpc-client.ts";
 import { StartMark } from "../threads/start-mark.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
@@ -199,9 +199,15 @@ export class HookWorker {
   }
 
   async #ask(request: RpcRequest): Promise<RpcResponse> {
-    const answer = await (this.#client as RpcClient).ask(request);
-    this.#hasAnswered = true;
-    return answer;
+    try {
+      const answer = await (this.#client as RpcClient).ask(request);
+      this.#hasAnswered = true;
+      return answer;
+    } catch (reason) {
+      // One that was closed has not been ended by its requests.
+      const told = tellLoss(reason);
+      throw told === reason || (await this.ended) === undefined ? reason : told;
+    }
   }
 
   /** Ids, as in logs, of the requests that the thread was working on when it ended. */

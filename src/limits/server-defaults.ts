@@ -55,6 +55,7 @@ export const SERVER_DEFAULTS = {
   strictReadiness: false,
   allowLabelsForUnavailable: false,
   maxQueue: 1024,
+  poisonRequests: 64,
   /** Room for one more message of the maximum size. */
   maxQueueBytes: 2 * MAX_MESSAGE_BYTES,
   requestTimeoutMs: 0,

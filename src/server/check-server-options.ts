@@ -80,6 +80,7 @@ const OPTIONS = {
   loadRetries: integerCheck(0),
   loadThreads: integerCheck(1),
   maxQueue: integerCheck(1),
+  poisonRequests: integerCheck(0),
   maxQueueBytes: BYTES,
   minClientRate: integerCheck(0, undefined, ", in bytes per second (0 = no limit)"),
   modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),

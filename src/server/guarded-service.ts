@@ -15,6 +15,7 @@ import type {
 import type { LoadCounts } from "../serving/load-counter.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { errorFor } from "../serving/naming-error.ts";
+import type { PoisonCount } from "../serving/poison/poison-watch.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { RoutedRequest } from "../serving/traffic.ts";
@@ -58,6 +59,10 @@ export class GuardedService implements Required<InferenceService> {
 
   loads(): readonly LoadCounts[] {
     return known(this.#service.loads?.() ?? []);
+  }
+
+  poisonCounts(): readonly PoisonCount[] {
+    return known(this.#service.poisonCounts?.() ?? []);
   }
 
   recorded(): readonly RecordedCount[] {

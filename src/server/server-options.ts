@@ -222,6 +222,11 @@ export interface ServerOptions {
   readonly allowLabelsForUnavailable?: boolean;
   /** Requests under way at most, waiting or running; more are refused with `unavailable`. Default 1024. */
   readonly maxQueue?: number;
+  /**
+   * Requests that are remembered for each model, and not run any more, since they have ended the process or thread that
+   * ran them; 0 = none. Default 64.
+   */
+  readonly poisonRequests?: number;
   /** Bytes of the requests under way at most. Default 512 MB. */
   readonly maxQueueBytes?: number;
   /**

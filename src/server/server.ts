@@ -121,8 +121,14 @@ interface ServiceParts {
 }
 
 function createService(choices: ServerChoices, served: ServedModels, { recorder, held }: ServiceParts): LocalService {
-  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, log } = choices;
-  const limits = { maxCount, maxBytes, requestTimeoutMs, heldElsewhere: held && new ThreadCounts(held, 0) };
+  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, poisonRequests, log } = choices;
+  const limits = {
+    maxCount,
+    maxBytes,
+    requestTimeoutMs,
+    poisonRequests,
+    heldElsewhere: held && new ThreadCounts(held, 0),
+  };
   const service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
   endSlowClients(service.memory, choices.minClientRate, log);
   return service;

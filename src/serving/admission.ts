@@ -34,7 +34,7 @@ export class Admitted extends ListMember {
   /** On the clock of performance.now(). */
   readonly since = performance.now();
   readonly client: ClientAccount | undefined;
-  /** The holder of its place; undefined = all together. */
+  /** Its place's reserve; undefined = among those of all. */
   readonly reserve: Reserve | undefined;
 
   constructor(info: RequestInfo, client?: ClientAccount, reserve?: Reserve) {

@@ -9,6 +9,7 @@ import type { DescribedModel } from "./described-model.ts";
 import type { HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
+import type { PoisonCount } from "./poison/poison-watch.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import type { ServableStatistics } from "./servable.ts";
@@ -45,6 +46,8 @@ export interface InferenceService {
   loads?(): readonly LoadCounts[];
   /** Requests that were to be recorded, by the outcome; absent where another server answers. */
   recorded?(): readonly RecordedCount[];
+  /** Requests that have ended what runs their model, and are refused; absent where another server answers. */
+  poisonCounts?(): readonly PoisonCount[];
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**

@@ -17,11 +17,18 @@ export function inputKey(inputs: Payload, names: readonly string[] | "all"): str
 }
 
 function addTensor(hash: Hash, name: string, tensors: Tensors): void {
-  const tensor = tensors[name] as Tensor;
-  hash.update(JSON.stringify([name, tensor.dtype, tensor.shape]));
+  for (const part of tensorParts(name, tensors[name]!)) hash.update(part);
+}
+
+/** All that makes two tensors equal, piece by piece. */
+export function* tensorParts(name: string, tensor: Tensor): Generator<string | NodeJS.ArrayBufferView> {
+  yield JSON.stringify([name, tensor.dtype, tensor.shape]);
   if (tensor.dtype !== "bytes") {
-    hash.update(tensor.data);
+    yield tensor.data;
     return;
   }
-  for (const element of tensor.data) hash.update(`${element.byteLength} `).update(element);
+  for (const element of tensor.data) {
+    yield `${element.byteLength} `;
+    yield element;
+  }
 }

@@ -8,6 +8,8 @@ import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
+import type { SentRequest } from "./poison/poison-guard.ts";
+import type { PoisonWatch } from "./poison/poison-watch.ts";
 import { requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
 
@@ -15,6 +17,8 @@ import type { Servable } from "./servable.ts";
 export interface ServiceLimits {
   readonly admission: Admission;
   readonly memory: MemoryBudget;
+  /** Requests that are not to be run again. */
+  readonly poison: PoisonWatch;
   /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
   readonly requestTimeoutMs: number;
 }
@@ -54,7 +58,7 @@ export class LocalLease implements Lease {
 
   /** One function on purpose: a further await would cost a small request as much as all its checks. */
   async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
-    const { admission, memory: budget, requestTimeoutMs } = this.#limits;
+    const { admission, memory: budget, poison, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
     if (targets !== undefined && this.description.graphRefusal !== "") {
       throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
@@ -67,6 +71,7 @@ export class LocalLease implements Lease {
     const info = { id: call.id, model, version, signature: signature.name };
     // The request is another model's, which does not know that hooks of this thread may keep what they get or give.
     const isShared = call.depth !== undefined && call.depth > 0 && this.#servable.hooksShareTensors;
+    let sent: SentRequest | undefined;
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
@@ -74,7 +79,8 @@ export class LocalLease implements Lease {
     record?.servedBy(model, version);
     record?.beginInference();
     try {
-      memory.growTo(payloadBytes(inputs) + convertedBytes(inputs, signature.spec?.inputs));
+      const inputBytes = payloadBytes(inputs);
+      memory.growTo(inputBytes + convertedBytes(inputs, signature.spec?.inputs));
       const { bytes } = memory;
       this.#places.enter(bytes);
       queuedBytes = bytes;
@@ -85,7 +91,11 @@ export class LocalLease implements Lease {
       const names = requestNames(signature, this.description.signatures);
       const declared = names?.toDeclared({ inputs, outputs }) ?? { inputs, outputs };
       const own = isShared ? copyPayload(declared.inputs) : declared.inputs;
-      const result = await this.#servable.run({ info, inputs: own, outputs: declared.outputs, targets, raw, call });
+      const request = { info, inputs: own, outputs: declared.outputs, targets, raw, call };
+      sent = { request, bytes: inputBytes, client: memory.client };
+      const result = await (poison.isCalm
+        ? this.#servable.run(request)
+        : poison.run(sent, () => this.#servable.run(request)));
       memory.growTo(payloadBytes(result.outputs));
       // A hook may answer by itself that it failed.
       isSuccess = (result.status ?? 200) < 400;
@@ -94,6 +104,9 @@ export class LocalLease implements Lease {
       const asked = names?.toAsked(made) ?? made;
       const answer = isShared ? copyPayload(asked) : asked;
       return { model, version, signature: info.signature, outputs: answer, metadata, contentType, status };
+    } catch (reason) {
+      if (sent !== undefined) poison.look(reason, sent);
+      throw reason;
     } finally {
       record?.endInference();
       limited?.clear();

@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Admission } from "./admission.ts";
@@ -23,6 +24,7 @@ import type { LoadOverrides } from "./load-overrides.ts";
 import type { ServiceLimits } from "./local-lease.ts";
 import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { notAvailableText } from "./not-available-text.ts";
+import { type PoisonCount, PoisonWatch } from "./poison/poison-watch.ts";
 import { publicError } from "./public-error.ts";
 import { Readiness } from "./readiness.ts";
 import type { RecordedCount } from "./recorded-count.ts";
@@ -38,6 +40,8 @@ export interface LocalServiceOptions {
   readonly maxBytes: number;
   /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
   readonly requestTimeoutMs: number;
+  /** Requests that are remembered for each model since they ended what runs it; 0 = none. Default 64. */
+  readonly poisonRequests?: number;
   /** Changes the served models; absent = they cannot be changed. */
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
   /** Checks the models' descriptions for changes; absent = there are none to check. */
@@ -61,6 +65,7 @@ export class LocalService implements InferenceService, ServiceLimits {
   readonly admission: Admission;
   /** Bytes that the requests of all transports hold. */
   readonly memory: MemoryBudget;
+  readonly poison: PoisonWatch;
   readonly requestTimeoutMs: number;
   readonly #manager: ModelManager;
   readonly #options: LocalServiceOptions;
@@ -76,6 +81,8 @@ export class LocalService implements InferenceService, ServiceLimits {
     this.requestTimeoutMs = options.requestTimeoutMs;
     this.admission = new Admission(options.maxCount);
     this.memory = new MemoryBudget(options.maxBytes, options.heldElsewhere);
+    const { poisonRequests: maxRequests = SERVER_DEFAULTS.poisonRequests, log } = options;
+    this.poison = new PoisonWatch({ maxRequests, log });
     this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.check());
@@ -131,11 +138,17 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.#options.recorder?.counts() ?? [];
   }
 
+  poisonCounts(): readonly PoisonCount[] {
+    return this.poison.counts();
+  }
+
   /** Leaves what is not served any more out of {@link loads} and {@link recorded}. */
   forgetGone(): void {
     const known = this.#manager.statuses();
     this.#loads.counts(known);
-    this.#options.recorder?.forget(new Set(known.map(({ model }) => model)));
+    const names = new Set(known.map(({ model }) => model));
+    this.#options.recorder?.forget(names);
+    this.poison.forget(names);
   }
 
   async load(model: string, overrides?: LoadOverrides): Promise<void> {

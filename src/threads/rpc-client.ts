@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
+import { LOST_THREAD } from "../lost-process.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
 import type { HostPort } from "./host-port.ts";
@@ -40,6 +41,18 @@ const neverStarted = new WeakSet<ServingError>();
  */
 export function wasNeverStarted(reason: unknown): boolean {
   return reason instanceof ServingError && neverStarted.has(reason);
+}
+
+/** Errors of requests that were lost with the other side. */
+const lost = new WeakSet<ServingError>();
+
+/**
+ * The error of a request that was lost with the other side, which may have started it, as one that says so to whom it
+ * reaches; any other error as it is.
+ */
+export function tellLoss(reason: unknown): unknown {
+  if (!(reason instanceof ServingError) || !lost.has(reason) || neverStarted.has(reason)) return reason;
+  return new ServingError(reason.code, reason.message, { cause: reason, details: [LOST_THREAD] });
 }
 
 /**
@@ -159,6 +172,7 @@ export class RpcClient {
   #failAll(): void {
     this.#waiting.takeAll(({ reject, forget }, id) => {
       const error = this.#gone();
+      lost.add(error);
       if (this.#isUntouched || this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
       forget();
       reject(error);

@@ -4,7 +4,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
 import { CodecPool } from "../../src/codec-host/codec-pool.ts";
 import { defineJob } from "../../src/codec-host/job.ts";
-import { MemoryBudget, type MemoryShare } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
 import { parseKibernetikaJsonJob } from "../../src/protocols/kibernetika/http-codec.ts";
 import { countListeners } from "../helpers/count-listeners.ts";
 

@@ -2,7 +2,7 @@ import type { Identity } from "../authentication/identity.ts";
 import type { CallKind } from "../caller.ts";
 import { NamePatterns } from "./name-patterns.ts";
 
-/** A permission of a rule: a kind of calls, or that the priority of requests counts before other clients' turns. */
+/** A permission: a kind of calls, or that the priority of requests counts before other clients' turns. */
 export type Permission = CallKind | "priority";
 
 /** These callers may make these kinds of calls of these models. */

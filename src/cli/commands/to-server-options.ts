@@ -121,6 +121,7 @@ function hosting(settings: Settings<"serve">): Partial<ServerOptions> {
     versionBatching: settings.versionBatching,
     shareThreads: settings.shareThreads,
     maxQueue: settings.maxQueue,
+    poisonRequests: settings.poisonRequests,
     maxQueueBytes: settings.maxQueueBytes,
     maxConnections: settings.maxConnections,
     listeners: settings.listeners,

@@ -12,6 +12,15 @@ export const LIMIT_SETTINGS = {
     details: "Waiting requests count too. Further ones are refused at once.",
     commands: SERVE,
   },
+  poisonRequests: {
+    type: "count",
+    min: 0,
+    placeholder: "COUNT",
+    default: SERVER_DEFAULTS.poisonRequests,
+    help: "requests of each model that are not run again since they ended its process (0 = none)",
+    details: "They are known by a hash of their inputs, and forgotten after an hour.",
+    commands: SERVE,
+  },
   maxQueueBytes: {
     type: "bytes",
     placeholder: "SIZE",

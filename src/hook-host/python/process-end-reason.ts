@@ -1,4 +1,5 @@
 import { ServingError } from "../../errors.ts";
+import { LOST_THREAD } from "../../lost-process.ts";
 
 /** The end of a Python process that was not closed. */
 export interface ProcessEnd {
@@ -15,10 +16,12 @@ export function processEndReason({ why, file, stuck }: ProcessEnd): {
   readonly forClient: ServingError;
   readonly forLog: ServingError;
 } {
-  if (stuck !== undefined) return { forClient: stuck, forLog: stuck };
+  const details = [LOST_THREAD];
+  if (stuck !== undefined)
+    return { forClient: new ServingError(stuck.code, stuck.message, { details }), forLog: stuck };
   const message = `The request was lost: the hooks' Python process ${why}. Send it again.`;
   return {
-    forClient: new ServingError("unavailable", message),
+    forClient: new ServingError("unavailable", message, { details }),
     forLog: new ServingError("unavailable", `${file}: its Python process ${why}; ${adviceFor(why)}`),
   };
 }

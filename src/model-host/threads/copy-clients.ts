@@ -1,5 +1,5 @@
 import type { HostPort } from "../../threads/host-port.ts";
-import { RpcClient, type RpcRequest, type RpcResponse, wasNeverStarted } from "../../threads/rpc-client.ts";
+import { RpcClient, type RpcRequest, type RpcResponse, tellLoss, wasNeverStarted } from "../../threads/rpc-client.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 import { STATISTICS } from "./model-protocol.ts";
 import { ReportedStatistics } from "./reported-statistics.ts";
@@ -49,7 +49,7 @@ export class CopyClients {
       try {
         return await this.#copyFor(warmUp).ask(request);
       } catch (reason) {
-        if (!wasNeverStarted(reason)) throw reason;
+        if (!wasNeverStarted(reason)) throw tellLoss(reason);
       }
     }
   }

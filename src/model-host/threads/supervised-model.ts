@@ -11,10 +11,13 @@ import type { ModelThread } from "./model-thread.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 import { type StartModelThread, startModelThread } from "./start-model-thread.ts";
 
-/**
- * The waits before a thread that cannot be started is tried again, or a process whose model ends it again and again.
- */
+/** The waits before a thread that cannot be started is tried again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
+/**
+ * The waits before a process is started again that its model ends again and again: short ones, since requests that end
+ * it, and their clients, are refused, and all others wait for it.
+ */
+const END_BACKOFF = { firstMs: 50, maxMs: 2000 };
 /** A process that lived for so many milliseconds is replaced at once. */
 const STEADY_MS = 10_000;
 
@@ -32,7 +35,7 @@ export class SupervisedModel {
   readonly #onReplaced: ReplacedListener;
   readonly #start: StartModelThread;
   readonly #startAlone: StartModelThread;
-  readonly #ends = new Backoff(BACKOFF);
+  readonly #ends = new Backoff(END_BACKOFF);
   readonly #runFirst: NonNullable<SupervisedParts["runFirst"]>;
   #thread: ModelThread;
   /** Stuck threads that have not come back. */

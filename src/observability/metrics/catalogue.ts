@@ -64,6 +64,16 @@ export const METRICS = {
     help: "Requests that were to be recorded (--request-log), by the outcome: ok, or the code of why they were not.",
     labels: ["model", "outcome"],
   },
+  kserving_poison_requests_total: {
+    type: "counter",
+    help: "Requests that have ended the process or thread that ran them, and are not run again.",
+    labels: ["model"],
+  },
+  kserving_poison_requests_refused_total: {
+    type: "counter",
+    help: "Requests that were refused for that: the same again, or others of a client that sent several.",
+    labels: ["model"],
+  },
   kserving_requests_in_flight: { type: "gauge", help: "Requests that were let in and are not over.", labels: [] },
   kserving_requests_in_flight_limit: {
     type: "gauge",

@@ -23,6 +23,7 @@ export async function serviceMetrics({
     toFamily("kserving_build_info", [{ labels: [readVersion(), process.versions.node], value: 1 }]),
     ...metrics.families(),
     toFamily("kserving_requests_recorded_total", (service.recorded?.() ?? []).map(recordedSample)),
+    ...poisonMetrics(service),
     ...inFlightMetrics(service),
     toSingle("kserving_held_bytes", memory.heldBytes),
     toSingle("kserving_held_bytes_limit", memory.maxBytes),
@@ -37,6 +38,16 @@ export async function serviceMetrics({
     toFamily("kserving_model_process_resident_memory_bytes", await processSamples(statistics, "model")),
     toFamily("kserving_hook_process_resident_memory_bytes", await processSamples(statistics, "hook")),
     toFamily("kserving_model_loads_total", (service.loads?.() ?? []).flatMap(loadSamples)),
+  ];
+}
+
+function poisonMetrics(service: InferenceService): readonly MetricFamily[] {
+  const counts = service.poisonCounts?.() ?? [];
+  const samples = (key: "quarantined" | "refused") =>
+    counts.map((count) => ({ labels: [count.model], value: count[key] }));
+  return [
+    toFamily("kserving_poison_requests_total", samples("quarantined")),
+    toFamily("kserving_poison_requests_refused_total", samples("refused")),
   ];
 }
 

@@ -82,6 +82,7 @@ describe("without flags", () => {
       clientMaxInFlight: 0,
       trustedProxies: [],
       maxQueue: 1024,
+      poisonRequests: 64,
       maxQueueBytes: 536870912,
       requestLog: undefined,
       requestLogFiles: 8,

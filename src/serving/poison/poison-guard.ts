@@ -1,0 +1,185 @@
+import { invalidArgument, ServingError } from "../../errors.ts";
+import type { ClientAccount } from "../../limits/client-account.ts";
+import type { Logger } from "../../observability/logger.ts";
+import type { PipelineRequest, PipelineResult } from "../../pipeline/pipeline-request.ts";
+import { retryInfo } from "../../retry-info.ts";
+import { KillCount } from "./kill-count.ts";
+import { hashRequest, hashSmallRequest, isIntact } from "./request-hash.ts";
+import { TurnLock } from "./turn-lock.ts";
+
+/** Milliseconds within which all requests of one end are reported. */
+const ONE_END_MS = 20;
+/** Larger requests are hashed before they run, once one of their size was lost. */
+const MAX_HASHED_BYTES = 8 * 1024 * 1024;
+/** Ends with a request in them before it is not run again, the last one with it alone. */
+const MAX_ENDS = 2;
+/** Milliseconds for which a request is remembered that was under way at an end. */
+const SUSPECT_MS = 10 * 60_000;
+/** Milliseconds for which a request is not run that has ended what ran it. */
+const QUARANTINE_MS = 60 * 60_000;
+
+/** A request on its way to its model. */
+export interface SentRequest {
+  readonly request: PipelineRequest;
+  /** Size of its inputs, of which a run may take the memory away. */
+  readonly bytes: number;
+  readonly client: ClientAccount;
+}
+
+/** A request that was under way when what ran it ended; without a hash only its size is known. */
+interface Suspect extends SentRequest {
+  readonly hash: string | undefined;
+}
+
+interface Entry {
+  readonly bytes: number;
+  /** The id of the request that was lost first. */
+  readonly id: string;
+  readonly group: object;
+  ends: number;
+  isQuarantined: boolean;
+  until: number;
+}
+
+/** Settings of a guard, and who is told. */
+export interface GuardParts {
+  readonly model: string;
+  /** Requests that are remembered, at most. */
+  readonly maxRequests: number;
+  readonly log: Pick<Logger, "error" | "warn">;
+  readonly onQuarantined: () => void;
+  readonly onRefused: () => void;
+}
+
+/**
+ * Knows the requests of one model that were under way when a process or a thread that ran them ended. A known one runs
+ * alone when it comes again: if it is answered it is forgotten, if it ends the process again it is not run any more.
+ */
+export class PoisonGuard {
+  readonly #parts: GuardParts;
+  readonly #entries = new Map<string, Entry>();
+  /** Sizes of requests whose bytes were gone when they were lost, and when that is forgotten. */
+  readonly #sizes = new Map<number, number>();
+  readonly #kills = new KillCount();
+  readonly #lock = new TurnLock();
+  /** The group of all requests that nothing is known of. */
+  readonly #others = {};
+  readonly #hashes = new WeakMap<PipelineRequest, string>();
+  #lost: Suspect[] = [];
+  #hashedBytes = 0;
+
+  constructor(parts: GuardParts) {
+    this.#parts = parts;
+  }
+
+  /** True once nothing is remembered any more. */
+  get isIdle(): boolean {
+    const now = Date.now();
+    for (const [hash, { until }] of this.#entries) if (until < now) this.#entries.delete(hash);
+    for (const [bytes, until] of this.#sizes) if (until < now) this.#sizes.delete(bytes);
+    const isEmpty = this.#entries.size === 0 && this.#sizes.size === 0 && this.#lost.length === 0;
+    return isEmpty && this.#kills.isOver && this.#lock.isFree;
+  }
+
+  /**
+   * Runs a request, unless it, or its client, has ended what runs the model too often: throws `invalid_argument`, or
+   * `resource_exhausted` with the time after which to try again.
+   */
+  async run({ request, bytes, client }: SentRequest, run: () => Promise<PipelineResult>): Promise<PipelineResult> {
+    const hash = this.#mayBeKnown(bytes) ? await hashRequest(request) : undefined;
+    if (hash !== undefined) this.#hashes.set(request, hash);
+    const entry = hash === undefined ? undefined : this.#entries.get(hash);
+    if (entry?.isQuarantined && entry.until > Date.now()) throw this.#refused(entry);
+    this.#refuseClient(client);
+    await this.#lock.enter(entry?.group ?? (this.#kills.isByClient ? client : this.#others));
+    try {
+      const result = await run();
+      if (hash !== undefined) this.#entries.delete(hash);
+      return result;
+    } finally {
+      this.#lock.leave();
+    }
+  }
+
+  /** Notes a request that was lost with what ran it, while its inputs are still there. */
+  lose(sent: SentRequest): void {
+    const { request, bytes } = sent;
+    const hash = this.#hashes.get(request) ?? this.#hashNow(request, bytes);
+    if (this.#lost.length === 0) setTimeout(() => this.#judge(), ONE_END_MS);
+    this.#lost.push({ ...sent, hash });
+  }
+
+  /** Those of one end, where they are not too many to be read at once. */
+  #hashNow(request: PipelineRequest, bytes: number): string | undefined {
+    if (this.#hashedBytes + bytes > MAX_HASHED_BYTES || !isIntact(request.inputs)) return undefined;
+    this.#hashedBytes += bytes;
+    return hashSmallRequest(request);
+  }
+
+  #judge(): void {
+    const lost = this.#lost;
+    this.#lost = [];
+    this.#hashedBytes = 0;
+    this.#kills.add(new Set(lost.map(({ client }) => client)));
+    for (const suspect of lost) {
+      if (suspect.hash === undefined) this.#sizes.set(suspect.bytes, Date.now() + SUSPECT_MS);
+      else this.#suspect(suspect.hash, suspect, lost.length === 1);
+    }
+    this.#forgetMost();
+  }
+
+  #suspect(hash: string, { bytes, request }: Suspect, isAlone: boolean): void {
+    const { id } = request.info;
+    const entry = this.#entries.get(hash) ?? { bytes, id, group: {}, ends: 0, isQuarantined: false, until: 0 };
+    entry.ends++;
+    entry.isQuarantined ||= isAlone && entry.ends >= MAX_ENDS;
+    entry.until = Date.now() + (entry.isQuarantined ? QUARANTINE_MS : SUSPECT_MS);
+    // The last in the order is forgotten last.
+    this.#entries.delete(hash);
+    this.#entries.set(hash, entry);
+    if (!entry.isQuarantined) return;
+    const { model, log, onQuarantined } = this.#parts;
+    onQuarantined();
+    log.error("a request has ended what runs its model again, and is not run any more (--poison-requests)", {
+      model,
+      requestId: id,
+      firstRequestId: entry.id,
+      bytes,
+    });
+  }
+
+  /** Suspects go before those that are known, the oldest first. */
+  #forgetMost(): void {
+    const { maxRequests } = this.#parts;
+    for (const wantsSuspect of [true, false]) {
+      for (const [hash, { isQuarantined }] of this.#entries) {
+        if (this.#entries.size <= maxRequests) break;
+        if (isQuarantined !== wantsSuspect) this.#entries.delete(hash);
+      }
+    }
+    for (const bytes of this.#sizes.keys()) if (this.#sizes.size > maxRequests) this.#sizes.delete(bytes);
+  }
+
+  #mayBeKnown(bytes: number): boolean {
+    if (this.#sizes.has(bytes)) return true;
+    for (const entry of this.#entries.values()) if (entry.bytes === bytes) return true;
+    return false;
+  }
+
+  #refuseClient(client: ClientAccount): void {
+    const waitMs = this.#kills.waitMs(client);
+    if (waitMs === 0) return;
+    this.#parts.onRefused();
+    const { model } = this.#parts;
+    const message = `Requests of this client have ended what runs the model ${model} again and again. Send again in ${Math.ceil(waitMs / 1000)} s.`;
+    throw new ServingError("resource_exhausted", message, { details: [retryInfo(Math.ceil(waitMs))] });
+  }
+
+  #refused({ id, ends }: Entry): ServingError {
+    this.#parts.onRefused();
+    const { model } = this.#parts;
+    return invalidArgument(
+      `This request has ended what runs the model ${model} ${ends} times, first as the request ${id}, and is not run again for an hour; send another one (--poison-requests).`,
+    );
+  }
+}

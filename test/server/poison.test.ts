@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import type { ServerOptions } from "../../src/server/server-options.ts";
+import { createEventLog } from "../helpers/event-log.ts";
+import { connectKserve } from "../helpers/kserve-grpc.ts";
+import { startServer } from "../helpers/start-server.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
+
+/** From 666 on, a value ends the process; 500 takes a while. */
+const DRIVER = `
+export default {
+  name: "fragile", options: {}, pathless: true,
+  load: async () => {
+    const spec = { dtype: "int32", shape: [-1] };
+    return {
+      signatures: { serving_default: { inputs: [{ name: "x", ...spec }], outputs: [{ name: "y", ...spec }] } },
+      predict: async ({ x }) => {
+        if (x.data[0] >= 666) process.kill(process.pid, "SIGKILL");
+        if (x.data[0] === 500) await new Promise((resolve) => setTimeout(resolve, 150));
+        return { y: x };
+      },
+      close: async () => {},
+      concurrency: 8,
+    };
+  },
+};`;
+
+const HOOKS = `
+export async function preprocess({ x }) {
+  if (x.data[0] === 666) process.exit();
+  while (x.data[0] === 667);
+  return { x };
+}`;
+
+async function start(options: Partial<ServerOptions>) {
+  const { log, find } = createEventLog();
+  const server = await startServer({ clientKey: "header:x-client", log, ...options });
+  const ask = async (value: number, { client = "one", size = 1, id = "" } = {}) => {
+    const data = new Array(size).fill(value);
+    const body = JSON.stringify({ id, inputs: [{ name: "x", datatype: "INT32", shape: [size], data }] });
+    const init = { method: "POST", body, headers: { "x-client": client } };
+    const answer = await fetch(`${server.httpUrl}/v2/models/default/infer`, init);
+    return { status: answer.status, retry: answer.headers.get("retry-after"), text: await answer.text() };
+  };
+  /** Resolves once it answers again. */
+  const isBack = () =>
+    expect.poll(async () => (await ask(1, { client: "canary" })).status, { timeout: 10_000 }).toBe(200);
+  const kill = async (...given: Parameters<typeof ask>) => {
+    expect(await ask(...given)).toMatchObject({ status: 503, text: expect.stringContaining("was lost") });
+    await isBack();
+  };
+  const call = connectKserve(server.grpcAddress);
+  const metrics = async () => (await fetch(`${server.httpUrl}/metrics`)).text();
+  return { ask, kill, isBack, call, metrics, find };
+}
+
+const isolated = (options: Partial<ServerOptions> = {}) => {
+  const driver = `${tempFolder({ "fragile.ts": DRIVER })}/fragile.ts`;
+  return start({ models: { default: { stages: [{ driver }], isolate: true } }, ...options });
+};
+
+test("a request that ends an isolated model's process twice is not run again, on any transport", async () => {
+  const { ask, kill, isBack, call, metrics, find } = await isolated();
+  await kill(666, { id: "first" });
+  await kill(666, { id: "second" });
+  const refused = await ask(666);
+  expect(refused).toMatchObject({
+    status: 400,
+    text: expect.stringMatching(/default 2 times, first as the request first/),
+  });
+  const inputs = [{ name: "x", datatype: "INT32", shape: [1], contents: { int_contents: [666] } }];
+  await expect(call("ModelInfer", { model_name: "default", inputs })).rejects.toMatchObject({ code: 3 });
+  expect(await find({ level: "error", requestId: "second" })).toMatchObject({
+    model: "default",
+    firstRequestId: "first",
+  });
+  expect(await metrics()).toMatch(
+    /kserving_poison_requests_total\{model="default"\} 1\n(?:.*\n)*.*refused_total\{model="default"\} 2\n/,
+  );
+  await isBack();
+});
+
+test("large requests, whose memory is given away, are known too", async () => {
+  const { ask, kill } = await isolated();
+  const large = { size: 300_000 };
+  for (let times = 0; times < 2; times++) await kill(666, large);
+  expect((await ask(666, large)).status).toBe(400);
+  expect((await ask(5, large)).status).toBe(200);
+});
+
+test("a request that was under way with it runs alone, and is answered", async () => {
+  const { ask, isBack } = await isolated();
+  for (let times = 0; times < 2; times++) {
+    const innocent = ask(500, { client: "two" });
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    const [poison, other] = await Promise.all([ask(666), innocent]);
+    expect([poison.status, other.status]).not.toContain(400);
+    await isBack();
+    if (times === 0) expect(other.status).toBe(503);
+    expect((await ask(500, { client: "two" })).status).toBe(200);
+  }
+  expect((await ask(666)).status).toBe(400);
+});
+
+test("a client that ends it with one request after another has to wait, and others do not", async () => {
+  const { ask, kill } = await isolated();
+  for (let value = 700; value < 704; value++) await kill(value);
+  expect(await ask(1)).toMatchObject({ status: 429, retry: expect.stringMatching(/^\d+$/) });
+  expect((await ask(1, { client: "two" })).status).toBe(200);
+});
+
+test("0 remembers none", async () => {
+  const { kill } = await isolated({ poisonRequests: 0 });
+  for (let times = 0; times < 5; times++) await kill(666);
+});
+
+test("a request that ends a hook thread, or hangs in it, is known", async () => {
+  const hooks = `${tempFolder({ "hooks.ts": HOOKS })}/hooks.ts`;
+  const { ask, kill } = await start({ stages: [{ driver: "null" }], hooks, hookStallMs: 500 });
+  for (const [value, client] of [
+    [666, "one"],
+    [667, "two"],
+  ] as const) {
+    await kill(value, { client });
+    await kill(value, { client });
+    expect((await ask(value, { client })).status).toBe(400);
+  }
+  // The first time, its memory was given to the thread.
+  const large = { client: "three", size: 300_000 };
+  for (let times = 0; times < 3; times++) await kill(666, large);
+  expect((await ask(666, large)).status).toBe(400);
+  expect((await ask(5, large)).status).toBe(200);
+});
