@@ -15,19 +15,25 @@ const EXACT: Readonly<Record<string, readonly (number | null)[]>> = {
   Unbatch: [null, 2, 0],
   ...{ Conv2DBackpropInput: [1, 4, 4], DepthwiseConv2dNativeBackpropInput: [1, 4, 4] },
   ...{ Conv3DBackpropInputV2: [1, 5, 5], Conv3DBackpropFilterV2: [5, 1, 5] },
+  ...{ AvgPoolGrad: [1, 4], AvgPool3DGrad: [1, 5], CropAndResizeGradBoxes: [4, 4, 2, 1] },
   ...{ Conv2DBackpropFilter: [4, 1, 4], DepthwiseConv2dNativeBackpropFilter: [4, 1, 4] },
 };
 /** Operations whose first input is their result's sizes. */
 const SIZED = ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"];
+/** The last dimensions, which Fourier transforms to or from real numbers transform, or do not write where one is empty. */
+const TRANSFORMED: Readonly<Record<string, number>> = {
+  ...{ RFFT: 1, RFFT2D: 2, RFFT3D: 3, RFFTND: Number.POSITIVE_INFINITY },
+  ...{ IRFFT: 1, IRFFT2D: 2, IRFFT3D: 3, IRFFTND: Number.POSITIVE_INFINITY },
+};
 /** Operations that change parts of their first input. */
 const SCATTER = ["Update", "Add", "Sub", "Min", "Max"].map((what) => `TensorScatter${what}`);
 
 /** Operations that end the process on some shapes or sizes of their inputs; `npm run check -- operators --hostile`. */
-export const MISSHAPABLE: readonly string[] = [...Object.keys(EXACT), ...SCATTER];
+export const MISSHAPABLE: readonly string[] = [...Object.keys(EXACT), ...Object.keys(TRANSFORMED), ...SCATTER];
 
 /** True for an operation whose inputs' sizes, and not their number alone, can end the process. */
 export function takesSizes(op: string): boolean {
-  return SIZED.includes(op) || SCATTER.includes(op);
+  return SIZED.includes(op) || SCATTER.includes(op) || Object.hasOwn(TRANSFORMED, op);
 }
 
 /** The message about inputs with which an operation ends the process; undefined for those that it bears, or may. */
@@ -38,13 +44,27 @@ export function misshapenOf(op: string, shapes: readonly Shape[], integers: read
   if (first !== undefined && first.length < fewest)
     return `takes an input of ${fewest} dimensions, and this one has ${first.length}`;
   const misranked = Object.hasOwn(EXACT, op) ? misrankedOf(EXACT[op]!, shapes) : undefined;
-  return misranked ?? (SIZED.includes(op) ? missizedOf(integers[0]) : undefined);
+  if (misranked !== undefined) return misranked;
+  if (Object.hasOwn(TRANSFORMED, op)) return emptyOf(first, TRANSFORMED[op]!);
+  return SIZED.includes(op) ? (miscountedOf(shapes) ?? missizedOf(integers[0])) : undefined;
 }
 
 function misrankedOf(ranks: readonly (number | null)[], shapes: readonly Shape[]): string | undefined {
   const place = ranks.findIndex((rank, index) => rank !== null && (shapes[index]?.length ?? rank) !== rank);
   if (place < 0) return undefined;
   return `takes ${ranks[place]} dimension(s) in its input ${place}, which has ${shapes[place]!.length}`;
+}
+
+function emptyOf(shape: Shape, count: number): string | undefined {
+  if (shape?.slice(-count).includes(0) !== true) return undefined;
+  return `takes an input with elements in the dimensions that it transforms, and this one is of shape [${shape}]`;
+}
+
+/** There is a size for each dimension, or for those of images alone. */
+function miscountedOf([sizes, , gradients]: readonly Shape[]): string | undefined {
+  const [count = -1] = sizes ?? [];
+  if (count < 0 || gradients === undefined || [0, 2].includes(gradients.length - count)) return undefined;
+  return `takes a size for each of ${gradients.length} dimensions, and there are ${count}`;
 }
 
 function missizedOf(sizes: Integers): string | undefined {

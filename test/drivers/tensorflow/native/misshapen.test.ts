@@ -73,6 +73,45 @@ describe.skipIf(missing !== undefined)("an operation of TensorFlow does not end 
     expect(again).toBe(right);
   });
 
+  it("gradients of pools, crops and convolutions of other ranks", async () => {
+    const attr = { ...T, ksize: list(1, 2, 2, 1), strides: list(1, 1, 1, 1), padding: bytes("VALID") };
+    const pool = [any("n", ints(1)), any("x", ones(1)), { name: "y", op: "AvgPoolGrad", input: ["n", "x"], attr }];
+    const [good, few] = await outcomes(
+      pool,
+      { n: ints(1, 4, 4, 1), x: ones(1, 3, 3, 1) },
+      { n: ints(5, 1), x: ones(1, 4) },
+    );
+    expect(good).toMatch(/^answered: y float32\[1,4,4,1\]/);
+    expect(few).toMatch(/^invalid_argument: .* AvgPoolGrad takes 4 dimension\(s\) in its input 1, which has 2/);
+    const sized = (...sizes: number[]) => ({ n: ints(...sizes), x: ones(1, 4, 4, 1) });
+    const [right, none] = await outcomes(
+      transposed("DepthwiseConv2dNativeBackpropInput", 4),
+      sized(1, 5, 5, 1),
+      sized(),
+    );
+    expect(right).toMatch(/^answered/);
+    expect(none).toMatch(/^invalid_argument: .* takes a size for each of 4 dimensions, and there are 0/);
+  });
+
+  it("nor does one answer memory that it has not written: Fourier transforms of nothing", async () => {
+    const graph = [
+      any("x", ones(2, 2)),
+      constant("size", ints(2, 2)),
+      { name: "fft", op: "RFFT2D", input: ["x", "size"], attr: {} },
+      { name: "y", op: "ComplexAbs", input: ["fft"], attr: T },
+    ];
+    const complex = [{ ...graph[3]!, attr: { T: type("complex64"), Tout: type("float32") } }];
+    const [good, empty, again] = await outcomes(
+      [...graph.slice(0, 3), ...complex],
+      { x: ones(2, 2) },
+      { x: ones(2, 0) },
+      { x: ones(2, 2) },
+    );
+    expect(good).toMatch(/^answered: y float32\[2,2\] 4/);
+    expect(empty).toMatch(/^invalid_argument: .* RFFT2D takes an input with elements in the dimensions .* \[2,0\]/);
+    expect(again).toBe(good);
+  });
+
   it("a transposed convolution to sizes that the graph computes", async () => {
     const x = ones(1, 4, 4, 1);
     const sized = (value: number) => ({ n: tensorOf("int32", [], [value]), x });
