@@ -1,7 +1,8 @@
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
-import { openSocket, post } from "./http-attack.ts";
+import { openSession, openStream } from "./grpc-attack.ts";
+import { codeOf, openSocket, post } from "./http-attack.ts";
 
 const COUNT = 10_000;
 /** Connections that are opened at a time. */
@@ -30,6 +31,7 @@ export const IDLE_ROWS: readonly AttackRow[] = [
     prepare: () => (target) => idle(target.http, GET, 2000),
   },
   { name: "clients-without-number", server: "client-limits", isPlain: true, prepare: () => manyClients },
+  { name: "idle-watchers", server: "null", isPlain: true, prepare: () => unreadWatchers },
 ];
 
 /** Opens connections that get an answer and are kept. */
@@ -56,6 +58,29 @@ function answered(socket: Socket, opening: string | Buffer): Promise<void> {
     socket.once("data", () => resolve());
     socket.write(opening);
   });
+}
+
+const WATCHING = { sessions: 100, streams: 100 } as const;
+const WATCH = "/grpc.health.v1.Health/Watch";
+
+/** Streams of statuses that are not read, on connections that take nothing. */
+async function unreadWatchers(target: Target): Promise<AttackResult> {
+  const statuses: string[] = [];
+  const sessions = await Promise.all(Array.from({ length: WATCHING.sessions }, () => openSession(target, 0)));
+  for (const session of sessions) {
+    const some = Array.from({ length: WATCHING.streams }, () => {
+      const stream = openStream(session, { path: WATCH });
+      stream.end(Buffer.alloc(5));
+      return new Promise<string>((resolve) => {
+        stream.on("response", (headers) => resolve(`grpc ${headers["grpc-status"] ?? "open"}`));
+        stream.on("error", (reason) => resolve(codeOf(reason)));
+      });
+    });
+    statuses.push(...(await Promise.all(some)));
+  }
+  await wait(HOLD_MS);
+  for (const session of sessions) session.destroy();
+  return { got: tally(statuses) };
 }
 
 async function manyClients(target: Target): Promise<AttackResult> {

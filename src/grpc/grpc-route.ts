@@ -58,6 +58,8 @@ export interface StreamExchange extends CallInfo {
    * Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client.
    */
   write(message: FramedMessage): Promise<void>;
+  /** Resets the call unless all of its answer has been sent; where its client reads nothing, its connection too. */
+  cut(): void;
 }
 
 /** Answers a call: resolving ends the call with OK, rejecting ends it with the error's status. */

@@ -19,14 +19,14 @@ export class SendWatch {
 
   /** Creates the guard of a stream, not started yet. */
   guard(stream: ServerHttp2Stream): SendGuard {
-    return new SendGuard(this.#clock, (code) => this.#cut(stream, code));
+    return new SendGuard(this.#clock, (code) => this.cut(stream, code));
   }
 
   /**
    * Resets the stream; where the whole connection is stuck, the reset does not reach the client, and the connection is
    * ended too.
    */
-  #cut(stream: ServerHttp2Stream, code: number): void {
+  cut(stream: ServerHttp2Stream, code: number = constants.NGHTTP2_CANCEL): void {
     const { session } = stream;
     stream.close(code);
     if (session === undefined || session.destroyed || this.#probed.has(session)) return;

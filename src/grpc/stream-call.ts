@@ -41,9 +41,12 @@ export class StreamCall extends GrpcCall {
     const messages = new MessageStream(this.stream, limits);
     this.source.addEventListener("abort", () => messages.fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);
+    const cut = () => {
+      if (!this.stream.closed) this.context.sends.cut(this.stream);
+    };
     const stopWatch = this.watchPermission();
     try {
-      await this.#route.stream({ ...info, path: this.path, messages: this.paced(messages), write });
+      await this.#route.stream({ ...info, path: this.path, messages: this.paced(messages), write, cut });
       this.#finish();
     } finally {
       stopWatch();

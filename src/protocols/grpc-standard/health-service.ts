@@ -1,3 +1,5 @@
+import { networkOf } from "../../access/network-of.ts";
+import { plainAddress } from "../../access/plain-address.ts";
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
@@ -20,6 +22,14 @@ const NAMES: readonly string[] = [
   "ModelService",
 ];
 
+/** Open streams of Watch of one client, by its address or its network of IPv6, and of all. */
+const MAX_OF_CLIENT = 1000;
+const MAX_WATCHERS = 10_000;
+/** Changes that wait for a client to read. */
+const MAX_UNSENT = 2;
+/** Time for clients to read the last status and the end of the stream, in milliseconds. */
+const LAST_READ_MS = 1000;
+
 /** The service grpc.health.v1.Health, which reports whether the server is ready. */
 export const createHealthGrpc: CreateGrpcProtocol = (service) => {
   const health = new HealthService(service);
@@ -30,8 +40,7 @@ class HealthService {
   readonly routes: GrpcRoutes;
   #status: HealthStatus = HEALTH_STATUS.notServing;
   #isShutDown = false;
-  /** The open streams. */
-  readonly #watchers = new Set<Watcher>();
+  readonly #watchers = new Watchers();
   readonly #stopListening: () => void;
 
   constructor(service: InferenceService) {
@@ -51,14 +60,21 @@ class HealthService {
     this.#stopListening();
     this.#isShutDown = true;
     this.#change(HEALTH_STATUS.notServing);
-    for (const { wake } of this.#watchers) wake();
+    const watchers = [...this.#watchers.all];
+    for (const { wake } of watchers) wake();
+    // Those that read nothing would keep the server until its last limit.
+    setTimeout(() => {
+      for (const { cut } of watchers) cut();
+    }, LAST_READ_MS).unref();
   }
 
   #change(next: HealthStatus): void {
     if (next === this.#status) return;
     this.#status = next;
-    for (const watcher of this.#watchers) {
-      if (watcher.isKnown) watcher.unsent.push(next);
+    for (const watcher of this.#watchers.all) {
+      // What was unread for two changes is what it was.
+      if (watcher.unsent.length === MAX_UNSENT) watcher.unsent.pop();
+      else if (watcher.isKnown) watcher.unsent.push(next);
       watcher.wake();
     }
   }
@@ -76,8 +92,8 @@ class HealthService {
   async #watch(exchange: StreamExchange): Promise<void> {
     const isKnown = NAMES.includes(decodeHealthRequest(await firstOf(exchange.messages)));
     const unsent = [isKnown ? this.#status : HEALTH_STATUS.serviceUnknown];
-    const watcher: Watcher = { isKnown, unsent, wake: () => {} };
-    this.#watchers.add(watcher);
+    const watcher: Watcher = { isKnown, unsent, wake: () => {}, cut: exchange.cut };
+    const remove = this.#watchers.add(watcher, exchange.peer);
     exchange.signal.addEventListener("abort", () => watcher.wake());
     try {
       while (!exchange.signal.aborted) {
@@ -87,7 +103,7 @@ class HealthService {
         else await woken(watcher);
       }
     } finally {
-      this.#watchers.delete(watcher);
+      remove();
     }
   }
 }
@@ -99,6 +115,30 @@ interface Watcher {
   readonly unsent: HealthStatus[];
   /** Called at each change, and when the stream is to end. */
   wake: () => void;
+  /** Resets the stream. */
+  readonly cut: () => void;
+}
+
+/** The open streams, of which each client may have some. */
+class Watchers {
+  readonly all = new Set<Watcher>();
+  readonly #counts = new Map<string, number>();
+
+  /** Returns how to remove it; throws `resource_exhausted` where there are too many. */
+  add(watcher: Watcher, peer = ""): () => void {
+    const client = networkOf(plainAddress(peer.replace(/^ipv[46]:/, "")) ?? peer);
+    const count = this.#counts.get(client) ?? 0;
+    if (count >= MAX_OF_CLIENT || this.all.size >= MAX_WATCHERS)
+      throw new ServingError("resource_exhausted", "There are too many streams of Watch; ask Check instead.");
+    this.#counts.set(client, count + 1);
+    this.all.add(watcher);
+    return () => {
+      this.all.delete(watcher);
+      const left = (this.#counts.get(client) as number) - 1;
+      if (left > 0) this.#counts.set(client, left);
+      else this.#counts.delete(client);
+    };
+  }
 }
 
 function woken(watcher: Watcher): Promise<void> {

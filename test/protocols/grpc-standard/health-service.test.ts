@@ -1,4 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { encodeMessage, textField } from "../../../src/codecs/protobuf/wire-writer.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { ScriptedService, serve } from "../../grpc/scripted-service.ts";
@@ -55,7 +57,40 @@ describe("List", () => {
   });
 });
 
+/** A stream of statuses on a connection whose windows are that large; resolves with what begins its answer. */
+async function watchBy(session: ClientHttp2Session): Promise<IncomingHttpHeaders> {
+  const headers = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" };
+  const stream = session.request({ ...headers, te: "trailers" });
+  stream.on("error", () => {}).end(Buffer.alloc(5));
+  const [answer] = await once(stream, "response");
+  return answer;
+}
+
+function openSession(address: string, settings = {}): ClientHttp2Session {
+  const session = connectHttp2(`http://${address}`, { settings });
+  onTestFinished(() => session.destroy());
+  return session.on("error", () => {});
+}
+
 describe("Watch", () => {
+  it("has no more streams of a client than some, and has room again when they end", async () => {
+    const { server, client } = await start();
+    const sessions = Array.from({ length: 11 }, () => openSession(server.address));
+    const watch = async (session: ClientHttp2Session) => (await watchBy(session))["grpc-status"];
+    const all = await Promise.all(sessions.flatMap((session) => Array.from({ length: 95 }, () => watch(session))));
+    expect(all.filter((status) => status === "8")).toHaveLength(45);
+    sessions[0]!.destroy();
+    await expect.poll(() => watch(openSession(server.address))).toBeUndefined();
+    expect((await client.call("/grpc.health.v1.Health/Check", named(""))).bytes).toEqual(SERVING);
+  });
+
+  it("does not keep the server from closing where nothing is read", async () => {
+    const { server, service } = await start();
+    for (let count = 0; count < 3; count++) await watchBy(openSession(server.address, { initialWindowSize: 0 }));
+    for (let change = 0; change < 100; change++) service.setReady(change % 2 === 1);
+    await server.close(600_000);
+  });
+
   it("reports the status now and each change once", async () => {
     const { client, service } = await start();
     const messages = client.stream("/grpc.health.v1.Health/Watch", new Uint8Array(0));
