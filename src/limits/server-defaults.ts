@@ -48,6 +48,7 @@ export const SERVER_DEFAULTS = {
   modelMemoryBytes: 0,
   memoryCheck: true,
   /** Some models of a usual size, on a disk of a usual one. */
+  archiveHooks: "own",
   modelCacheBytes: 20 * 1024 ** 3,
   /** Storage providers charge for each list. */
   storagePollMs: 30_000,

@@ -9,6 +9,7 @@ import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable, type ServableParts } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
+import type { ArchiveHooks } from "./archive-hooks.ts";
 import { chooseStages } from "./choose-stages.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
 import { type Copies, fileSizes, type SizedStage } from "./estimate-memory.ts";
@@ -59,6 +60,8 @@ export type LoadOptions = HostedModelsOptions &
     readonly keysForAll?: readonly string[];
     /** Batches a version as the file in its folder says. Default false. */
     readonly versionBatching?: boolean;
+    /** Runs hook files of downloaded models. Default `own`. */
+    readonly archiveHooks?: ArchiveHooks;
     /** Keeps two models from declaring one HTTP route. */
     readonly routes?: RouteClaims;
   };

@@ -7,6 +7,7 @@ import type { Servable } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { readProblem } from "../text/read-problem.ts";
+import { assertMayRun } from "./archive-hooks.ts";
 import { assertEnsemble } from "./check-ensemble.ts";
 import { assertExpected } from "./check-expected.ts";
 import { CleanupStack } from "./cleanup-stack.ts";
@@ -49,7 +50,7 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const { versionBatching = false, log } = settings;
   const cleanup = new CleanupStack();
   const path = await fetchPath(place, settings, cleanup);
-  const hooks = await hooksOf(config, path);
+  const hooks = await hooksOf(config, path, (file) => assertMayRun(file, { ...config, place }, settings.archiveHooks));
   // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
   if (place !== (config.path ?? "")) await assertThere(path);
   const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize, parameters } = config;
@@ -78,9 +79,12 @@ function shapesOf({ expected }: ModelConfig): Pick<TensorFacts, "inputShapes" | 
 async function hooksOf(
   { ensemble, hooks, reshaping }: ModelConfig,
   path: string,
+  check: (file: string) => void,
 ): Promise<string | AnyHooks | undefined> {
   if (ensemble !== undefined) return ensembleHooks(ensemble);
-  return (await findHooks(path)) ?? hooks ?? (reshaping && reshapeHooks(reshaping));
+  const own = await findHooks(path);
+  if (own !== undefined) check(own);
+  return own ?? hooks ?? (reshaping && reshapeHooks(reshaping));
 }
 
 /** The model's own settings override the server's. */

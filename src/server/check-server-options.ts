@@ -2,6 +2,7 @@ import { TLS_SCOPES } from "../access/tls-scope.ts";
 import { invalidArgument } from "../errors.ts";
 import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { ARCHIVE_HOOKS } from "../repository/archive-hooks.ts";
 import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { toNeedingModel } from "../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
@@ -84,6 +85,10 @@ const OPTIONS = {
   maxQueueBytes: BYTES,
   minClientRate: integerCheck(0, undefined, ", in bytes per second (0 = no limit)"),
   modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
+  archiveHooks: {
+    expected: ARCHIVE_HOOKS.map((choice) => `"${choice}"`).join(", "),
+    accepts: (value) => ARCHIVE_HOOKS.some((choice) => choice === value),
+  },
   modelCache: TEXT_CHECK,
   modelCacheBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   onDownload: { expected: "a function", accepts: (value) => typeof value === "function" },

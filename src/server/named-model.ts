@@ -9,6 +9,7 @@ import type { VersionPolicy } from "../repository/config/version-policy.ts";
 import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
+import type { DescribedModel } from "../serving/described-model.ts";
 import type { QueueLimits } from "../serving/model-places.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import { claimPath } from "../storage/claim-path.ts";
@@ -70,16 +71,26 @@ export interface NamedModelOptions extends QueueLimits {
   readonly requestLog?: RequestLogOptions;
 }
 
+/** A named model, and whether a client has named its path. */
+export type GivenModel = NamedModelOptions & Pick<ModelConfig, "isClients">;
+
+/** The model that a client describes; an address stays the server's own where the model before it has it. */
+export function ofClient({ name: _, ...described }: DescribedModel, before: ModelConfig | undefined): GivenModel {
+  const isSame = before?.path === toPlace(claimPath(described.path));
+  return { ...described, isClients: !isSame || before.isClients === true };
+}
+
 /** The configuration of a named model. */
-export function toModelConfig(name: string, given: NamedModelOptions): ModelConfig {
+export function toModelConfig(name: string, given: GivenModel): ModelConfig {
   const { path, driver, stages, hooks, options, versions, labels = {}, workers, instances, threads } = given;
-  const { isolate, warmup, requestLog } = given;
+  const { isolate, warmup, requestLog, isClients } = given;
   const traffic = toTraffic(given);
   const own = Object.entries({ driver, stages, options, workers, instances, isolate, threads });
   return modelConfig({
     ...Object.fromEntries(own.filter(([, value]) => value !== undefined)),
     name,
     ...(path !== undefined && { path: toPlace(claimPath(path)) }),
+    ...(isClients && { isClients }),
     ...(hooks !== undefined && { hooks: typeof hooks === "string" ? toPlace(hooks) : hooks }),
     ...(traffic !== undefined && { traffic }),
     ...(versions !== undefined && { versions: toPolicy(versions) }),

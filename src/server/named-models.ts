@@ -4,13 +4,13 @@ import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { ModelSource } from "./model-source.ts";
-import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
+import { type GivenModel, type NamedModelOptions, ofClient, toModelConfig } from "./named-model.ts";
 
 /**
  * Models that the program which embeds the server describes. Their folders are scanned only when they are to be loaded.
  */
 export class NamedModels implements ModelSource {
-  readonly #options: Map<string, NamedModelOptions>;
+  readonly #options: Map<string, GivenModel>;
   readonly #aspired = new Map<string, AspiredModel>();
   #load: LoadOptions | undefined;
   #aspire: (models: readonly AspiredModel[]) => void = () => {};
@@ -47,8 +47,9 @@ export class NamedModels implements ModelSource {
   /** Describes these models in place of all others. */
   replace(models: readonly DescribedModel[]): Promise<void> {
     this.#last = this.#last.then(async () => {
+      const given = models.map((model) => [model.name, ofClient(model, this.describe(model.name))] as const);
       this.#options.clear();
-      for (const { name, ...options } of models) this.#options.set(name, options);
+      for (const [name, options] of given) this.#options.set(name, options);
       await Promise.all(models.map(({ name }) => this.#scan(name)));
       this.#update();
     });

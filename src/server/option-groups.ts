@@ -22,7 +22,7 @@ export function toLoadOptions(
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
   const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs, keysForAll } = choices;
-  const { savedModelWarmup, versionBatching } = choices;
+  const { savedModelWarmup, versionBatching, archiveHooks } = choices;
   const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
   const thread = {
     hookTimeoutMs,
@@ -40,6 +40,7 @@ export function toLoadOptions(
     modelStallMs,
     savedModelWarmup,
     versionBatching,
+    archiveHooks,
     ...(threads !== undefined && { threads }),
     ...(keysForAll !== undefined && { keysForAll }),
     ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),

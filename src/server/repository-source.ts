@@ -9,7 +9,7 @@ import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
-import { toModelConfig } from "./named-model.ts";
+import { ofClient, toModelConfig } from "./named-model.ts";
 import { wantedModels } from "./wanted-models.ts";
 
 /** Settings of a repository that is served. */
@@ -79,7 +79,8 @@ export class RepositorySource implements ModelSource {
 
   /** Their versions are looked for as those of the models before. */
   async replace(models: readonly DescribedModel[]): Promise<void> {
-    this.#repository?.replace(models.map(({ name, ...options }) => toModelConfig(name, options)));
+    const toConfig = (model: DescribedModel) => toModelConfig(model.name, ofClient(model, this.describe(model.name)));
+    this.#repository?.replace(models.map(toConfig));
     for (const { name } of models) this.#wanted?.add(name);
     await this.rescan();
   }

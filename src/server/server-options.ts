@@ -6,6 +6,7 @@ import type { AnyHooks } from "../hooks/hooks.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
+import type { ArchiveHooks } from "../repository/archive-hooks.ts";
 import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { FatalRequestOptions, RequestLogOptions } from "../serving/request-log.ts";
@@ -207,6 +208,11 @@ export interface ServerOptions {
   readonly memoryCheck?: boolean;
   /** Folder for models that are downloaded. Default: `kserving/models` in the user's folder for caches. */
   readonly modelCache?: string;
+  /**
+   * Runs hook files that downloaded models have: `own` = those at addresses that this program names, and none at those
+   * that clients name; `on` and `off` = all and none. Default `own`.
+   */
+  readonly archiveHooks?: ArchiveHooks;
   /** Bytes of that folder at most: the models that were used least recently make room; 0 = no limit. Default 20 GB. */
   readonly modelCacheBytes?: number;
   /** Milliseconds between two looks at the same address of another server; 0 = only on request. Default 30 s. */

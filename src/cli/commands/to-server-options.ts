@@ -1,4 +1,5 @@
 import { findDriver } from "../../drivers/registry.ts";
+import type { ArchiveHooks } from "../../repository/archive-hooks.ts";
 import { type ModelFlag, pairModels } from "../../repository/command-line.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
@@ -94,6 +95,7 @@ function loading(settings: Settings<"serve">): Partial<ServerOptions> {
     modelMemoryBytes: settings.modelMemory,
     memoryCheck: settings.memoryCheck,
     ...(settings.modelCache !== undefined && { modelCache: settings.modelCache }),
+    archiveHooks: settings.archiveHooks as ArchiveHooks,
     modelCacheBytes: settings.modelCacheSize,
     storagePollMs: settings.storagePollInterval * 1000,
     loadTimeoutMs: settings.loadTimeout * 1000,

@@ -1,4 +1,5 @@
 import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
+import { ARCHIVE_HOOKS } from "../../repository/archive-hooks.ts";
 import { SERVE, type Setting } from "./setting.ts";
 
 /**
@@ -130,6 +131,16 @@ export const REPOSITORY_SETTINGS = {
     default: SERVER_DEFAULTS.modelCacheBytes,
     help: "maximum size of that folder, as 50GB; 0 disables",
     details: "The models that were used least recently make room for others; those that are served stay.",
+    commands: SERVE,
+  },
+  archiveHooks: {
+    type: "choice",
+    choices: ARCHIVE_HOOKS,
+    placeholder: "WHOSE",
+    default: SERVER_DEFAULTS.archiveHooks,
+    help: "run the hook files of downloaded models",
+    details:
+      "`own` = of addresses that the settings name, and not of those that clients name; `on` = all, `off` = none.",
     commands: SERVE,
   },
   storagePollInterval: {

@@ -64,6 +64,8 @@ export interface ModelConfig {
   readonly imageLayouts?: ReadonlyMap<string, "NHWC" | "NCHW">;
   /** The shapes in which clients send and get tensors, where the model has others. */
   readonly reshaping?: Reshaping;
+  /** True where a client has named its {@link path}. */
+  readonly isClients?: boolean;
   /** The reason why it cannot be served, though its configuration can be read. */
   readonly refusal?: string;
 }

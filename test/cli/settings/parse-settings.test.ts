@@ -42,6 +42,7 @@ describe("without flags", () => {
       workers: 1,
       hookTimeout: 60,
       hookEnv: [],
+      archiveHooks: "own",
       debuggable: false,
       hookStall: 10,
       hookMemory: 2048,
