@@ -19,7 +19,12 @@ const EXACT: Readonly<Record<string, readonly (number | null)[]>> = {
   ...{ Conv2DBackpropFilter: [4, 1, 4], DepthwiseConv2dNativeBackpropFilter: [4, 1, 4] },
 };
 /** Operations whose first input is their result's sizes. */
-const SIZED = ["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"];
+const SIZED = [
+  ...["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"],
+  ...["AvgPoolGrad", "AvgPool3DGrad"],
+];
+/** No memory holds as many elements; TensorFlow counts them in 64 bits, and ends where these overflow. */
+const MAX_ELEMENTS = 2 ** 40;
 /** The last dimensions, which Fourier transforms to or from real numbers transform, or do not write where one is empty. */
 const TRANSFORMED: Readonly<Record<string, number>> = {
   ...{ RFFT: 1, RFFT2D: 2, RFFT3D: 3, RFFTND: Number.POSITIVE_INFINITY },
@@ -60,16 +65,20 @@ function emptyOf(shape: Shape, count: number): string | undefined {
   return `takes an input with elements in the dimensions that it transforms, and this one is of shape [${shape}]`;
 }
 
-/** There is a size for each dimension, or for those of images alone. */
-function miscountedOf([sizes, , gradients]: readonly Shape[]): string | undefined {
-  const [count = -1] = sizes ?? [];
+/** There is a size for each dimension, or for those of images alone; the gradients are the last input. */
+function miscountedOf(shapes: readonly Shape[]): string | undefined {
+  const [count = -1] = shapes[0] ?? [];
+  const gradients = shapes.at(-1);
   if (count < 0 || gradients === undefined || [0, 2].includes(gradients.length - count)) return undefined;
   return `takes a size for each of ${gradients.length} dimensions, and there are ${count}`;
 }
 
 function missizedOf(sizes: Integers): string | undefined {
   // The number of images may be left open.
-  if (sizes === undefined || sizes.every((size, axis) => size >= (axis === 0 ? -1 : 0))) return undefined;
+  if (sizes === undefined) return undefined;
+  if (sizes.reduce((count, size) => count * Math.max(size, 1), 1) > MAX_ELEMENTS)
+    return `takes sizes that fit into memory for its result, and these are ${sizes.join("x")}`;
+  if (sizes.every((size, axis) => size >= (axis === 0 ? -1 : 0))) return undefined;
   return `takes sizes of 0 or more for its result, and these are ${sizes.join("x")}`;
 }
 

@@ -76,21 +76,25 @@ describe.skipIf(missing !== undefined)("an operation of TensorFlow does not end 
   it("gradients of pools, crops and convolutions of other ranks", async () => {
     const attr = { ...T, ksize: list(1, 2, 2, 1), strides: list(1, 1, 1, 1), padding: bytes("VALID") };
     const pool = [any("n", ints(1)), any("x", ones(1)), { name: "y", op: "AvgPoolGrad", input: ["n", "x"], attr }];
-    const [good, few] = await outcomes(
+    const x = ones(1, 3, 3, 1);
+    const [good, few, none, odd, huge] = await outcomes(
       pool,
-      { n: ints(1, 4, 4, 1), x: ones(1, 3, 3, 1) },
+      { n: ints(1, 4, 4, 1), x },
       { n: ints(5, 1), x: ones(1, 4) },
+      ...[ints(), ints(2), ints(...Array(4).fill(2 ** 31 - 1))].map((n) => ({ n, x })),
     );
+    expect([none, odd]).toEqual([0, 1].map((count) => expect.stringContaining(`and there are ${count}`)));
+    expect(huge).toMatch(/^invalid_argument: .* takes sizes that fit into memory/);
     expect(good).toMatch(/^answered: y float32\[1,4,4,1\]/);
     expect(few).toMatch(/^invalid_argument: .* AvgPoolGrad takes 4 dimension\(s\) in its input 1, which has 2/);
     const sized = (...sizes: number[]) => ({ n: ints(...sizes), x: ones(1, 4, 4, 1) });
-    const [right, none] = await outcomes(
+    const [right, empty] = await outcomes(
       transposed("DepthwiseConv2dNativeBackpropInput", 4),
       sized(1, 5, 5, 1),
       sized(),
     );
     expect(right).toMatch(/^answered/);
-    expect(none).toMatch(/^invalid_argument: .* takes a size for each of 4 dimensions, and there are 0/);
+    expect(empty).toMatch(/^invalid_argument: .* takes a size for each of 4 dimensions, and there are 0/);
   });
 
   it("nor does one answer memory that it has not written: Fourier transforms of nothing", async () => {
