@@ -29,8 +29,8 @@ export interface HookPoolParts {
 const MAX_HANDED_ON = 20;
 
 /**
- * A queue of requests, fair to clients and, of each, to priorities and kinds, for the threads of one generation of hooks
- * at a time.
+ * A queue of requests, fair to clients and, of each, to priorities and kinds, for the threads of one generation of
+ * hooks at a time.
  */
 export class HookPool implements PipelineRunner {
   readonly #open: HookPoolParts["open"];

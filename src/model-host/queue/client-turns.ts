@@ -50,7 +50,8 @@ export class ClientTurns<Item extends Turned> {
   }
 
   /**
-   * Takes an item out of a queue; the later ones of its client get the turns before theirs. False where it is not there.
+   * Takes an item out of a queue; the later ones of its client get the turns before theirs. False where it is not
+   * there.
    */
   remove(queue: Item[], item: Item): boolean {
     let last = queue.indexOf(item);
