@@ -30,6 +30,19 @@ async function placeFor(url: string): Promise<{ readonly config: string; readonl
 test.each([
   ["a model of a configuration", (_: string, config: string) => ["--config", config]],
   ["a pipeline", (url: string) => ["--driver", "null", "--model-path", `${url}/m.null`]],
+  ["a model by name", (url: string) => ["--driver", "null", "--model", `m=${url}/m.null`]],
+  ["a model without a supervisor", (_: string, config: string) => ["--config", config, "--no-supervisor"]],
+  ["a model that is never polled", (_: string, config: string) => ["--config", config, "--poll-interval=-1"]],
+  [
+    "a model that a client could load",
+    (_: string, config: string) => ["--config", config, "--model-control=explicit", "--load-model=m"],
+  ],
+  ["a model that is unloaded when idle", (_: string, config: string) => ["--config", config, "--idle-unload=1"]],
+  [
+    "a server on a Unix socket alone",
+    (_: string, config: string) => ["--config", config, `--grpc-socket-path=${config}.s`, "--grpc-socket-only"],
+  ],
+  ["a server with threads that listen", (_: string, config: string) => ["--config", config, "--listeners=2"]],
 ])("a download for %s that breaks at the start is tried again until it comes", async (_, flagsFor) => {
   const url = await startBreaking(3);
   const { config, cache } = await placeFor(url);
