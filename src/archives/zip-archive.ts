@@ -134,13 +134,22 @@ function inflate(packed: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
 
 async function* checked(chunks: AsyncIterable<Buffer>, entry: ZipEntry): AsyncGenerator<Buffer> {
   let [bytes, checksum] = [0, 0];
-  for await (const chunk of chunks) {
+  for await (const chunk of sound(chunks)) {
     bytes += chunk.length;
     if (bytes > entry.bytes) throw damaged();
     checksum = crc32(chunk, checksum);
     yield chunk;
   }
   if (bytes !== entry.bytes || checksum !== entry.crc32) throw differs(entry);
+}
+
+/** zlib has errors of its own. */
+async function* sound(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* chunks;
+  } catch (reason) {
+    throw reason instanceof ServingError ? reason : damaged(reason);
+  }
 }
 
 async function* readRange(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
@@ -153,8 +162,9 @@ async function readAt(file: FileHandle, position: number, length: number): Promi
   return buffer;
 }
 
-function damaged(): ServingError {
-  return new ServingError("data_loss", "it is not a zip archive, or is damaged or cut. Download it again.");
+function damaged(cause?: unknown): ServingError {
+  const message = "it is not a zip archive, or is damaged or cut. Download it again.";
+  return new ServingError("data_loss", message, cause === undefined ? {} : { cause });
 }
 
 function differs({ name }: ZipEntry): ServingError {
