@@ -1,6 +1,6 @@
 /**
  * Loaded into a server under test by `node --import FILE?out=PATH`. At SIGUSR2 it collects garbage in every thread, then writes
- * the main thread's event-loop delay since the last time to PATH as JSON, in milliseconds. With `FILE?out=PATH&shrink`
+ * the main thread's event-loop delay since the last time to PATH as JSON, in milliseconds, and the bytes of its objects. With `FILE?out=PATH&shrink`
  * threads return the space for new objects too, which V8 otherwise keeps while they have work, and forget compiled code.
  */
 import { renameSync, writeFileSync } from "node:fs";
@@ -27,7 +27,8 @@ function watchMainThread(path) {
     const facts = { p50Ms: delay.percentile(50) / 1e6, p99Ms: delay.percentile(99) / 1e6, maxMs: delay.max / 1e6 };
     threads.postMessage("now");
     collect();
-    writeFileSync(`${path}.part`, JSON.stringify(facts));
+    const { heapUsed, external } = process.memoryUsage();
+    writeFileSync(`${path}.part`, JSON.stringify({ ...facts, objectBytes: heapUsed + external }));
     renameSync(`${path}.part`, path);
     delay.reset();
   });

@@ -1,12 +1,13 @@
 import { parseArgs } from "node:util";
 import { createDecoders } from "../test/fuzz/decoders.ts";
+import { fileDecoders } from "../test/fuzz/file-decoders.ts";
 import { type FuzzCount, fuzz } from "../test/fuzz/fuzz.ts";
 import { openTlsDecoders } from "../test/fuzz/tls-decoders.ts";
 import { usedMb } from "../test/fuzz/used-mb.ts";
 import { Random } from "../test/grpc/random.ts";
 
-const HELP = `Gives changed messages to every decoder of what clients send. Ends with 0 only when each was read or refused in words,
-and the memory did not grow.
+const HELP = `Gives changed messages to every decoder of what clients send, and changed files to every reader of what strangers make. Ends with 0
+only when each was read or refused in words, none took long, and the memory did not grow.
 
   npm run fuzz -- --minutes 10 --seed 1
   npm run fuzz -- --tls            the messages go to a server's encrypted ports, and so do changed requests, frames and records`;
@@ -41,7 +42,9 @@ async function run(minutes: number, seed: number): Promise<number> {
 }
 
 async function openDecoders(): ReturnType<typeof openTlsDecoders> {
-  return flags.tls ? openTlsDecoders() : { decoders: await createDecoders(), close: async () => {} };
+  return flags.tls
+    ? openTlsDecoders()
+    : { decoders: [...(await createDecoders()), ...(await fileDecoders())], close: async () => {} };
 }
 
 function print(counts: readonly FuzzCount[]): void {

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Random } from "../grpc/random.ts";
 import type { Decoder } from "./decoder.ts";
 import { createDecoders } from "./decoders.ts";
+import { fileDecoders } from "./file-decoders.ts";
 import { fuzz } from "./fuzz.ts";
 import { openTlsDecoders } from "./tls-decoders.ts";
 import { usedMb } from "./used-mb.ts";
@@ -44,6 +45,20 @@ describe("every decoder of what clients send", () => {
       },
     };
     await expect(fuzz([broken], new Random(1), 100)).rejects.toThrow("broken failed for the base64");
+  });
+});
+
+describe("every reader of what strangers make", () => {
+  it("takes its own samples", async () => {
+    for (const { samples, decode } of await fileDecoders()) {
+      for (const sample of samples) await decode(sample);
+    }
+  });
+
+  it("takes or refuses changed files in time, never fails otherwise, and keeps nothing", {
+    timeout: LIMIT_MS,
+  }, async () => {
+    expect(await fuzzAll(await fileDecoders())).toBeGreaterThan(20);
   });
 });
 

@@ -23,7 +23,27 @@ export async function fuzz(decoders: readonly Decoder[], random: Random, ms: num
   return counts;
 }
 
-async function feed({ name, decode }: Decoder, bytes: Buffer): Promise<boolean> {
+/** Time of one core for a message, with the reader's first one, and for each of its bytes. */
+const [MAX_MS, MAX_MS_PER_BYTE] = [250, 0.02];
+
+/** Gives true for a message that was read; throws where that failed, or took too long twice. */
+export async function feed(decoder: Decoder, bytes: Buffer): Promise<boolean> {
+  const began = process.cpuUsage();
+  const isTaken = await read(decoder, bytes);
+  if (isTooLong(began, bytes)) {
+    const again = process.cpuUsage();
+    await read(decoder, bytes);
+    if (isTooLong(again, bytes))
+      throw new Error(`${decoder.name} took too long for the base64 ${bytes.toString("base64")}`);
+  }
+  return isTaken;
+}
+
+function isTooLong(began: NodeJS.CpuUsage, { length }: Buffer): boolean {
+  return process.cpuUsage(began).user / 1000 > MAX_MS + MAX_MS_PER_BYTE * length;
+}
+
+async function read({ name, decode }: Decoder, bytes: Buffer): Promise<boolean> {
   try {
     await decode(bytes);
     return true;

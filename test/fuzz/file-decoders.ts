@@ -1,0 +1,169 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { SignJWT } from "jose";
+import { createWebTokenCheck } from "../../src/access/authentication/web-tokens.ts";
+import { NamePatterns } from "../../src/access/rules/name-patterns.ts";
+import { readRules } from "../../src/access/rules/read-rules.ts";
+import { readTarball } from "../../src/archives/tar-archive.ts";
+import { ZipArchive } from "../../src/archives/zip-archive.ts";
+import { parseTextFormat } from "../../src/codecs/config/parse-text-format.ts";
+import { parseYaml } from "../../src/codecs/config/parse-yaml.ts";
+import { eachJsonRow } from "../../src/codecs/csv-to-json-rows.ts";
+import { readNpy } from "../../src/codecs/npy/read-npy.ts";
+import { writeNpy } from "../../src/codecs/npy/write-npy.ts";
+import { readModelFile } from "../../src/drivers/onnx/model-file.ts";
+import { parseSavedModel } from "../../src/drivers/tensorflow/saved-model/load-saved-model.ts";
+import { CompiledFor, checkTflite } from "../../src/drivers/tflite-format/check-tflite.ts";
+import { invalidArgument } from "../../src/errors.ts";
+import { createTensor } from "../../src/tensor/tensor.ts";
+import { longName, makeTar } from "../runtimes/make-tarball.ts";
+import { makeZip } from "../runtimes/make-zip.ts";
+import type { Decoder } from "./decoder.ts";
+
+const FILES = { "m/1/model.onnx": "weights ".repeat(20), "m/1/labels.txt": "cat\ndog\n", "m/1/empty": "" };
+const MAX_BYTES = 4_000_000;
+const RULES =
+  'open: [health]\nallow:\n  - who: [alice, "token:ci"]\n    kinds: [infer, read]\n    models: ["team-*"]\n';
+const CONFIG = `models:\n  - name: &a m\n    path: /m # where\n    labels: {stable: 1}\n    text: |\n      two\n      lines\n  - *a\n`;
+const TRITON = `name: "m"\nplatform: "onnxruntime_onnx"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]\ndynamic_batching { }\nparameters: { key: "a" value: { string_value: "b\\n\\x41" } }\n`;
+
+/**
+ * Readers of files and texts that strangers make: archives, models' files, configurations, tokens. HDF5 files are left
+ * out: a damaged one may hold their library for ever.
+ */
+export async function fileDecoders(): Promise<readonly Decoder[]> {
+  return [...archiveDecoders(), ...modelDecoders(), ...textDecoders(), await tokenDecoder()];
+}
+
+function archiveDecoders(): Decoder[] {
+  const tar = makeTar([
+    { name: "m/", text: "", type: "5" },
+    longName("m/1/long"),
+    { name: "cut", text: "x" },
+    ...Object.entries(FILES).map(([name, text]) => ({ name, text })),
+  ]);
+  return [
+    { name: "a tar archive", samples: [tar], decode: (bytes) => onFile(bytes, (path) => readTar(path, false)) },
+    { name: "a tar.gz archive", samples: [gzipSync(tar)], decode: (bytes) => onFile(bytes, (path) => readTar(path)) },
+    {
+      name: "a zip archive",
+      samples: [makeZip(FILES), makeZip(FILES, { stored: true })],
+      decode: (bytes) => onFile(bytes, readZip),
+    },
+    {
+      name: "an npy file",
+      samples: [writeNpy(createTensor("float32", [2, 2], Float32Array.of(1, 2, 3, 4)))],
+      decode: readNpy,
+    },
+  ];
+}
+
+async function readTar(path: string, isGzipped = true): Promise<void> {
+  let left = MAX_BYTES;
+  for await (const entry of readTarball(path, { isGzipped }))
+    for await (const { length } of entry.chunks()) left = take(left, length);
+}
+
+async function readZip(path: string): Promise<void> {
+  const archive = await ZipArchive.open(path);
+  try {
+    let left = MAX_BYTES;
+    for (const entry of archive.entries)
+      for await (const { length } of await archive.read(entry)) left = take(left, length);
+  } finally {
+    await archive.close();
+  }
+}
+
+/** As unpacking does, which has a limit. */
+function take(left: number, bytes: number): number {
+  if (bytes > left) throw invalidArgument("too large");
+  return left - bytes;
+}
+
+function modelDecoders(): Decoder[] {
+  const folder = () => mkdtempSync(join(tmpdir(), "kserving-fuzz-"));
+  return [
+    {
+      name: "an ONNX file",
+      samples: ["half-plus-two", "default-input", "split-two-outputs"].map((name) => fixture(`models/${name}.onnx`)),
+      decode: (bytes) => onFile(bytes, async (path) => readModelFile(path)),
+    },
+    {
+      name: "a TFLite file",
+      samples: ["lite_text", "lite_two_inputs"].map((name) => fixture(`tensorflow-formats/${name}/model.tflite`)),
+      decode: (bytes) => refusing([RangeError, CompiledFor], () => checkTflite(viewOf(bytes))),
+    },
+    {
+      name: "a SavedModel",
+      samples: [fixture("tensorflow/half_plus_two/saved_model.pb")],
+      decode: (bytes) => {
+        const where = folder();
+        writeFileSync(join(where, "saved_model.pb"), bytes);
+        try {
+          parseSavedModel(where);
+        } finally {
+          rmSync(where, { recursive: true });
+        }
+      },
+    },
+  ];
+}
+
+function textDecoders(): Decoder[] {
+  return [
+    text("a CSV table", '1,2.5,"a ""b"""\r\n,-3e2,\n', (all) => [...eachJsonRow(all)]),
+    text("a YAML configuration", CONFIG, (all) => parseYaml(all, "config.yaml")),
+    text("rules of access", RULES, (all) => readRules(parseYaml(all, "rules.yaml"), "rules.yaml")),
+    text("a config.pbtxt", TRITON, (all) => parseTextFormat(all, "config.pbtxt")),
+    // The first line is the pattern, the rest is the name that it meets.
+    text("a pattern of names", "a*b*c\naxxbxxc", (all) => {
+      const [pattern = "", name = ""] = all.split("\n", 2);
+      new NamePatterns([pattern]).matches(name);
+    }),
+  ];
+}
+
+function text(name: string, sample: string, read: (text: string) => unknown): Decoder {
+  return { name, samples: [Buffer.from(sample)], decode: (bytes) => read(bytes.toString()) };
+}
+
+/** Signed by a key that the check knows, and so read to its end. */
+async function tokenDecoder(): Promise<Decoder> {
+  const secret = Buffer.alloc(32, 1);
+  const check = createWebTokenCheck({ keys: { content: secret } as never, issuer: "i", audience: "a" });
+  const claims = new SignJWT({ iss: "i", aud: "a", sub: "s" }).setExpirationTime("100y");
+  const token = await claims.setProtectedHeader({ alg: "HS256" }).sign(secret);
+  return { name: "a signed token", samples: [Buffer.from(token)], decode: (bytes) => check(bytes.toString("latin1")) };
+}
+
+const SCRATCH = join(tmpdir(), `kserving-fuzz-${process.pid}`);
+
+async function onFile(bytes: Uint8Array, read: (path: string) => Promise<unknown>): Promise<void> {
+  writeFileSync(SCRATCH, bytes);
+  try {
+    await read(SCRATCH);
+  } finally {
+    rmSync(SCRATCH);
+  }
+}
+
+/** The parser's own errors count as refusals. */
+function refusing(own: readonly (new (...args: never[]) => Error)[], read: () => unknown): unknown {
+  try {
+    return read();
+  } catch (reason) {
+    if (own.some((kind) => reason instanceof kind)) throw invalidArgument(String(reason));
+    throw reason;
+  }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
+}
+
+function fixture(path: string): Buffer {
+  return readFileSync(new URL(`../fixtures/${path}`, import.meta.url));
+}
