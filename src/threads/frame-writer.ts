@@ -234,7 +234,6 @@ function copyInto(target: Uint8Array, content: Uint8Array, position: number): vo
   for (let index = 0; index < content.length; index++) target[position + index] = content[index]!;
 }
 
-/** A tensor that was transferred before, or is malformed, must not make a frame unreadable. */
 function tooMuchData(bytes: number, max: number): ServingError {
   return new ServingError(
     "internal",
@@ -242,6 +241,7 @@ function tooMuchData(bytes: number, max: number): ServingError {
   );
 }
 
+/** A tensor that was transferred before, or is malformed, must not make a frame unreadable. */
 function checkTensor(name: string, tensor: Tensor): void {
   const { dtype, shape } = tensor;
   assertCarriable(shape, name);

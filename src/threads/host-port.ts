@@ -25,7 +25,7 @@ export interface HostPort {
 }
 
 /** A worker thread's message port as a {@link HostPort}. */
-export function toHostPort(port: MessagePort, maxMetaBytes?: number): HostPort {
+export function toHostPort(port: MessagePort, { maxMetaBytes }: Pick<HostPort, "maxMetaBytes"> = {}): HostPort {
   return {
     ...(maxMetaBytes !== undefined && { maxMetaBytes }),
     // An empty list takes as long to read as a small message.

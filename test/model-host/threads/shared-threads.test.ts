@@ -223,7 +223,7 @@ describe("a model that blocks the thread it shares", () => {
     const { models, blocked } = await start({ count: 2, threads: 1, stallMs: 300 });
     const [stuck, other] = models as [ModelHost, ModelHost];
     const onMalformed = () => {};
-    const ports = other.connect(onMalformed).map(toHostPort);
+    const ports = other.connect(onMalformed).map((port) => toHostPort(port));
     const client = createModelClient({ facts: other.facts, hookArgs: other.hookArgs, ports });
     other.onReconnect((instance, port, resend) => client.reconnect(instance, toHostPort(port), resend), onMalformed);
     const before = await ask({ ...other, handle: client });
