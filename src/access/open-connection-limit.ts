@@ -1,4 +1,4 @@
-import { ConnectionLimit } from "../limits/connection-limit.ts";
+import { ConnectionLimit, type ConnectionProblem } from "../limits/connection-limit.ts";
 import type { ThreadCounts } from "../limits/thread-counts.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 
@@ -6,10 +6,21 @@ interface WarningLog {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** The limit of connections, 0 = none; refused ones are logged once a minute. */
+/** The limit of connections, 0 = none; each kind of problem is logged once a minute. */
 export function openConnectionLimit(max: number, log: WarningLog, counts?: ThreadCounts): ConnectionLimit {
-  const warn = onceInAWhile((open: number) =>
-    log.warn(`connections are refused: there are ${open}, the most that the server may have (--max-connections)`),
-  );
-  return new ConnectionLimit(max, warn, counts);
+  const warn = (problem: ConnectionProblem) => log.warn(textOf(problem));
+  const [full, side, descriptors, accept] = [warn, warn, warn, warn].map((each) => onceInAWhile(each));
+  const warnOf = { full, side, descriptors, accept } as Record<ConnectionProblem["kind"], typeof warn>;
+  return new ConnectionLimit(max, (problem) => warnOf[problem.kind](problem), counts);
+}
+
+function textOf(problem: ConnectionProblem): string {
+  if (problem.kind === "accept") return `a connection cannot be accepted: ${problem.error.message}`;
+  if (problem.kind === "full")
+    return `connections are refused: there are ${problem.open}, the most that the server may have (--max-connections)`;
+  if (problem.kind === "side")
+    return `connections of the port for administration, of that for metrics or of the Unix socket are refused: ${problem.open} are busy, the most that it may have`;
+  const { max, hasEnded } = problem;
+  const deed = hasEnded ? "idle connections are ended" : "connections are refused";
+  return `${deed}: of ${max} descriptors that the process may have (ulimit -n), only those are left that files and models need`;
 }

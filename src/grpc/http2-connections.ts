@@ -1,7 +1,9 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { describeConnection } from "../limits/open-connections.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { carrierSocketOf, hasStreams, sessionOf } from "../net/node-members.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import { isPassedOn } from "../net/passed-on.ts";
 import { limitAge } from "./connection-age.ts";
@@ -54,6 +56,11 @@ export class Http2Connections {
   constructor(server: Http2Server, watch: ConnectionWatch, rules: ConnectionRules = {}) {
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
+      const isBusy = () => {
+        const session = sessionOf(socket);
+        return session !== undefined && hasStreams(session) !== false;
+      };
+      describeConnection(carrierSocketOf(socket), { isBusy, end: () => endIdle(socket) });
       socket.once("close", () => this.#sockets.delete(socket));
     });
     server.on("session", (session) => {
@@ -115,3 +122,10 @@ function cutOnceEnded(socket: Socket): void {
 }
 
 function ignore(): void {}
+
+/** Tells the client before, where there is a session. */
+function endIdle(socket: Socket): void {
+  const session = sessionOf(socket);
+  if (session === undefined) socket.destroy();
+  else session.close();
+}

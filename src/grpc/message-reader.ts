@@ -176,7 +176,7 @@ export class MessageReader {
   }
 }
 
-/** Bytes to allocate for a message of which some have arrived: many, once they are as many as in one frame of HTTP/2. */
+/** Bytes to allocate for a message of which some have arrived: many, once they are those of one frame of HTTP/2. */
 function firstBytes(neededBytes: number, arrivedBytes: number): number {
   return arrivedBytes < MAX_PREALLOCATED_BYTES
     ? Math.min(neededBytes, MAX_PREALLOCATED_BYTES)

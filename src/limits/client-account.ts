@@ -29,7 +29,7 @@ export class ClientAccount {
  * nothing, and have been quiet for longest.
  */
 export class ClientAccounts {
-  /** The account of requests that no client has sent: the server's own, and those whose client is not known. */
+  /** The account of requests of the server itself, and of those whose client is not known yet. */
   readonly none = new ClientAccount("");
   readonly #maxClients: number;
   /** Half of the clients at most: those that have sent something since it was empty. */

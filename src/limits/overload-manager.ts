@@ -34,7 +34,7 @@ export interface Pace {
   isKnown: boolean;
 }
 
-/** What a request holds, and how it goes to or from its client. */
+/** A request with what it holds, and its way to or from its client. */
 export abstract class Holder extends ListMember {
   /** The message that its client is sending; undefined = none. */
   receiving: Transfer | undefined;
@@ -94,7 +94,7 @@ export interface OverloadRules {
 const SPAN_MS = 30_000;
 /** Looks at all transfers in that time. */
 const LOOKS = 30;
-/** What a transfer of which no speed is known yet is taken to do, in bytes per second. */
+/** Speed of a transfer of which none is known yet, in bytes per second. */
 const PRESUMED_RATE = 1024 * 1024;
 /** Seconds for which a transfer may go on before it makes room for others of the same client. */
 const SOON_SECONDS = 10;

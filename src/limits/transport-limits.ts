@@ -7,6 +7,10 @@ export const TRANSPORT_LIMITS = {
   /** Bytes and entries of a gRPC call's headers. */
   metadataBytes: 64 * 1024 - 1,
   metadataEntries: 128,
+  /** Connections of the port for administration, and of that for metrics. */
+  sideConnections: 64,
+  /** Connections of the Unix socket. */
+  unixConnections: 1024,
   /** Requests of one HTTP connection at a time; what its client sends ahead waits in the socket. */
   requestsAhead: 4,
   /**

@@ -16,6 +16,9 @@ export interface ListenPlace {
   readonly isBrief?: boolean;
 }
 
+/** Limit of the connections of a port. */
+export type PortLimit = Pick<ConnectionLimit, "guard"> & Partial<Pick<ConnectionLimit, "ofSidePort">>;
+
 let arePortsShared = false;
 
 /**
@@ -32,7 +35,7 @@ export function sharePorts(): void {
 export async function listen(
   server: Server,
   { host, port, fd: given, isBrief = arePortsShared }: ListenPlace,
-  connections?: ConnectionLimit,
+  connections?: PortLimit,
 ): Promise<Pick<ListenPlace, "host" | "port">> {
   connections?.guard(server);
   const place = toAuthority(host, port);

@@ -1,4 +1,4 @@
-import type { ServerHttp2Stream } from "node:http2";
+import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
@@ -63,13 +63,30 @@ export function stoppedAt(socket: TLSSocket): number | undefined {
  * socket, an encrypted connection without the one that carries it), it is closed.
  */
 export function resetConnection(socket: Socket): void {
-  const carrier = socket instanceof TLSSocket ? handleOf<EncryptedHandle>(socket)?._parentWrap : socket;
   try {
-    carrier?.resetAndDestroy();
+    carrierSocketOf(socket).resetAndDestroy();
   } catch {
     // It is not of TCP.
   }
   socket.destroy();
+}
+
+/** The connection that carries an encrypted one; any other is its own. */
+export function carrierSocketOf(socket: Socket): Socket {
+  return socket instanceof TLSSocket ? (handleOf<EncryptedHandle>(socket)?._parentWrap ?? socket) : socket;
+}
+
+/** The HTTP/2 session of a connection; undefined where there is none yet, or that is not known. */
+export function sessionOf(socket: Socket): Http2Session | undefined {
+  const name = symbolOf(socket, "session");
+  return name && (socket as unknown as Record<symbol, Http2Session | undefined>)[name];
+}
+
+/** True while a session has streams; undefined where that is not known. */
+export function hasStreams(session: Http2Session): boolean | undefined {
+  const name = symbolOf(session, "state");
+  const { streams } = (name && (session as unknown as Record<symbol, { streams?: Map<number, unknown> }>)[name]) ?? {};
+  return streams instanceof Map ? streams.size > 0 : undefined;
 }
 
 /** A connection that the system has accepted, before Node creates its socket. */

@@ -1,9 +1,8 @@
 import { createServer, type Socket } from "node:net";
-import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 import { destroyAfter } from "./destroy-after.ts";
-import { type ListenPlace, listen } from "./listen.ts";
+import { type ListenPlace, listen, type PortLimit } from "./listen.ts";
 import { openInTurns } from "./open-in-turns.ts";
 
 /** Handlers of a port's connections, by their protocol. */
@@ -13,7 +12,7 @@ export interface SharedPortUsers {
   /** Time in which a client must show its protocol, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Limit of connections, shared with other ports. Default: none. */
-  readonly connections?: ConnectionLimit | undefined;
+  readonly connections?: PortLimit | undefined;
 }
 
 /** A port for two protocols, one of which may only be refused. */

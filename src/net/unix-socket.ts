@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { reasonText, ServingError } from "../errors.ts";
 import { keepSocket, takeKept } from "./kept-sockets.ts";
+import type { PortLimit } from "./listen.ts";
 
 /** Maximum length of a path, in bytes: `sun_path` of Linux and of macOS, without the final zero. */
 const MAX_PATH_BYTES = process.platform === "linux" ? 107 : 103;
@@ -16,6 +17,14 @@ export interface UnixSocket {
   close(): void;
 }
 
+/** Choices of a Unix socket. */
+export interface UnixSocketOptions {
+  /** True where it takes the path over from a server that listens there. Default false. */
+  readonly takesOver?: boolean | undefined;
+  /** Limit of its connections. Default: there is none. */
+  readonly connections?: PortLimit | undefined;
+}
+
 /**
  * Listens on a Unix socket; replaces the file of an ended server, and with `takesOver` that of one that listens, which
  * keeps its connections. Throws `unavailable` for a path that is too long or in use, or where no socket can be created.
@@ -23,7 +32,7 @@ export interface UnixSocket {
 export async function listenUnix(
   path: string,
   onConnection: (socket: Socket) => void,
-  takesOver = false,
+  { takesOver = false, connections }: UnixSocketOptions = {},
 ): Promise<UnixSocket> {
   const bytes = Buffer.byteLength(path);
   if (bytes > MAX_PATH_BYTES) {
@@ -36,6 +45,7 @@ export async function listenUnix(
   const fd = takeKept(title);
   if (fd === undefined) await checkPlace(path, takesOver);
   const server = createServer(onConnection);
+  connections?.guard(server);
   const bound = ownPath(path);
   await new Promise<void>((resolve, reject) => {
     server.on("error", (cause) => reject(cannotListen(path, reasonText(cause), cause)));

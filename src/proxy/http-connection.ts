@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { describeConnection } from "../limits/open-connections.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { carrierSocketOf } from "../net/node-members.ts";
 import { PacedReader } from "./paced-reader.ts";
 
 const MAX_REQUESTS = TRANSPORT_LIMITS.requestsAhead;
@@ -27,6 +29,7 @@ export class HttpConnection {
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    describeConnection(carrierSocketOf(socket), { isBusy: () => this.isBusy, end: () => this.cut() });
     socket.once("close", () => this.#endUnsent());
   }
 

@@ -6,14 +6,13 @@ import type { ClientGate } from "../access/client-gate.ts";
 import { type ClientKey, readAccountKey } from "../access/client-key.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { settlesWithin } from "../async/settles-within.ts";
-import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
 import { LAST_CALL_MS } from "../limits/last-call.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
-import { listen } from "../net/listen.ts";
+import { listen, type PortLimit } from "../net/listen.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -57,7 +56,7 @@ export interface HttpServerOptions {
   /** Permissions of clients. Default: no client may change the server, and no page of another origin may use it. */
   readonly policy?: AccessPolicy;
   /** Limit of connections, shared with other transports. Default: none. */
-  readonly connections?: ConnectionLimit | undefined;
+  readonly connections?: PortLimit | undefined;
   /** Limits of each client, shared with other transports. Default: none. */
   readonly clients?: ClientGate | undefined;
   /** Gives the key of a client's account. Default: that of its address. */

@@ -1,8 +1,7 @@
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
-import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { toAuthority } from "../net/authority.ts";
-import type { ListenPlace } from "../net/listen.ts";
+import type { ListenPlace, PortLimit } from "../net/listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
 import { warnOfRefused } from "./handshake-problem.ts";
@@ -25,7 +24,7 @@ export interface TlsTransports {
   readonly grpc: Pick<GrpcServer, "accept">;
   /** Undefined = HTTP is not encrypted, or not served. */
   readonly http: Pick<HttpServer, "accept"> | undefined;
-  readonly connections?: ConnectionLimit | undefined;
+  readonly connections?: PortLimit | undefined;
   readonly log: Logger;
 }
 

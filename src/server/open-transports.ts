@@ -1,4 +1,5 @@
 import { keepTickShape } from "../async/keep-tick-shape.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/authority.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -55,10 +56,11 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
   const { policy, httpPolicy, ...policies } = toPortPolicies(options.policy, options);
   // Administration has to work when the other ports are overloaded.
   const { passOn: _, ...withoutPassing } = options;
-  const shared = { ...withoutPassing, connections: undefined, clients: undefined };
+  const shared = { ...withoutPassing, clients: undefined };
   let opened = await openMain(service, { ...options, policy, httpPolicy });
   const add = async (address: SideAddress, part: "admin" | "metrics") => {
-    const own = { ...shared, ...address, fd: sockets[part], policy: policies[part] };
+    const connections = options.connections?.ofSidePort(TRANSPORT_LIMITS.sideConnections);
+    const own = { ...shared, ...address, connections, fd: sockets[part], policy: policies[part] };
     const front = await openSidePort(service, own).catch(async (reason) => {
       await opened.close(0);
       throw reason;

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import { markLocal } from "../access/local-host.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { HttpServer, HttpServerOptions } from "../proxy/http-server.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -40,7 +41,10 @@ export async function startGrpc(
   if (path === undefined) return grpc;
   const { listenUnix } = await import("../net/unix-socket.ts");
   const accept = (connection: Socket) => grpc.accept(markLocal(connection));
-  const socket = await listenUnix(path, accept, options.grpcSocketTakeover).catch(async (reason) => {
+  const socket = await listenUnix(path, accept, {
+    takesOver: options.grpcSocketTakeover,
+    connections: options.connections?.ofSidePort(TRANSPORT_LIMITS.unixConnections),
+  }).catch(async (reason) => {
     await grpc.close(0);
     throw reason;
   });

@@ -4,6 +4,7 @@ import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { answerHttp1 } from "../grpc/refuse-http1.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { destroyAfter } from "../net/destroy-after.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
@@ -57,7 +58,10 @@ export async function listenTlsUnix(
 ): Promise<Omit<TlsPort, "host" | "port">> {
   const server = createTlsServer(users);
   server.prependListener("secureConnection", markLocal);
-  const socket = await listenUnix(path, (connection) => void server.emit("connection", connection), takesOver);
+  const socket = await listenUnix(path, (connection) => void server.emit("connection", connection), {
+    takesOver,
+    connections: users.connections?.ofSidePort?.(TRANSPORT_LIMITS.unixConnections),
+  });
   return { server, close: () => socket.close() };
 }
 

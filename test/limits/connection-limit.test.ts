@@ -1,5 +1,9 @@
-import { connect as connectNet, type Socket } from "node:net";
+import { type AddressInfo, connect as connectNet, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import { ConnectionLimit, type ConnectionProblem } from "../../src/limits/connection-limit.ts";
+import { countDescriptors, DescriptorReserve } from "../../src/limits/descriptors.ts";
+import { describeConnection } from "../../src/limits/open-connections.ts";
+import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { createEventLog } from "../helpers/event-log.ts";
@@ -58,4 +62,58 @@ test("0 is no limit", async () => {
   expect((await fetch(`${server.httpUrl}/health`)).status).toBe(200);
   await connect(server.grpcAddress).call("/grpc.health.v1.Health/Check", Buffer.alloc(0));
   expect(sockets.some(({ destroyed }) => destroyed)).toBe(false);
+});
+
+test("connections of the ports for administration and metrics have limits of their own, and the oldest idle one makes room", async () => {
+  const { server } = await start({ admin: {}, metrics: {} });
+  for (const url of [server.adminUrl, server.metricsUrl] as string[]) {
+    const sockets: Socket[] = [];
+    for (let count = 0; count < TRANSPORT_LIMITS.sideConnections; count++)
+      sockets.push(await idle(Number(new URL(url).port)));
+    expect((await fetch(`${url}/health`)).status).toBeLessThan(500);
+    expect(await isReset(sockets[0] as Socket)).toBe(true);
+    expect(sockets.slice(2).some(({ destroyed }) => destroyed)).toBe(false);
+    expect(await healthOf(server)).toBe(200);
+  }
+});
+
+/** A limit with so many descriptors, and a server that it guards. */
+async function guarded(max: number) {
+  let open = 0;
+  const problems: ConnectionProblem[] = [];
+  const descriptors = new DescriptorReserve(() => ({ open, max }));
+  const limit = new ConnectionLimit(0, (problem) => problems.push(problem), undefined, descriptors);
+  const server = createServer((socket) => {
+    open++;
+    socket.once("close", () => open--).on("error", () => {});
+  });
+  onTestFinished(() => void server.close());
+  limit.guard(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, problems, port: (server.address() as AddressInfo).port };
+}
+
+test("where descriptors come to an end, the oldest idle connection makes room, and it is told", async () => {
+  const { port, problems } = await guarded(32);
+  const sockets: Socket[] = [];
+  for (let count = 0; count < 40; count++) sockets.push(await idle(port));
+  expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: true });
+  expect(await isReset(sockets[0] as Socket)).toBe(true);
+  expect(sockets.at(-1)?.destroyed).toBe(false);
+});
+
+test("where all are busy, the newcomer is refused", async () => {
+  const { port, problems, server } = await guarded(32);
+  server.on("connection", (socket) => describeConnection(socket, { isBusy: () => true, end: () => socket.destroy() }));
+  const sockets: Socket[] = [];
+  for (let count = 0; count < 40; count++) sockets.push(await idle(port));
+  expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: false });
+  expect(await isReset(sockets.at(-1) as Socket)).toBe(true);
+  expect(sockets[0]?.destroyed).toBe(false);
+});
+
+test("descriptors of this process are counted where the system tells", () => {
+  const count = countDescriptors();
+  if (process.platform === "linux") expect(count?.open).toBeLessThan(count?.max as number);
+  else expect(count).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { SETTINGS } from "../../src/cli/settings/settings.ts";
 import { MAX_CLIENTS } from "../../src/limits/client-limits.ts";
+import { RESERVED_PART } from "../../src/limits/descriptors.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
 import { MAX_INPUTS } from "../../src/limits/memory/decode-budget.ts";
 import { SMALL_REQUEST_BYTES } from "../../src/limits/small-request.ts";
@@ -59,6 +60,24 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   ],
   ["clients that are remembered", String(MAX_CLIENTS), "limits/client-limits", "do not make the table grow"],
   ["connections", String(maxConnections.default), "limits/connection-limit", "are reset"],
+  [
+    "connections of `--admin-port`, and of `--metrics-port`",
+    String(TRANSPORT_LIMITS.sideConnections),
+    "limits/connection-limit",
+    "limits of their own, and the oldest idle one",
+  ],
+  [
+    "connections of the Unix socket",
+    String(TRANSPORT_LIMITS.unixConnections),
+    "limits/connection-limit",
+    "where all are busy",
+  ],
+  [
+    "descriptors for connections",
+    `${RESERVED_PART - 1}/${RESERVED_PART} of \`ulimit -n\``,
+    "limits/connection-limit",
+    "where descriptors come to an end",
+  ],
   [
     "requests of an HTTP connection at a time",
     String(TRANSPORT_LIMITS.requestsAhead),

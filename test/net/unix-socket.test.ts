@@ -61,7 +61,9 @@ describe("listenUnix", () => {
     const kept = connect(path);
     await once(kept, "data");
     const asked = Array.from({ length: 50 }, () => ask(path));
-    const other = await listenUnix(path, (connection) => connection.on("error", () => {}).end("other"), true);
+    const other = await listenUnix(path, (connection) => connection.on("error", () => {}).end("other"), {
+      takesOver: true,
+    });
     onTestFinished(() => other.close());
     for (const answer of await Promise.all(asked)) expect(["hello", "other"]).toContain(answer);
     expect(await ask(path)).toBe("other");

@@ -43,7 +43,7 @@ export const LIMIT_SETTINGS = {
     placeholder: "COUNT",
     default: SERVER_DEFAULTS.maxConnections,
     help: "maximum connections at a time; 0 disables",
-    details: "Those of both ports together; further ones are reset at once. The Unix socket has no limit.",
+    details: "Those of both ports together; further ones are reset at once. The Unix socket has a limit of its own.",
     commands: BOTH,
   },
   listeners: {

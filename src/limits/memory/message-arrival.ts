@@ -31,7 +31,7 @@ export class MessageArrival implements Transfer {
     return this.#arrivedBytes;
   }
 
-  /** Where no length is announced, as many as have come, at least a piece. */
+  /** As many as have come where no length is announced, and at least a piece. */
   get leftBytes(): number {
     const left = this.#announcedBytes - this.#arrivedBytes;
     return left > 0 ? left : Math.max(this.#arrivedBytes, AHEAD_BYTES);

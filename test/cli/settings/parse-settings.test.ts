@@ -91,6 +91,7 @@ describe("without flags", () => {
       requestLogRate: 1,
       requestTimeout: 0,
       sendTimeout: 60,
+      minClientRate: 1024,
       maxRss: 0,
       shutdownDelay: 5,
       drainTimeout: 20,
