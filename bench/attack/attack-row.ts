@@ -37,7 +37,8 @@ export type ServerKind =
   | "known-users"
   | "repository"
   | "mortal"
-  | "lane";
+  | "lane"
+  | "isolated";
 
 /** One hostile client. */
 export interface AttackRow {

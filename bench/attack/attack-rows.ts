@@ -16,7 +16,7 @@ import { PASSWORD_ROWS } from "./password-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
-import { CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS } from "./trust-rows.ts";
+import { CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS, POISON_ROWS } from "./trust-rows.ts";
 
 /** Every hostile request, in the order of the table. */
 export const ATTACK_ROWS: readonly AttackRow[] = [
@@ -40,4 +40,5 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...HOOK_ROWS,
   ...CRASH_ROWS,
   ...LANE_ROWS,
+  ...POISON_ROWS,
 ];

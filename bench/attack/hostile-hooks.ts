@@ -39,6 +39,7 @@ const ACTS: Readonly<Record<string, () => void>> = {
     Map.prototype.get = () => undefined;
     Uint8Array.prototype.subarray = () => new Uint8Array(0);
   },
+  exit: () => process.exit(),
   port: () => {
     const { postMessage } = MessagePort.prototype;
     MessagePort.prototype.postMessage = function (this: MessagePort) {

@@ -41,6 +41,7 @@ const OWN: Readonly<Record<ServerKind, readonly string[]>> = {
   "known-users": NULL,
   mortal: [],
   lane: [],
+  isolated: [],
   repository: ["--model-control", "explicit", "--load-model", "default", "--allow-control", "all"],
 };
 
@@ -91,6 +92,7 @@ async function fileArguments(kind: ServerKind, folder: string): Promise<string[]
   if (kind === "log-file") return ["--log-path", join(folder, "log")];
   if (kind === "mortal") return manyModels(folder);
   if (kind === "lane") return laneModels(folder);
+  if (kind === "isolated") return configOf(folder, [DEFAULT, { ...MORTAL, isolate: true }]);
   return kind === "repository" ? repositoryArguments(folder) : [];
 }
 
@@ -125,9 +127,15 @@ const MANY_MODELS = 48;
 function manyModels(folder: string): string[] {
   const path = fromRoot("test/fixtures/models/half-plus-two.onnx");
   const others = Array.from({ length: MANY_MODELS }, (_, index) => ({ name: `m${index}`, path }));
-  const mortal = { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts") };
+  return configOf(folder, [DEFAULT, MORTAL, ...others]);
+}
+
+const DEFAULT = { name: "default", driver: "null" };
+const MORTAL = { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts") };
+
+function configOf(folder: string, models: readonly object[]): string[] {
   const config = join(folder, "serving.json");
-  writeFileSync(config, JSON.stringify({ models: [{ name: "default", driver: "null" }, mortal, ...others] }));
+  writeFileSync(config, JSON.stringify({ models }));
   return ["--config", config];
 }
 

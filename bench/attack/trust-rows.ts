@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { AttackRow, Target } from "./attack-row.ts";
+import type { AttackRow, ServerKind, Target } from "./attack-row.ts";
 import { post } from "./http-attack.ts";
 
 const LOAD = "/v2/repository/models/default/load";
@@ -78,6 +78,39 @@ export const CRASH_ROWS: readonly AttackRow[] = Object.entries(DEADLY).map(([nam
     return second === "503" ? { got } : { got, problem: "the model is not isolated" };
   },
 }));
+
+/** Ends of what runs a model, and a request that does no harm to it. */
+const POISONS = {
+  process: { server: "isolated", send: (target, isPoison) => predict(target, isPoison ? DEADLY.SIGKILL : 0) },
+  hooks: { server: "hostile-hooks", send: (target, isPoison) => infer(target, isPoison ? "exit" : "nothing") },
+} as const satisfies Readonly<Record<string, Poison>>;
+
+interface Poison {
+  readonly server: ServerKind;
+  send(target: Target, isPoison: boolean): Promise<string>;
+}
+
+/** The same deadly request again and again: it is refused after the second time, and others are answered. */
+export const POISON_ROWS: readonly AttackRow[] = Object.entries(POISONS).map(([name, { server, send }]) => ({
+  name: `poison-${name}`,
+  server,
+  maxWaitMs: BACK_MS,
+  mayLose: 4,
+  prepare: () => async (target) => {
+    const got: string[] = [];
+    for (let time = 0; time < 5; time++) {
+      got.push(await within(10_000, send(target, true)));
+      const other = await retried(() => send(target, false));
+      if (other !== "200") return { got: got.join(", "), problem: `others of the model get ${other}` };
+    }
+    const isRefused = got.slice(2).every((status) => status === "400");
+    return isRefused ? { got: got.join(", ") } : { got: got.join(", "), problem: "it is run again and again" };
+  },
+}));
+
+function predict(target: Target, value: number): Promise<string> {
+  return post(target, { path: "/v1/models/mortal:predict", body: Buffer.from(JSON.stringify({ inputs: [value] })) });
+}
 
 /** Acts of bench/attack/hostile-hooks.ts. */
 const ACTS = ["post", "flood", "stringify", "prototypes", "port"] as const;
