@@ -1,5 +1,5 @@
 /** Strings, which are left as they are, and whole numbers that JavaScript may round. */
-const LONG = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
+const LONG = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 /** Before a long number that has become a string; no text begins with it. */
 const MARK = "\uE000";
 const MARKED = new RegExp(`^${MARK}(-?\\d+)$`);

@@ -1,5 +1,6 @@
 import { type Client, status } from "@grpc/grpc-js";
 import { reasonText } from "../errors.ts";
+import { withoutEnd } from "../text/without-end.ts";
 import { asIs } from "./as-is.ts";
 
 /** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. The first that fits counts. */
@@ -52,9 +53,15 @@ export function whyUnreachable(client: Client): Promise<string | undefined> {
   });
 }
 
+const BEFORE = "Last error: ";
+
 /** The last error of a connection's attempts, without what grpc-js writes around it. */
 export function lastError(details: string): string {
-  return (
-    /Last error: (?:Error(?: \[\w+\])?: )?(.*?)\s*(?:\(\d{4}-\S+\))?\.? Resolution note:/s.exec(details)?.[1] ?? details
-  );
+  const begin = details.indexOf(BEFORE);
+  const end = details.indexOf(" Resolution note:", begin);
+  if (begin < 0 || end < 0) return details;
+  const text = details.slice(begin + BEFORE.length, end).replace(/^Error(?: \[\w+\])?: /, "");
+  const untimed = withoutEnd(text, ".");
+  const time = untimed.lastIndexOf("(");
+  return /^\(\d{4}-\S+\)$/.test(untimed.slice(time)) ? untimed.slice(0, time).trimEnd() : text.trimEnd();
 }

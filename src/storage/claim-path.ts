@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
+import { withoutEnd } from "../text/without-end.ts";
 import { localName } from "./local-name.ts";
 import { filePath, schemeOf } from "./remote-address.ts";
 
@@ -11,7 +12,7 @@ import { filePath, schemeOf } from "./remote-address.ts";
  */
 export function claimPath(path: string, root = "/mnt"): string {
   if (schemeOf(path) !== "pvc") return filePath(path);
-  const [claim = "", ...parts] = path.slice("pvc://".length).replace(/\/+$/, "").split("/");
+  const [claim = "", ...parts] = withoutEnd(path.slice("pvc://".length), "/").split("/");
   if (!/^[a-z\d](?:[a-z\d.-]*[a-z\d])?$/.test(claim))
     throw invalidArgument(`${path.slice(0, 200)} has no claim's name; expected pvc://CLAIM/PATH.`);
   const name = parts.length === 0 ? "" : localName(parts.join("/"));

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, posix, resolve } from "node:path";
+import { withoutEnd } from "../text/without-end.ts";
 
 /** Schemes of addresses that can be read. */
 export const REMOTE_SCHEMES = ["s3", "gs", "az", "as", "hf", "oci", "https", "http"] as const;
@@ -43,14 +44,14 @@ export function toPlace(given: string, folder = ""): string {
   if (isRemoteAddress(path)) return path.replace(/(?<!\/)\/+$/, "");
   if (!isRemoteAddress(folder) || isAbsolute(path)) return resolve(folder, path);
   const [, start = "", rest = ""] = /^([^:]+:\/\/)(.*)$/s.exec(folder) ?? [];
-  return `${start}${posix.join(rest, path)}`.replace(/\/+$/, "");
+  return withoutEnd(`${start}${posix.join(rest, path)}`, "/");
 }
 
 /** The address of something below another one, whose query stays at the end: it may be a signature. */
 export function addressBelow(address: string, name: string): string {
   if (name === "") return address;
   const [, start = "", query = ""] = /^([^?#]*)(.*)$/s.exec(address) ?? [];
-  return `${start.replace(/\/+$/, "")}/${name.replace(/^\/+/, "")}${query}`;
+  return `${withoutEnd(start, "/")}/${name.replace(/^\/+/, "")}${query}`;
 }
 
 /** The folder of a file, or of what is at an address. */

@@ -1,3 +1,5 @@
+import { withoutEnd } from "./without-end.ts";
+
 /**
  * Beginnings of absolute paths on POSIX systems, had by this machine or not: libraries name paths of the machine that
  * built them.
@@ -22,7 +24,6 @@ const CANDIDATE = new RegExp(
 );
 /** A path in quotes with any beginning: these words before it show that it is not one of a model's own names. */
 const NAMED = /\b((?:model|folder|file|request|driver) ")\/[^"]*"/g;
-const TRAILING_POINTS = /[.:!?]*$/;
 const NAMED_ROOT = /^(?:file:|[A-Za-z]:|\\)/;
 /** A file's ending, with line and column perhaps. */
 const ENDING = /\.\w{1,6}(?::\d+)*$/;
@@ -40,9 +41,8 @@ export function hidePaths(text: string, known: readonly string[] = []): string {
 }
 
 function hideCandidate(candidate: string): string {
-  const points = TRAILING_POINTS.exec(candidate)?.[0] ?? "";
-  const path = candidate.slice(0, candidate.length - points.length);
-  return isFilePath(path) ? `(path)${points}` : candidate;
+  const path = withoutEnd(candidate, ".:!?");
+  return isFilePath(path) ? `(path)${candidate.slice(path.length)}` : candidate;
 }
 
 function isFilePath(path: string): boolean {

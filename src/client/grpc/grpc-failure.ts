@@ -3,6 +3,7 @@ import { fromGrpcStatus, reasonText } from "../../errors.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
 import { lastError } from "../../remote/connection-problem.ts";
 import { retryDelayMs } from "../../retry-info.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { answeredText, CallError } from "../call-error.ts";
 import { encryptionProblem } from "../encryption-problem.ts";
 
@@ -28,7 +29,7 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
 /** The transport's own words: where no connection was made, nothing was sent. */
 function unanswered(address: string, error: ServiceError): CallError {
   const code = fromGrpcStatus(error.code);
-  const text = lastError(error.details || reasonText(error)).replace(/[.\s]*$/, "");
+  const text = withoutEnd(lastError(error.details || reasonText(error)).trimEnd(), ". ");
   if (code === "deadline_exceeded")
     return new CallError(code, "The call's time was up before the answer came. Give it a longer timeoutMs.", {
       cause: error,

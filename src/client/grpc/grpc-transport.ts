@@ -4,6 +4,7 @@ import { invalidArgument, reasonText } from "../../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import { callUnary } from "../../remote/grpc-client.ts";
 import { parseServerAddress } from "../../remote/server-address.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { CallError } from "../call-error.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
 import type {
@@ -28,16 +29,12 @@ export class GrpcTransport implements Transport {
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
     this.address = address;
     const { authority, isEncrypted } = parseServerAddress(address);
-    this.#client = new Client(
-      authority.replace(/\/+$/, ""),
-      isEncrypted ? encrypted(tls) : credentials.createInsecure(),
-      {
-        "grpc.max_receive_message_length": -1,
-        "grpc.max_send_message_length": -1,
-        "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
-        "grpc.enable_channelz": 0,
-      },
-    );
+    this.#client = new Client(withoutEnd(authority, "/"), isEncrypted ? encrypted(tls) : credentials.createInsecure(), {
+      "grpc.max_receive_message_length": -1,
+      "grpc.max_send_message_length": -1,
+      "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
+      "grpc.enable_channelz": 0,
+    });
   }
 
   async infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer> {

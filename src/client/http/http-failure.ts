@@ -1,4 +1,5 @@
 import { type ErrorCode, reasonText, STATUS } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { answeredText, CallError } from "../call-error.ts";
 import { encryptionProblem } from "../encryption-problem.ts";
 
@@ -44,7 +45,7 @@ export function unansweredError(address: string, reason: unknown): CallError {
   const encryption = encryptionProblem(text, "http");
   const look = /other side closed|ECONNRESET/.test(text) && address.startsWith("https:") ? CLOSED : LOOK;
   const advice = encryption?.advice ?? (isUnsent ? START : look);
-  const message = `${address} cannot be reached: ${encryption?.meaning ?? text.replace(/[.\s]*$/, "")}. ${advice}`;
+  const message = `${address} cannot be reached: ${encryption?.meaning ?? withoutEnd(text.trimEnd(), ". ")}. ${advice}`;
   return new CallError("unavailable", message, { cause: reason, isSafeToRetry: isUnsent });
 }
 

@@ -1,4 +1,5 @@
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { CallError } from "../call-error.ts";
 import type { ConnectOptions } from "../connect-options.ts";
 import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";
@@ -19,7 +20,7 @@ export class HttpTransport implements Transport {
 
   /** `address`: with the path before `/v2`, if there is one. Throws `invalid_argument` for one with a user. */
   constructor(address: string, { fetch: given }: Pick<ConnectOptions, "fetch">) {
-    this.#base = new URL(address.replace(/\/*$/, "/"));
+    this.#base = new URL(`${withoutEnd(address, "/")}/`);
     if (this.#base.username !== "")
       throw invalidArgument("The address has a user; give connect() { credentials: { user, password } } instead.");
     this.address = this.#base.href.replace(/\/$/, "");

@@ -7,7 +7,7 @@ const MAX_DIGITS = 20;
 
 const SPACE = /[ \t\r\n]*/y;
 /** A text, a number or a word. */
-const SCALAR = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y;
+const SCALAR = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null/y;
 
 /**
  * Parses a client's JSON (RFC 8259) into the tree of a configuration, each value with its place. Takes a time in

@@ -9,9 +9,9 @@ export interface TextToken {
   readonly place: Place;
 }
 
-const SPACE = /(?:[ \t\r\n\v\f]+|#[^\n]*)*/y;
+const SPACE = /(?:[ \t\r\n\v\f]|#[^\n]*(?:\n|$))*/y;
 const TOKEN =
-  /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<mark>[{}<>[\]:;,\-/.])/y;
+  /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<mark>[{}<>[\]:;,\-/.])/y;
 
 /** Splits protobuf's text format into tokens, without comments; throws `invalid_argument` for an invalid one. */
 export class TextTokens {

@@ -5,10 +5,10 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
 const encoder = new TextEncoder();
 
-/** Numbers that JSON has no words for, or that JavaScript would round. */
-const EXACT = /(?<=[[,:]\s*)(-?\d{16,}|-?Infinity|NaN)(?=\s*[,\]}])/;
-/** The same, and what begins and ends a text. */
-const PARTS = new RegExp(String.raw`\\.|"|${EXACT.source}`, "g");
+/** Texts, which are left as they are, and numbers that JSON has no words for, or that JavaScript would round. */
+const PARTS = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|(?<![\w.+-])(?:-?\d{16,}(?![\d.eE])|-?Infinity|NaN)/g;
+/** Something of which the latter have at least one. */
+const LIKELY = /\d{16}|Infinity|NaN/;
 
 /**
  * Parses JSON as `kserving infer` and Python write it: NaN and infinities are words,
@@ -16,13 +16,8 @@ const PARTS = new RegExp(String.raw`\\.|"|${EXACT.source}`, "g");
  * that is JSON itself.
  */
 export function parseExactJson(text: string): unknown {
-  if (!EXACT.test(text)) return JSON.parse(text);
-  let isInText = false;
-  const exact = text.replace(PARTS, (found, number?: string) => {
-    if (found === '"') isInText = !isInText;
-    return number === undefined || isInText ? found : `"${number}"`;
-  });
-  return JSON.parse(exact);
+  if (!LIKELY.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(PARTS, (found) => (found.startsWith('"') ? found : `"${found}"`)));
 }
 
 /** The tensor of a list of values, nested or flat; throws `invalid_argument` for anything else. */

@@ -1,5 +1,5 @@
 /** An element of a Python list, `'person'`, or a member of a dict, `0: 'person'`. */
-const ELEMENT = /(?:(\d+): )?(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g;
+const ELEMENT = /(?:(\d{1,9}): )?(?:'((?:[^'\\]|\\.)*)(?:'|$)|"((?:[^"\\]|\\.)*)(?:"|$))/g;
 
 /**
  * The names of a model's classes that its exporter noted: `labels`, separated by commas, or `names`, the list or dict

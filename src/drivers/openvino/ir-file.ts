@@ -24,8 +24,8 @@ export interface IrFile {
 const VERSIONS = ["10", "11"];
 const STATE = /\stype="(ReadValue|Assign)"/;
 const LOOPS = /\stype="(Loop|TensorIterator|If)"/;
-const OPERATOR = /<layer [^>]*\stype="(?!(?:Parameter|Const|Result)")/;
-const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="(\d+)"/g;
+const OPERATOR = /<layer [^<>]{0,4096}\stype="(?!(?:Parameter|Const|Result)")/;
+const WEIGHTS = /<data(?=[^<>]{0,4096}\selement_type=)[^<>]{0,4096}\soffset="(\d+)"[^<>]{0,4096}\ssize="(\d+)"/g;
 
 /**
  * Reads an IR's .xml; throws `failed_precondition` for a file that is not an IR, is cut short, or has a version that
@@ -33,7 +33,7 @@ const WEIGHTS = /<data(?=[^>]*\selement_type=)[^>]*\soffset="(\d+)"[^>]*\ssize="
  */
 export function readIrFile(path: string): IrFile {
   const text = readFileSync(path, "utf8");
-  const version = /^[^<]*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1];
+  const version = versionOf(text);
   if (version === undefined) throw failedPrecondition(`"${path}" is not an OpenVINO model: ${whatElse(path)}.`);
   if (!VERSIONS.includes(version))
     throw failedPrecondition(
@@ -49,6 +49,20 @@ export function readIrFile(path: string): IrFile {
     weightBytes: endOfWeights(text),
     ...(modelInfo !== undefined && { modelInfo }),
   };
+}
+
+/** The version of the format, in the first tag behind comments and the declaration of XML; undefined without one. */
+function versionOf(text: string): string | undefined {
+  let at = text.indexOf("<");
+  if (text.startsWith("<?xml", at)) at = nextTag(text, "?>", at);
+  while (at >= 0 && text.startsWith("<!--", at)) at = nextTag(text, "-->", at);
+  const tag = at < 0 ? "" : text.slice(at, text.indexOf(">", at) + 1);
+  return /^<net [^>]*?\bversion="(\d+)"/.exec(tag)?.[1];
+}
+
+function nextTag(text: string, mark: string, from: number): number {
+  const end = text.indexOf(mark, from);
+  return end < 0 ? -1 : text.indexOf("<", end);
 }
 
 function whatElse(path: string): string {

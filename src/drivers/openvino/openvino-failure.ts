@@ -1,4 +1,5 @@
 import { publicText } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 
 /**
  * Kind of a failure, where the kind determines the handling: `refused` before anything ran, for what was given;
@@ -39,8 +40,6 @@ export function failureText(reason: unknown): string {
     .map((line) => line.trim());
   const said = lines.filter((line) => !NOISE.test(line)).join(" ");
   const text = said === "" ? lines.filter((line) => line !== "").join(" ") : said;
-  return publicText(text.replace(NODE, 'in node "$1":').replace(FRAME, "").slice(0, MAX_LENGTH)).replace(
-    /[.:\s]+$/,
-    "",
-  );
+  const told = publicText(text.replace(NODE, 'in node "$1":').replace(FRAME, "").slice(0, MAX_LENGTH));
+  return withoutEnd(told, ".: \t\n");
 }

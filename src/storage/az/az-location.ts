@@ -1,4 +1,5 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { decodeName } from "../decode-name.ts";
 import { type Environment, firstOf } from "../environment.ts";
 import { shownAddress } from "../remote-address.ts";
@@ -60,7 +61,7 @@ function ofEnvironment(env: Environment): Pick<AzLocation, "account" | "endpoint
       `az:// is read from the account of AZURE_STORAGE_CONNECTION_STRING or AZURE_STORAGE_ACCOUNT, and neither is set; expected one of them, or the account in the address: ${EXPECTED}.`,
     );
   const found = endpoint ?? endpointOf(account ?? "", EndpointSuffix);
-  return { account: account ?? new URL(found).hostname.split(".", 1)[0] ?? "", endpoint: found.replace(/\/+$/, "") };
+  return { account: account ?? new URL(found).hostname.split(".", 1)[0] ?? "", endpoint: withoutEnd(found, "/") };
 }
 
 function endpointOf(account: string, suffix = "core.windows.net"): string {

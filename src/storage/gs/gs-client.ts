@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { parseSha256 } from "../parse-sha256.ts";
 import type { StorageClient } from "../storage-client.ts";
 import { GsPlace } from "./gs-place.ts";
@@ -7,7 +8,7 @@ import { GsPlace } from "./gs-place.ts";
 export const gsClient: StorageClient = {
   parse: (text) => {
     const { address, sha256 } = parseSha256(text);
-    const [bucket = "", ...parts] = address.slice("gs://".length).replace(/\/+$/, "").split("/");
+    const [bucket = "", ...parts] = withoutEnd(address.slice("gs://".length), "/").split("/");
     if (!/^[\w.-]{3,222}$/.test(bucket))
       throw invalidArgument(`${address.slice(0, 200)} has no bucket's name; expected gs://BUCKET/PATH.`);
     const key = parts.filter((part) => part !== "").join("/");

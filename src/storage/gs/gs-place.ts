@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { wholeEnvironment } from "../../machine/start-secrets.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { firstOf } from "../environment.ts";
 import { untilExpired } from "../expiring.ts";
 import { httpRequest } from "../http/http-request.ts";
@@ -97,7 +98,7 @@ function endpoint(): string {
   const emulator = firstOf(wholeEnvironment(), "STORAGE_EMULATOR_HOST");
   const own = firstOf(wholeEnvironment(), "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   if (emulator === undefined) return own === undefined ? "https://storage.googleapis.com" : new URL(own).origin;
-  return (/^https?:\/\//.test(emulator) ? emulator : `http://${emulator}`).replace(/\/+$/, "");
+  return withoutEnd(/^https?:\/\//.test(emulator) ? emulator : `http://${emulator}`, "/");
 }
 
 function toFile({ name, size, generation = "", updated = "", md5Hash, crc32c }: GsObject): RemoteFile {

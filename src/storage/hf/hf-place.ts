@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
 import { wholeEnvironment } from "../../machine/start-secrets.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { firstOf } from "../environment.ts";
 import { untilExpired } from "../expiring.ts";
 import { followRedirects } from "../http/follow-redirects.ts";
@@ -114,7 +115,7 @@ interface Asked {
 }
 
 function endpoint(): string {
-  return (firstOf(wholeEnvironment(), "HF_ENDPOINT") ?? "https://huggingface.co").replace(/\/+$/, "");
+  return withoutEnd(firstOf(wholeEnvironment(), "HF_ENDPOINT") ?? "https://huggingface.co", "/");
 }
 
 function escapePath(path: string): string {

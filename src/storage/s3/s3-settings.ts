@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import { withoutEnd } from "../../text/without-end.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import type { SharedProfile } from "./shared-profile.ts";
 
@@ -23,7 +24,7 @@ export interface S3Location {
  * `s3://https://HOST:PORT/BUCKET/KEY`.
  */
 export function parseS3(address: string): S3Location {
-  const rest = address.slice("s3://".length).replace(/\/+$/, "");
+  const rest = withoutEnd(address.slice("s3://".length), "/");
   const [, scheme, host, path] = /^(https?:\/\/)?([^/]+:\d+)\/(.*)$/s.exec(rest) ?? [];
   const endpoint = host === undefined ? undefined : new URL(`${scheme ?? "http://"}${host}`);
   const [bucket = "", ...key] = (path ?? rest).split("/");
