@@ -5,8 +5,8 @@ import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
 const encoder = new TextEncoder();
 
-/** Texts, which are left as they are, and numbers that JSON has no words for, or that JavaScript would round. */
-const PARTS = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|(?<![\w.+-])(?:-?\d{16,}(?![\d.eE])|-?Infinity|NaN)/g;
+/** Begins and ends of texts, and numbers that JSON has no words for, or that JavaScript would round. */
+const PARTS = /\\.|"|(?<![\w.+-])(?:-?\d{16,}(?![\d.eE])|-?Infinity|NaN)/g;
 /** Something of which the latter have at least one. */
 const LIKELY = /\d{16}|Infinity|NaN/;
 
@@ -17,7 +17,12 @@ const LIKELY = /\d{16}|Infinity|NaN/;
  */
 export function parseExactJson(text: string): unknown {
   if (!LIKELY.test(text)) return JSON.parse(text);
-  return JSON.parse(text.replace(PARTS, (found) => (found.startsWith('"') ? found : `"${found}"`)));
+  let isInText = false;
+  const exact = text.replace(PARTS, (found) => {
+    if (found === '"') isInText = !isInText;
+    return isInText || found === '"' || found.startsWith("\\") ? found : `"${found}"`;
+  });
+  return JSON.parse(exact);
 }
 
 /** The tensor of a list of values, nested or flat; throws `invalid_argument` for anything else. */
