@@ -1,4 +1,4 @@
-import type { ErrorDetail } from "./errors.ts";
+import { type ErrorDetail, isErrorDetails } from "./errors.ts";
 
 const TYPE = "type.googleapis.com/google.rpc.ErrorInfo";
 /** Tags of ErrorInfo.reason and ErrorInfo.domain. */
@@ -12,13 +12,14 @@ export const LOST_THREAD: ErrorDetail = errorInfo("THREAD_ENDED");
 
 /** Checks if the details of an error have a {@link LOST_PROCESS}, through however many threads they came. */
 export function hasLostProcess(details: readonly ErrorDetail[] | undefined): boolean {
-  return details?.some(({ type, value }) => type === TYPE && value === LOST_PROCESS.value) ?? false;
+  return isErrorDetails(details) && details.some(({ type, value }) => type === TYPE && value === LOST_PROCESS.value);
 }
 
 /** Checks if the details of an error say that the request was lost with what ran it. */
 export function wasLost(details: readonly ErrorDetail[] | undefined): boolean {
   const isLoss = ({ value }: ErrorDetail) => value === LOST_PROCESS.value || value === LOST_THREAD.value;
-  return details?.some((detail) => detail.type === TYPE && isLoss(detail)) ?? false;
+  // Hooks give their errors any.
+  return isErrorDetails(details) && details.some((detail) => detail.type === TYPE && isLoss(detail));
 }
 
 function errorInfo(reason: string): ErrorDetail {

@@ -11,6 +11,7 @@ import { DEFAULT_MAX_PIXELS } from "../../src/media/image-size.ts";
 import { parseHostOptions } from "../../src/model-host/host-options.ts";
 import { MAX_ID_LENGTH } from "../../src/observability/request-id.ts";
 import { MAX_JSON_DEPTH } from "../../src/pipeline/payload.ts";
+import { MAX_OF_CLIENT } from "../../src/protocols/grpc-standard/health-service.ts";
 import { MAX_IN_FLIGHT } from "../../src/protocols/kserve/grpc-stream.ts";
 import { MAX_RANK } from "../../src/tensor/tensor.ts";
 
@@ -114,6 +115,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     bytes(SMALL_REQUEST_BYTES),
     "grpc/messages",
     "may have 64 KB and no more",
+  ],
+  [
+    "open streams of `Watch` of a client; 10000 of all",
+    String(MAX_OF_CLIENT),
+    "protocols/grpc-standard/health-service",
+    "has no more streams of a client than some",
   ],
   ["inputs of a request", String(MAX_INPUTS), "limits/memory/decode-budget", "2048 inputs are taken"],
   [

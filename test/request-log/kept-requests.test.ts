@@ -71,7 +71,7 @@ test("the request that ends the server, or its model's process, is kept and can 
   expect(await keptIn(folder)).toEqual([ofMortal(SIGSEGV)]);
 
   // Isolated from now on.
-  expect(await ask("mortal", { inputs: [0] })).toMatchObject({ status: 200 });
+  await expect.poll(() => ask("mortal", { inputs: [0] })).toMatchObject({ status: 200 });
   expect(await ask("mortal", { inputs: [SIGABRT] })).toMatchObject({ status: 503 });
   expect(await keptIn(folder)).toEqual([ofMortal(SIGSEGV), ofMortal(SIGABRT)]);
   await end(program);

@@ -31,7 +31,8 @@ export class LogTail {
     const at =
       (level: Level) =>
       (text: string, all?: Fields): void => {
-        if (!isWritten(log, level)) return;
+        // What a program's own log takes is its own to say.
+        if (!isWritten(log, level)) return log[level](text, all);
         const [message, fields] = [boundMessage(text), all && boundFields(all)];
         log[level](message, fields);
         this.#add(level, message, { ...given, ...fields });

@@ -23,7 +23,7 @@ const NAMES: readonly string[] = [
 ];
 
 /** Open streams of Watch of one client, by its address or its network of IPv6, and of all. */
-const MAX_OF_CLIENT = 1000;
+export const MAX_OF_CLIENT = 1000;
 const MAX_WATCHERS = 10_000;
 /** Changes that wait for a client to read. */
 const MAX_UNSENT = 2;

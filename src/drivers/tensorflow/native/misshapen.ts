@@ -25,7 +25,9 @@ const SIZED = [
 ];
 /** No memory holds as many elements; TensorFlow counts them in 64 bits, and ends where these overflow. */
 const MAX_ELEMENTS = 2 ** 40;
-/** The last dimensions, which Fourier transforms to or from real numbers transform, or do not write where one is empty. */
+/**
+ * The last dimensions, which Fourier transforms to or from real numbers transform, or do not write where one is empty.
+ */
 const TRANSFORMED: Readonly<Record<string, number>> = {
   ...{ RFFT: 1, RFFT2D: 2, RFFT3D: 3, RFFTND: Number.POSITIVE_INFINITY },
   ...{ IRFFT: 1, IRFFT2D: 2, IRFFT3D: 3, IRFFTND: Number.POSITIVE_INFINITY },
