@@ -12,7 +12,7 @@ const OPSET = { domain: 1, version: 2 };
 /** Operators of ONNX itself. */
 const DOMAINS = ["", "ai.onnx"];
 /** The first version whose operators the guards consist of. */
-const FIRST_OPSET = 11;
+const FIRST_OPSET = 7;
 /** Graphs within graphs. */
 const MAX_DEPTH = 32;
 
@@ -39,13 +39,15 @@ type Span = Pick<ProtobufField, "start" | "end">;
 class ModelGuard {
   readonly #file: ProtobufFile;
   #count = 0;
+  #opset = 0;
 
   constructor(file: ProtobufFile) {
     this.#file = file;
   }
 
   guard(model: Span): Uint8Array | undefined {
-    if (this.#opset(model) < FIRST_OPSET) return undefined;
+    this.#opset = this.#opsetOf(model);
+    if (this.#opset < FIRST_OPSET) return undefined;
     return editMessage(this.#file, model, (field) => {
       if (field.number === MODEL.graph) return nested(field, this.#graph(field, GRAPH.node, undefined));
       if (field.number === MODEL.function) return nested(field, this.#graph(field, FUNCTION.node, undefined));
@@ -54,7 +56,7 @@ class ModelGuard {
   }
 
   /** The version of ONNX's own operators that a model uses; 0 for none. */
-  #opset(model: Span): number {
+  #opsetOf(model: Span): number {
     for (const field of this.#file.fields(model.start, model.end)) {
       if (field.number !== MODEL.opset) continue;
       const parts = [...this.#file.fields(field.start, field.end)];
@@ -66,7 +68,7 @@ class ModelGuard {
   }
 
   #graph(graph: Span, nodeField: number, outer: Scope | undefined, depth = 0): Uint8Array | undefined {
-    const scope = new Scope(this.#file, outer);
+    const scope = new Scope(this.#file, this.#opset, outer);
     const isNode = ({ number }: ProtobufField) => number === nodeField;
     for (const field of this.#file.fields(graph.start, graph.end)) {
       if (isNode(field)) scope.add(readNode(this.#file, field));

@@ -12,6 +12,8 @@ export interface Guarded {
 /** Gives a node's guard; undefined where it needs none. `prefix` begins the names of new values. */
 type Guard = (node: GraphNode, scope: Scope, prefix: string) => Guarded | undefined;
 
+/** The first versions of ONNX that have these operators. */
+const [WHERE, SCATTER, SCATTER_ELEMENTS] = [9, 9, 11];
 const LEAST = { [TYPE.int32]: -(2n ** 31n), [TYPE.int64]: -(2n ** 63n) } as const;
 
 /**
@@ -74,8 +76,20 @@ function withoutOverflow(node: GraphNode, scope: Scope, prefix: string): Guarded
   const isLeast = added.node("Equal", [dividend, added.scalar(type, LEAST[type])]);
   const isMinusOne = added.node("Equal", [divisor, added.scalar(type, -1n)]);
   const overflows = added.node("And", [isLeast, isMinusOne]);
-  const replaced = added.node("Where", [overflows, added.scalar(type, 1n), divisor]);
+  const replaced =
+    scope.opset < WHERE
+      ? withoutWhere(added, { type, overflows, divisor })
+      : added.node("Where", [overflows, added.scalar(type, 1n), divisor]);
   return { before: added.nodes, inputs: [dividend, replaced] };
+}
+
+/** The divisor plus 2 where it is -1 and overflows. */
+function withoutWhere(
+  added: Additions,
+  { type, overflows, divisor }: { readonly type: number; readonly overflows: string; readonly divisor: string },
+): string {
+  const one = added.node("Cast", [overflows], { to: type });
+  return added.node("Add", [divisor, added.node("Add", [one, one])]);
 }
 
 function withAllOutputs({ outputs }: GraphNode, _: Scope, prefix: string): Guarded | undefined {
@@ -89,24 +103,26 @@ function notEmpty(
   exempt: (node: GraphNode, scope: Scope) => readonly number[] = () => [],
 ): Guard {
   return (node, scope, prefix) => {
-    const axes = exempt(node, scope);
+    const axes = scope.opset < SCATTER ? [] : exempt(node, scope);
     const but = axes.length === 0 ? "" : `, but along dimension ${axes}`;
     const added = create(node, prefix, `takes inputs without sizes of 0${but}`);
     const checked = (name: string, index: number) =>
-      places.includes(index) && name !== "" ? withoutZeros(added, name, axes) : name;
+      places.includes(index) && name !== "" ? withoutZeros(added, name, { exempt: axes, opset: scope.opset }) : name;
     return { before: added.nodes, inputs: node.inputs.map(checked) };
   };
 }
 
-function withoutZeros(added: Additions, name: string, exempt: readonly number[]): string {
+function withoutZeros(
+  added: Additions,
+  name: string,
+  { exempt, opset }: { readonly exempt: readonly number[]; readonly opset: number },
+): string {
   const sizes = added.node("Shape", [name]);
-  const counted = exempt.length === 0 ? sizes : withOnes(added, sizes, exempt);
+  const scatter = opset < SCATTER_ELEMENTS ? "Scatter" : "ScatterElements";
+  const ones = () => added.node(scatter, [sizes, added.list(...exempt), added.list(...exempt.map(() => 1))]);
+  const counted = exempt.length === 0 ? sizes : ones();
   const one = added.node("ReduceProd", [onesUnlessZero(added, counted)]);
   return added.node("Reshape", [name, added.node("Mul", [sizes, one])]);
-}
-
-function withOnes(added: Additions, sizes: string, axes: readonly number[]): string {
-  return added.node("ScatterElements", [sizes, added.list(...axes), added.list(...axes.map(() => 1))]);
 }
 
 /** Ones of the shape of a value; a 0 becomes the place 1 in a list of one number, which is out of bounds. */

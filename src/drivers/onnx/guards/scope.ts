@@ -55,8 +55,12 @@ export class Scope {
   /** Inputs of the graph: those with a value may have another one in a request. */
   readonly #inputs = new Set<string>();
 
-  constructor(file: ProtobufFile, outer?: Scope) {
+  /** Version of ONNX's own operators. */
+  readonly opset: number;
+
+  constructor(file: ProtobufFile, opset: number, outer?: Scope) {
     this.#file = file;
+    this.opset = opset;
     this.#outer = outer;
   }
 
