@@ -45,7 +45,7 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
 /** Undefined for a head that Node's client refuses, while its server was told to take it (--insecure-http-parser). */
 function begin(request: IncomingMessage, connect: Connect): ClientRequest | undefined {
   const { method = "GET", url = "/" } = request;
-  const headers = [...withoutOwn(request.rawHeaders, "trailer"), ...viaOf(request), "connection", "close"];
+  const headers = [...withoutOwn(request.rawHeaders, "trailer"), ...oldOf(request), "connection", "close"];
   try {
     return send({ createConnection: () => connect(request.socket), method, path: url, headers });
   } catch {
@@ -53,9 +53,13 @@ function begin(request: IncomingMessage, connect: Connect): ClientRequest | unde
   }
 }
 
-/** Proxies that say nothing of themselves may speak HTTP/1.0, which must not pass for a later one (RFC 9110 §7.6.3). */
-function viaOf({ httpVersion }: IncomingMessage): readonly string[] {
-  return httpVersion === "1.0" ? ["via", "1.0 kserving"] : [];
+/**
+ * Proxies that say nothing of themselves may speak HTTP/1.0, which must not pass for a later one (RFC 9110 §7.6.3), and
+ * which needs no Host.
+ */
+function oldOf({ httpVersion, headers }: IncomingMessage): readonly string[] {
+  if (httpVersion !== "1.0") return [];
+  return [...["via", "1.0 kserving"], ...(headers.host === undefined ? ["host", ""] : [])];
 }
 
 function answerWith(answer: IncomingMessage, response: ServerResponse): void {

@@ -22,8 +22,8 @@ export function createRequestListener(
   const route = createInferenceRouter(protocols, dependencies);
   const app = pass ?? lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
-    const refusal = requestRefusal(request);
     toOriginForm(request);
+    const refusal = requestRefusal(request);
     if (refusal !== undefined) sendError(refusal, { request, response, log: dependencies.log });
     else if (!ofHooks(request, response) && !route(request, response)) app(request, response);
   };
