@@ -13,6 +13,7 @@ import { LANE_ROWS } from "./lane-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 import { NAME_ROWS } from "./name-rows.ts";
 import { PASSWORD_ROWS } from "./password-rows.ts";
+import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
@@ -26,6 +27,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...TENSORFLOW_ROWS,
   ...IMAGE_ROWS,
   ...MEMORY_ROWS,
+  ...SHARE_ROWS,
   ...CONNECTION_ROWS,
   ...FIRST_BYTES_ROWS,
   ...HEADER_ROWS,
