@@ -5,7 +5,7 @@ const ABSOLUTE = /^https?:\/\/([^/?#]+)(.*)$/i;
 const UNENCODED = /[^\x21-\x7e]/;
 
 /**
- * Gives a request its usual form, once, for every thread that answers it: a target that is a whole URL, as sent to proxies,
+ * Gives a request its usual form, once, for every thread: a target that is a whole URL, as sent to proxies,
  * becomes a path, and the URL's host replaces the Host header (RFC 9112 §3.2.2); bytes that no URL has are encoded.
  */
 export function toOriginForm(request: IncomingMessage): void {
