@@ -69,10 +69,15 @@ async function withServer(use: (server: LeakServer, file: string) => Promise<voi
   const pid = child.pid as number;
   const agent = new Agent({ keepAlive: true, maxSockets: AT_A_TIME });
   let session = await openSession({ grpc, http, pid });
-  const renew = async () => {
-    if (!session.closed && !session.destroyed) return;
+  let renewal: Promise<void> | undefined;
+  const reopen = async () => {
     session.destroy();
     session = await openSession({ grpc, http, pid });
+    renewal = undefined;
+  };
+  const renew = async () => {
+    if (session.closed || session.destroyed) renewal ??= reopen();
+    await renewal;
   };
   await use(
     {

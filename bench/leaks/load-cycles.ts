@@ -13,7 +13,7 @@ const MODELS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   openvino: { driver: "openvino", path: "openvino/add_multiply" },
   tensorflow: { driver: "tensorflow", path: "tensorflow/half_plus_two" },
   keras: { driver: "tensorflow", path: "tensorflow-formats/dense/model.keras" },
-  tflite: { driver: "tensorflow", path: "tensorflow-formats/lite_text/model.tflite" },
+  tflite: { driver: "tensorflow", path: "tensorflow-formats/lite_two_inputs/model.tflite" },
   "tfjs-graph": { driver: "tensorflow", path: "tensorflow-formats/js_two_inputs" },
   hooks: { driver: "null", hooks: "../../bench/leaks/leak-hooks.ts" },
   isolated: { driver: "onnx", path: "models/half-plus-two.onnx", isolate: true },
