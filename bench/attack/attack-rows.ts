@@ -17,7 +17,7 @@ import { SHARE_ROWS } from "./share-rows.ts";
 import { SLOW_ROWS } from "./slow-rows.ts";
 import { TENSORFLOW_ROWS } from "./tensorflow-rows.ts";
 import { TLS_ROWS } from "./tls-rows.ts";
-import { CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS, POISON_ROWS } from "./trust-rows.ts";
+import { CONFIG_ROWS, CONTROL_ROWS, CRASH_ROWS, HOOK_ROWS, POISON_ROWS } from "./trust-rows.ts";
 
 /** Every hostile request, in the order of the table. */
 export const ATTACK_ROWS: readonly AttackRow[] = [
@@ -39,6 +39,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...PASSWORD_ROWS,
   ...TLS_ROWS,
   ...CONTROL_ROWS,
+  ...CONFIG_ROWS,
   ...HOOK_ROWS,
   ...CRASH_ROWS,
   ...LANE_ROWS,

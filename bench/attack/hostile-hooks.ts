@@ -1,6 +1,6 @@
 /** Hooks that send garbage from their thread, or replace what it is built on: the text of the input x says what. */
 import { MessagePort, parentPort } from "node:worker_threads";
-import type { Tensors } from "kserving";
+import type { HookContext, Tensors } from "kserving";
 
 const GARBAGE: readonly unknown[] = [
   null,
@@ -21,7 +21,23 @@ const GARBAGE: readonly unknown[] = [
   [0, 0, 0, 0],
 ];
 
-const ACTS: Readonly<Record<string, () => void>> = {
+/** 50 MB of a text with secrets in it, as a hook makes it of a request's. */
+const large = () => "password=a b ".repeat(4_000_000);
+
+const ACTS: Readonly<Record<string, (ctx: HookContext) => void>> = {
+  "large-error": () => {
+    throw new Error(`bad input ${large()}`, { cause: new Error(large()) });
+  },
+  "large-rejection": () => void Promise.reject(new Error(large())),
+  "large-log": (ctx) => ctx.log.error(large(), { list: Array.from({ length: 100_000 }, () => "x".repeat(100)) }),
+  "large-output": () => console.log(large()),
+  "many-lines": () => {
+    for (let line = 0; line < 300_000; line++) console.log("x");
+  },
+  "large-metadata": (ctx) => {
+    ctx.response.metadata["x-large"] = large();
+  },
+  "large-timer": () => void setTimeout(() => failWith(large())),
   post: () => {
     for (const message of GARBAGE) parentPort?.postMessage(message);
   },
@@ -48,9 +64,13 @@ const ACTS: Readonly<Record<string, () => void>> = {
   },
 };
 
+function failWith(text: string): never {
+  throw new Error(text);
+}
+
 /** Does what the input asks for. */
-export function preprocess(inputs: Tensors): Tensors {
+export function preprocess(inputs: Tensors, ctx: HookContext): Tensors {
   const [name] = (inputs.x?.data ?? []) as readonly Uint8Array[];
-  ACTS[Buffer.from(name ?? []).toString()]?.();
+  ACTS[Buffer.from(name ?? []).toString()]?.(ctx);
   return inputs;
 }

@@ -31,6 +31,25 @@ export const CONTROL_ROWS: readonly AttackRow[] = [
   ),
 ];
 
+/** Configurations of a load that a parser of YAML takes long for, and that have more keys than any. */
+const CONFIGURATIONS: Readonly<Record<string, string>> = {
+  aliases: `a: &x 1\nb: [${"*x,".repeat(60_000)}]`,
+  keys: `{${Array.from({ length: 15_000 }, (_, at) => `"k${at}":1`).join()}}`,
+  digits: `{"max_batch_size":${"9".repeat(250_000)}}`,
+  escapes: `{"name":"${"\\\\".repeat(100_000)}`,
+};
+
+/** Loads with such configurations: each is refused. */
+export const CONFIG_ROWS: readonly AttackRow[] = Object.entries(CONFIGURATIONS).map(([name, config]) => ({
+  name: `config-${name}`,
+  server: "repository",
+  prepare: () => async (target) => {
+    const body = Buffer.from(JSON.stringify({ parameters: { config } }));
+    const got = await post(target, { path: LOAD, body });
+    return got === "400" ? { got } : { got, problem: "it is not refused" };
+  },
+}));
+
 function controlRow(name: string, headers: Readonly<Record<string, string>>): AttackRow {
   const attack = async (target: Target) => {
     const send = (path: string, body = "{}") => post(target, { path, body: Buffer.from(body), headers });
@@ -113,7 +132,10 @@ function predict(target: Target, value: number): Promise<string> {
 }
 
 /** Acts of bench/attack/hostile-hooks.ts. */
-const ACTS = ["post", "flood", "stringify", "prototypes", "port"] as const;
+const ACTS = [
+  ...["post", "flood", "stringify", "prototypes", "port"],
+  ...["large-error", "large-rejection", "large-log", "large-output", "many-lines", "large-metadata", "large-timer"],
+];
 
 /** Hook threads that are not what they seem: the server lives, and serves on. */
 export const HOOK_ROWS: readonly AttackRow[] = ACTS.map((act) => ({

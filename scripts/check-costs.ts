@@ -1,0 +1,47 @@
+/**
+ * Reads texts of others by every way that they enter, at half the longest length and at the longest, and prints what
+ * that costs. Fails where twice the text takes more than 2.2 times the time, or the main thread is held for over 50 ms.
+ */
+import { leastMs, TEXT_COSTS, type TextCost } from "../test/limits/text-costs.ts";
+
+/** Most of the ratio and of the main thread's time; below the shortest time the clock decides the ratio. */
+const [MOST_RATIO, MOST_MS, SHORTEST_MS] = [2.2, 50, 1];
+/** Times that each text is read, and measurements of one that is over a limit. */
+const [READS, AGAIN] = [5, 4];
+
+interface Measured {
+  readonly ms: number;
+  readonly ratio: number | undefined;
+}
+
+let failures = 0;
+console.log("entry".padEnd(28), "text".padEnd(14), "length".padStart(10), "ms".padStart(8), "ratio".padStart(6));
+for (const cost of TEXT_COSTS)
+  for (const kind of Object.keys(cost.texts)) {
+    let measured = measure(cost, kind);
+    for (let again = 0; again < AGAIN && !holds(cost, measured); again++)
+      measured = better(measured, measure(cost, kind));
+    const isGood = holds(cost, measured);
+    if (!isGood) failures++;
+    const { ms, ratio } = measured;
+    const cells = [ms.toFixed(2).padStart(8), (ratio?.toFixed(2) ?? "-").padStart(6), isGood ? "" : "FAILS"];
+    console.log(cost.name.padEnd(28), kind.padEnd(14), String(cost.most).padStart(10), ...cells);
+  }
+console.log(failures === 0 ? "All costs are in proportion." : `${failures} costs are not.`);
+process.exitCode = failures === 0 ? 0 : 1;
+
+function measure(cost: TextCost, kind: string): Measured {
+  const make = cost.texts[kind]!;
+  const [half, whole] = [make(cost.most / 2), make(cost.most)];
+  const often = (_: number, tries: number) => tries >= READS;
+  const [halfMs, ms] = [leastMs(cost, half, often), leastMs(cost, whole, often)];
+  return { ms, ratio: ms < SHORTEST_MS ? undefined : ms / halfMs };
+}
+
+function better(one: Measured, other: Measured): Measured {
+  return (one.ratio ?? 0) <= (other.ratio ?? 0) ? one : other;
+}
+
+function holds({ isInMainThread = true }: TextCost, { ms, ratio = 0 }: Measured): boolean {
+  return ratio <= MOST_RATIO && (!isInMainThread || ms <= MOST_MS);
+}
