@@ -24,9 +24,11 @@ import { nearest } from "../../src/text/nearest.ts";
 import { toWireError } from "../../src/threads/wire-error.ts";
 
 const KB = 1024;
-/** Characters of a gRPC message's name, of a head over HTTP, of metadata, of a client's configuration, of users' texts. */
+/**
+ * Characters of a gRPC message's name, of a head over HTTP, of metadata, of a client's configuration, of users' texts.
+ */
 const [NAME, HEAD, METADATA, CONFIG, TEXT] = [600 * KB, 16 * KB, 64 * KB, 256 * KB, 16 * KB * KB];
-/** What is read in other threads, or of files of the operator's. */
+/** Texts that other threads read, or that are in files of the operator's. */
 const LARGE = 2 * KB * KB;
 
 /** A way by which texts of others enter, with the longest that may come so. */
