@@ -97,7 +97,7 @@ function withAllOutputs({ outputs }: GraphNode, _: Scope, prefix: string): Guard
   return { before: [], outputs: outputs.map((name, index) => name || `${prefix}output${index}`) };
 }
 
-/** Refuses inputs that are empty along an axis, other than some. */
+/** Refuses inputs that are empty along an axis, other than some, for which old versions have no operator. */
 function notEmpty(
   places: readonly number[],
   exempt: (node: GraphNode, scope: Scope) => readonly number[] = () => [],
