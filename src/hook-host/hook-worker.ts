@@ -132,7 +132,11 @@ export class HookWorker {
       onMalformed,
     );
     void this.ended.then(stop);
-    this.#client = new RpcClient(toHostPort(port1, { maxMetaBytes: MAX_META_BYTES }), "the hooks' thread", this.#startMark);
+    this.#client = new RpcClient(
+      toHostPort(port1, { maxMetaBytes: MAX_META_BYTES }),
+      "the hooks' thread",
+      this.#startMark,
+    );
     this.#client.onMalformed(onMalformed);
     // A thread that is ending also closes its connection, and has a reason of its own.
     this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());

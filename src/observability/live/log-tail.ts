@@ -31,11 +31,11 @@ export class LogTail {
     const at =
       (level: Level) =>
       (text: string, all?: Fields): void => {
+        const isTold = isWritten(log, level);
+        const [message, fields] = isTold ? [boundMessage(text), all && boundFields(all)] : [text, all];
         // What a program's own log takes is its own to say.
-        if (!isWritten(log, level)) return log[level](text, all);
-        const [message, fields] = [boundMessage(text), all && boundFields(all)];
         log[level](message, fields);
-        this.#add(level, message, { ...given, ...fields });
+        if (isTold) this.#add(level, message, { ...given, ...fields });
       };
     return {
       get level() {

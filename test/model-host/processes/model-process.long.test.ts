@@ -178,7 +178,11 @@ describe("a model in a process of its own", () => {
       port?.postMessage(writer.take().frame);
     });
     expect(await malformed).toMatchObject({ message: "it has kind 77, which no model answers" });
-    const client = createModelClient({ facts, hookArgs, ports: host.connect(() => {}).map((port) => toHostPort(port)) });
+    const client = createModelClient({
+      facts,
+      hookArgs,
+      ports: host.connect(() => {}).map((port) => toHostPort(port)),
+    });
     host.onReconnect(
       (instance, port, resend) => client.reconnect(instance, toHostPort(port), resend),
       () => {},
