@@ -96,6 +96,8 @@ const SPAN_MS = 30_000;
 const LOOKS = 30;
 /** Speed of a transfer of which none is known yet, in bytes per second. */
 const PRESUMED_RATE = 1024 * 1024;
+/** Time for which a client that found no room does not look for any again: looking takes a while with many requests. */
+const FUTILE_MS = 50;
 /** Seconds for which a transfer may go on before it makes room for others of the same client. */
 const SOON_SECONDS = 10;
 
@@ -109,6 +111,8 @@ export class OverloadManager {
   readonly #shares = new MemberList<Holder>();
   #rules: OverloadRules = { minClientRate: SERVER_DEFAULTS.minClientRate };
   #timer: NodeJS.Timeout | undefined;
+  /** Times until which clients find no room, on the clock of performance.now(). */
+  readonly #futileUntil = new WeakMap<ClientAccount, number>();
 
   /** `maxBytes`: memory that all requests may hold together. */
   constructor(maxBytes: number) {
@@ -147,7 +151,7 @@ export class OverloadManager {
    */
   makeRoom(bytes: number, newcomer: Holder): boolean {
     // What the server does for itself can wait.
-    if (newcomer.client.key === "") return false;
+    if (newcomer.client.key === "" || performance.now() < (this.#futileUntil.get(newcomer.client) ?? 0)) return false;
     const shares = this.#shares.list();
     const fairBytes = this.#maxBytes / Math.max(1, countClients(shares, newcomer));
     const givers = shares
@@ -161,6 +165,7 @@ export class OverloadManager {
       given += held;
       this.#end(share, "memory", noRoom(held));
     }
+    if (given === 0) this.#futileUntil.set(newcomer.client, performance.now() + FUTILE_MS);
     return given > 0;
   }
 

@@ -3,6 +3,7 @@ import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { limitTime } from "../limits/time-limit.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
+import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
@@ -58,7 +59,7 @@ export class LocalLease implements Lease {
 
   /** One function on purpose: a further await would cost a small request as much as all its checks. */
   async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
-    const { admission, memory: budget, poison, requestTimeoutMs } = this.#limits;
+    const { admission, memory: budget, requestTimeoutMs } = this.#limits;
     const { model, version } = this.description;
     if (targets !== undefined && this.description.graphRefusal !== "") {
       throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
@@ -71,7 +72,6 @@ export class LocalLease implements Lease {
     const info = { id: call.id, model, version, signature: signature.name };
     // The request is another model's, which does not know that hooks of this thread may keep what they get or give.
     const isShared = call.depth !== undefined && call.depth > 0 && this.#servable.hooksShareTensors;
-    let sent: SentRequest | undefined;
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
@@ -92,10 +92,7 @@ export class LocalLease implements Lease {
       const declared = names?.toDeclared({ inputs, outputs }) ?? { inputs, outputs };
       const own = isShared ? copyPayload(declared.inputs) : declared.inputs;
       const request = { info, inputs: own, outputs: declared.outputs, targets, raw, call };
-      sent = { request, bytes: inputBytes, client: memory.client };
-      const result = await (poison.isCalm
-        ? this.#servable.run(request)
-        : poison.run(sent, () => this.#servable.run(request)));
+      const result = await this.#run({ request, bytes: inputBytes, client: memory.client });
       memory.growTo(payloadBytes(result.outputs));
       // A hook may answer by itself that it failed.
       isSuccess = (result.status ?? 200) < 400;
@@ -104,9 +101,6 @@ export class LocalLease implements Lease {
       const asked = names?.toAsked(made) ?? made;
       const answer = isShared ? copyPayload(asked) : asked;
       return { model, version, signature: info.signature, outputs: answer, metadata, contentType, status };
-    } catch (reason) {
-      if (sent !== undefined) poison.look(reason, sent);
-      throw reason;
     } finally {
       record?.endInference();
       limited?.clear();
@@ -114,6 +108,17 @@ export class LocalLease implements Lease {
       if (admitted !== undefined) admission.leave(admitted);
       if (started >= 0 && given.warmUp === undefined) this.#servable.requests.add(started, isSuccess);
       if (given.memory === undefined) memory.release();
+    }
+  }
+
+  async #run(sent: SentRequest): Promise<PipelineResult> {
+    const { poison } = this.#limits;
+    const run = () => this.#servable.run(sent.request);
+    try {
+      return await (poison.isCalm ? run() : poison.run(sent, run));
+    } catch (reason) {
+      poison.look(reason, sent);
+      throw reason;
     }
   }
 

@@ -30,7 +30,6 @@ async function placeFor(url: string): Promise<{ readonly config: string; readonl
 test.each([
   ["a model of a configuration", (_: string, config: string) => ["--config", config]],
   ["a pipeline", (url: string) => ["--driver", "null", "--model-path", `${url}/m.null`]],
-  ["a model by name", (url: string) => ["--driver", "null", "--model", `m=${url}/m.null`]],
   ["a model without a supervisor", (_: string, config: string) => ["--config", config, "--no-supervisor"]],
   ["a model that is never polled", (_: string, config: string) => ["--config", config, "--poll-interval=-1"]],
   [
