@@ -1,3 +1,4 @@
+import type { Authentication } from "../access/authentication/authentication.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { ServingError } from "../errors.ts";
 import type { InFlight } from "../serving/admission.ts";
@@ -78,6 +79,7 @@ export interface Server {
 /** Parts of a server. */
 interface ServerParts {
   readonly transports: Transports;
+  readonly authentication: Authentication | undefined;
   readonly service: LocalService;
   readonly served: ServedModels;
   readonly closeModels: () => Promise<void>;
@@ -85,7 +87,8 @@ interface ServerParts {
 }
 
 /** Creates the server's public interface from its parts. */
-export function toServer({ transports, service, served, closeModels, drainTimeoutMs }: ServerParts): Server {
+export function toServer(parts: ServerParts): Server {
+  const { transports, authentication, service, served, closeModels, drainTimeoutMs } = parts;
   const { manager } = served;
   let isRetired = false;
   let closed: Promise<void> | undefined;
@@ -93,6 +96,7 @@ export function toServer({ transports, service, served, closeModels, drainTimeou
   let example: Promise<ExampleInputs | undefined> | undefined;
   const close = async () => {
     const started = performance.now();
+    authentication?.close();
     // Asked first, so that it sees who is still there before the transports cut them off.
     const emptied = service.admission.empty(drainTimeoutMs);
     const ended = transports.close(drainTimeoutMs);

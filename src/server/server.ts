@@ -107,7 +107,7 @@ export async function openServer(
       : NO_TRANSPORTS;
     page?.history.start(service);
     served.prepare();
-    return toServer({ transports: opened, service, served, closeModels, drainTimeoutMs });
+    return toServer({ transports: opened, authentication, service, served, closeModels, drainTimeoutMs });
   } catch (reason) {
     await closeModels();
     throw reason;

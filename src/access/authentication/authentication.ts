@@ -81,6 +81,11 @@ export class Authentication {
     return changed;
   }
 
+  /** Gives up the logins that wait; to be called as the server ends. */
+  close(): void {
+    this.#parts.passwords?.close();
+  }
+
   #identify(caller: Caller): Found | Promise<Found> {
     const { authorization } = caller.headers;
     const certificate = this.#parts.hasCertificates ? certificateIdentity(caller.connection) : undefined;

@@ -28,6 +28,11 @@ export class LoginQueue {
     });
   }
 
+  /** Drops all that wait, which a server that ends would wait for. */
+  clear(): void {
+    for (const job of this.#waiting.splice(0)) job.drop(tooMany());
+  }
+
   async #runAll(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.length > 0) await this.#take(isNotMore).run();

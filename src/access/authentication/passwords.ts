@@ -44,6 +44,11 @@ export class Passwords {
     return () => isSameHash(this.#hashOf(name), hash);
   }
 
+  /** Gives up the checks that wait; to be called as the server ends. */
+  close(): void {
+    this.#queue.clear();
+  }
+
   #hashOf(name: string): PasswordHash | undefined {
     for (const users of this.#users()) if (users.has(name)) return users.get(name);
     return undefined;

@@ -51,3 +51,12 @@ test("what is dropped is told to try again", async () => {
   const settled = await Promise.allSettled(all);
   expect(settled.at(-1)).toMatchObject({ reason: { code: "unavailable" } });
 });
+
+test("a server that ends waits for the one that runs alone", async () => {
+  const queue = new LoginQueue();
+  const all = [0, 1, 2].map((name) => queue.run(0, async () => name));
+  queue.clear();
+  const settled = await Promise.allSettled(all);
+  expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(await queue.run(0, async () => "next")).toBe("next");
+});
