@@ -263,8 +263,8 @@ export type ServerChoices = ServerOptions &
     readonly platform?: PlatformFolder | undefined;
     /** True for a start that goes on where no model has a version yet. */
     readonly mayBeEmpty?: boolean | undefined;
-    /** Names of models for which no other has to wait: they ran when an earlier process of this server died. */
-    readonly loadedLast?: ReadonlySet<string> | undefined;
+    /** Name of a model for which no other has to wait: it ran when an earlier process of this server died. */
+    readonly loadedLast?: string | undefined;
     /** The `-o` keys that were given for all models. */
     readonly keysForAll?: readonly string[];
   };

@@ -27,13 +27,13 @@ const AGAIN_MS = 1000;
 export class Catalog {
   readonly #models = new Map<string, ManagedModel>();
   readonly #alias: string | undefined;
-  readonly #last: ReadonlySet<string>;
+  readonly #last: string | undefined;
 
   /**
-   * `alias`: a name that also means the model while there is only one. `last`: models that load while others are served
-   * already, after a restart.
+   * `alias`: a name that also means the model while there is only one. `last`: a model that loads while others are
+   * served already, after a restart.
    */
-  constructor(alias?: string, last: ReadonlySet<string> = new Set()) {
+  constructor(alias?: string, last?: string) {
     this.#alias = alias;
     this.#last = last;
   }
@@ -118,7 +118,7 @@ export class Catalog {
   }
 
   #notFound(name: string, version: bigint | undefined, model: ManagedModel | undefined): ServingError {
-    if (model?.isLoading && this.#last.has(name)) return loadsAgain(name);
+    if (model?.isLoading && name === this.#last) return loadsAgain(name);
     const wanted = version === undefined ? `Latest(${name})` : `Specific(${name}, ${version})`;
     const names = [...this.#models.keys()];
     return namingError("not_found", (hears) => {

@@ -18,8 +18,8 @@ export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "n
   readonly strictReadiness: boolean;
   /** A name that also means the model while there is only one. */
   readonly alias?: string | undefined;
-  /** Models that are loaded after all others, which then do not wait for them. */
-  readonly last?: ReadonlySet<string> | undefined;
+  /** Name of a model that is loaded after all others, which then do not wait for it. */
+  readonly last?: string | undefined;
   /** Finds out which versions should be served under a name, before the name is loaded on request. */
   readonly refresh?: (name: string) => Promise<void>;
 }
@@ -50,18 +50,11 @@ export class ModelManager {
   #waiting: Waiting[] = [];
   readonly #strictReadiness: boolean;
   readonly #requested: RequestedLoads;
-  readonly #last: ReadonlySet<string>;
+  readonly #last: string | undefined;
   #hasStarted = false;
   #isClosed = false;
 
-  constructor({
-    threads,
-    strictReadiness,
-    alias,
-    last = new Set(),
-    refresh = async () => {},
-    ...policy
-  }: ManagerOptions) {
+  constructor({ threads, strictReadiness, alias, last, refresh = async () => {}, ...policy }: ManagerOptions) {
     this.catalog = new Catalog(alias, last);
     this.#needed = new NeededModels(this.catalog);
     this.#strictReadiness = strictReadiness;
@@ -82,7 +75,7 @@ export class ModelManager {
     assertDistinct(models);
     const names = new Set(models.map(({ name }) => name));
     for (const model of this.catalog.models()) if (!names.has(model.name)) model.aspire({ versions: [] });
-    const isLast = ({ name }: AspiredModel) => this.#last.has(name);
+    const isLast = ({ name }: AspiredModel) => name === this.#last;
     const ordered = [...models.filter((model) => !isLast(model)), ...models.filter(isLast)];
     for (const model of ordered) this.#manage(model).aspire(model);
     this.#check();
@@ -161,7 +154,7 @@ export class ModelManager {
     return this.#failures();
   }
 
-  /** As {@link settled}, but models that are loaded last are only waited for where there are no others. */
+  /** As {@link settled}, but the model that is loaded last is only waited for where there are no others. */
   async started(): Promise<readonly LoadFailure[]> {
     await this.#until(() => this.#isStarted());
     return this.#failures();
@@ -221,7 +214,7 @@ export class ModelManager {
 
   #isStarted(): boolean {
     const models = this.catalog.models();
-    const first = models.filter(({ name }) => !this.#last.has(name));
+    const first = models.filter(({ name }) => name !== this.#last);
     return (first.length === 0 ? models : first).every(({ isSettled }) => isSettled);
   }
 }

@@ -64,7 +64,7 @@ describe("what should be served", () => {
 
   it("does not wait for what is loaded last, unless there is nothing else", async () => {
     const [first, last] = [heldVersion(1n), heldVersion(1n)];
-    const options = { last: new Set(["bad"]), threads: 1 };
+    const options = { last: "bad", threads: 1 };
     const models = [{ name: "bad", versions: [last.version] }, model(first.version)];
     const { manager } = await observe([], options);
     manager.aspire(models);

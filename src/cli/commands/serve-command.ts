@@ -71,7 +71,7 @@ export async function serve(
   await hiding;
   const onState = (version: ServedVersion) => reporter.changed?.(version);
   const { platform, mayBeEmpty } = foreign ?? {};
-  const loadedLast = starter?.diedModels();
+  const loadedLast = starter?.deadlyModel();
   const wantedServer = { options, sources, settings, platform, mayBeEmpty, loadedLast, log, onState };
   const { server, rescan } = await startServer(wantedServer);
   endWaitingWorker();

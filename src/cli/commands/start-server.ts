@@ -17,8 +17,8 @@ export interface WantedServer {
   readonly platform?: PlatformFolder | undefined;
   /** True for a start that goes on where no model has a version yet. */
   readonly mayBeEmpty?: boolean | undefined;
-  /** Names of models that are loaded after all others, which do not wait for them. */
-  readonly loadedLast?: ReadonlySet<string> | undefined;
+  /** Name of a model that is loaded after all others, which do not wait for it. */
+  readonly loadedLast?: string | undefined;
   readonly log: Logger;
   /** Called after each change of a named version's state, from its first load on. */
   readonly onState?: (version: ServedVersion) => void;

@@ -40,9 +40,13 @@ export class Supervised {
     });
   }
 
-  /** Names of the models that were running when an earlier process of this server died. */
-  diedModels(): ReadonlySet<string> {
-    return new Set([...(this.marks?.died().values() ?? [])].map(({ name }) => name));
+  /**
+   * Name of the model that alone was running when earlier processes of this server died. Where several were, all but
+   * one are innocent, and none is named: their clients wait for them as for others.
+   */
+  deadlyModel(): string | undefined {
+    const names = new Set([...(this.marks?.died().values() ?? [])].map(({ name }) => name));
+    return names.size === 1 ? [...names][0] : undefined;
   }
 
   on(signal: AskingSignal, listener: SignalListener): void {

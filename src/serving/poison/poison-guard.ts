@@ -29,6 +29,8 @@ export interface SentRequest {
 /** A request that was under way when what ran it ended; without a hash only its size is known. */
 interface Suspect extends SentRequest {
   readonly hash: string | undefined;
+  /** True where a process ended, which takes longer to start again than a thread. */
+  readonly isProcess: boolean;
 }
 
 interface Entry {
@@ -101,12 +103,12 @@ export class PoisonGuard {
     }
   }
 
-  /** Notes a request that was lost with what ran it, while its inputs are still there. */
-  lose(sent: SentRequest): void {
+  /** Notes a request that was lost with the process or the thread that ran it, while its inputs are still there. */
+  lose(sent: SentRequest, isProcess: boolean): void {
     const { request, bytes } = sent;
     const hash = this.#hashes.get(request) ?? this.#hashNow(request, bytes);
     if (this.#lost.length === 0) setTimeout(() => this.#judge(), ONE_END_MS);
-    this.#lost.push({ ...sent, hash });
+    this.#lost.push({ ...sent, hash, isProcess });
   }
 
   /** Those of one end, where they are not too many to be read at once. */
@@ -120,7 +122,8 @@ export class PoisonGuard {
     const lost = this.#lost;
     this.#lost = [];
     this.#hashedBytes = 0;
-    this.#kills.add(new Set(lost.map(({ client }) => client)));
+    const ofProcess = lost.filter(({ isProcess }) => isProcess);
+    if (ofProcess.length > 0) this.#kills.add(new Set(ofProcess.map(({ client }) => client)));
     for (const suspect of lost) {
       if (suspect.hash === undefined) this.#sizes.set(suspect.bytes, Date.now() + SUSPECT_MS);
       else this.#suspect(suspect.hash, suspect, lost.length === 1);

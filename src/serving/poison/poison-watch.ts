@@ -1,5 +1,5 @@
 import { ServingError } from "../../errors.ts";
-import { wasLost } from "../../lost-process.ts";
+import { hasLostProcess, wasLost } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PipelineResult } from "../../pipeline/pipeline-request.ts";
 import { PoisonGuard, type SentRequest } from "./poison-guard.ts";
@@ -51,7 +51,7 @@ export class PoisonWatch {
     const { maxRequests } = this.#options;
     const { call, info } = sent.request;
     if (maxRequests === 0 || call.warmUp !== undefined || !(reason instanceof ServingError)) return;
-    if (wasLost(reason.details)) this.#guardOf(info.model).lose(sent);
+    if (wasLost(reason.details)) this.#guardOf(info.model).lose(sent, hasLostProcess(reason.details));
   }
 
   /** Counts of the models that any such request was sent to. */
