@@ -29,6 +29,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "processor time per request beside bare node:http2 and node:http, as docs/performance.md compares it with a native server; --quick for 5 rounds, --only TEXT",
     run: async (args) => (await import("./native.ts")).runNative(args),
   },
+  paired: {
+    what: "processor time per request of this build over another's (--against FOLDER, a built checkout); --quick for 5 rounds",
+    run: async (args) => (await import("./paired.ts")).runPaired(args),
+  },
   kserve: {
     what: "codecs and images of KServe V2, beside a copy, protobufjs, sharp, node:http and JSON.parse; --quick for 5 rounds",
     run: async (args) => (await import("./kserve.ts")).runKserve(args),

@@ -23,11 +23,11 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-/** Starts kserving on free ports, with HTTP unless that is not wanted. `nodeArgs` go to Node itself. */
+/** Starts kserving (`bin`) on free ports, with HTTP unless that is not wanted. `nodeArgs` go to Node itself. */
 export async function startKserving(
   args: readonly string[],
   nodeArgs: readonly string[] = [],
-  { hasHttp = true } = {},
+  { hasHttp = true, bin = BIN } = {},
 ): Promise<BenchServer> {
   // Node's arguments are for the process that serves.
   const alone = nodeArgs.length > 0 ? ["--no-supervisor"] : [];
@@ -39,7 +39,7 @@ export async function startKserving(
     "0",
     ...(hasHttp ? ["--http-enable", "--http-port", "0"] : []),
   ];
-  const { grpc, http, child, stop } = await startCommand([process.execPath, ...nodeArgs, BIN, ...local, ...args]);
+  const { grpc, http, child, stop } = await startCommand([process.execPath, ...nodeArgs, bin, ...local, ...args]);
   watchChild(child);
   return {
     grpcPort: portOf(grpc),
