@@ -1,9 +1,9 @@
 /** A member of at most one {@link MemberList} at a time, which stores its own position there. */
 export class ListMember {
   /** Only for the list; undefined = it is in none. */
-  before: ListMember | undefined;
+  before: ListMember | undefined = undefined;
   /** Likewise. */
-  after: ListMember | undefined;
+  after: ListMember | undefined = undefined;
 }
 
 /**

@@ -37,11 +37,11 @@ export interface Pace {
 /** A request with what it holds, and its way to or from its client. */
 export abstract class Holder extends ListMember {
   /** The message that its client is sending; undefined = none. */
-  receiving: Transfer | undefined;
+  receiving: Transfer | undefined = undefined;
   /** The answer that its client is taking; undefined = none. */
-  sending: Transfer | undefined;
+  sending: Transfer | undefined = undefined;
   /** Speed of its transfer, for {@link OverloadManager} alone. */
-  pace: Pace | undefined;
+  pace: Pace | undefined = undefined;
   abstract readonly client: ClientAccount;
   /** Memory that it holds with all its parts, in bytes. */
   abstract readonly totalBytes: number;

@@ -39,27 +39,27 @@ export interface RequestMarks extends Stretch {
 export class RequestRecord {
   /** As the client named it, until it is resolved; empty = not known. */
   model = "";
-  version: bigint | undefined;
+  version: bigint | undefined = undefined;
   /** Address of the client; empty = not known, or not needed. */
   client = "";
   /** Messages of a stream, each of which has a record of its own; absent = it is not a stream. */
-  messages: number | undefined;
+  messages: number | undefined = undefined;
   /** Code of the error; undefined = it did not fail, or not yet. */
-  failedWith: ErrorCode | undefined;
+  failedWith: ErrorCode | undefined = undefined;
   /** The route that answers; undefined = none does, or it is not known yet. */
-  route: RouteName | undefined;
+  route: RouteName | undefined = undefined;
   /** Name of the user who sends it; empty = no name is needed. */
   user = "";
   /** Records the parts of the request in hooks and models; undefined = they are not wanted. */
-  timeline: Timeline | undefined;
+  timeline: Timeline | undefined = undefined;
   /** True where the answer has the times. */
   sendsTimes = false;
   /** Its place in a trace; undefined = it is not recorded. */
-  trace: RequestTrace | undefined;
+  trace: RequestTrace | undefined = undefined;
   /** True where another thread of this server answers, and takes it down. */
   isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */
-  examples: number | undefined;
+  examples: number | undefined = undefined;
   requestBytes = 0;
   responseBytes = 0;
   /** Headers or metadata, names in lower case. */

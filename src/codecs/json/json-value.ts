@@ -50,7 +50,7 @@ export class NumberStore {
   /** 1 where the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
   fractions: Uint8Array;
   /** The integer literals that a double does not hold, by index. */
-  exact: Map<number, bigint> | undefined;
+  exact: Map<number, bigint> | undefined = undefined;
   /** A magnitude that no finite number exceeds. */
   bound = SHORT_BOUND;
   length = 0;

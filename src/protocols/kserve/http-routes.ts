@@ -62,8 +62,8 @@ function toHandler(
   { service, sharedMemory, ignoreUnknownOutputs, tracer, log }: HttpDependencies,
 ): RouteHandler {
   const { name: model = "", version = "", region = "" } = parameters;
-  const parts = { service, sharedMemory, ignoreUnknownOutputs, tracer, log };
-  return (exchange) => answer({ ...parts, model, version, region, exchange });
+  return (exchange) =>
+    answer({ service, sharedMemory, ignoreUnknownOutputs, tracer, log, model, version, region, exchange });
 }
 
 /** `{name}` in Express' form. */

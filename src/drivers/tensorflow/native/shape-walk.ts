@@ -36,7 +36,7 @@ export type Functions = ReadonlyMap<string, Callee>;
 /** Computes shapes through the nodes that some others need, and looks for the first that would end the process. */
 export class ShapeWalk {
   /** The first fault that was found. */
-  fault: ShapeFault | undefined;
+  fault: ShapeFault | undefined = undefined;
   readonly #nodes: ReadonlyMap<string, NodeDef>;
   readonly #functions: Functions;
   readonly #depth: number;
