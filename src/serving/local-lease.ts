@@ -35,13 +35,14 @@ export class LocalLease implements Lease {
   constructor({ servable, places }: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits) {
     const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
     const { entries, models, hookPlaces, maxRequestRows, parameters } = servable;
-    const configured = { maxBatchSize, maxRequestRows, parameters };
     this.description = {
       model,
       version,
       drivers,
       signatures,
-      ...configured,
+      maxBatchSize,
+      maxRequestRows,
+      parameters,
       graphRefusal,
       entries,
       models,

@@ -33,7 +33,7 @@ function toInferenceRoute(endpoint: KserveEndpoint, dependencies: HttpDependenci
   const pattern = toPattern(endpoint.path);
   const find = (url: string) => {
     const { groups } = pattern.exec(url) ?? {};
-    return groups && toHandler(endpoint, { ...groups, name: decode(groups.name) }, dependencies);
+    return groups && toHandler(endpoint, { name: decode(groups.name), version: groups.version }, dependencies);
   };
   return { path: toExpressPath(endpoint.path), find };
 }

@@ -11,13 +11,13 @@ import { MAX_RANK } from "../../tensor/tensor.ts";
  */
 export function createKserveRules(input: string, nullText?: Uint8Array): JsonTensorRules {
   return {
-    ...(nullText && { nullText }),
     integers: "values",
     overflow: "refused",
     nullIsNaN: true,
     text: (text) => text,
     object: (object) => decodeObject(input, object),
     refuse: (mismatch) => invalidArgument(`Unable to parse 'data' of input '${input}': ${describe(mismatch)}`),
+    ...(nullText && { nullText }),
   };
 }
 

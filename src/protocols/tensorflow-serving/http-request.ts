@@ -33,7 +33,7 @@ export interface PredictBody {
 /** Parses the body of a predict request; `isCsv` as it has it. */
 export function parsePredictBody(body: Uint8Array, budget: DecodeBudget, isCsv = false): PredictBody {
   if (body.length === 0) throw invalidArgument("JSON Parse error: The document is empty");
-  return { ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget), budget, isCsv };
+  return { budget, isCsv, ...toPredictBody(parseJson(body, budget, { ignoreTrailing: true }), budget) };
 }
 
 function toPredictBody(root: JsonValue, budget: DecodeBudget): Omit<PredictBody, "budget" | "isCsv"> {

@@ -25,13 +25,13 @@ export const createTensorflowHttp: CreateHttpProtocol = ({
 }) => ({
   inference: [
     inferenceRoute("predict", (request, exchange) =>
-      answerPredict(service, { ...request, checkMethodNames, ignoreUnknownOutputs }, exchange),
+      answerPredict(service, { checkMethodNames, ignoreUnknownOutputs, ...request }, exchange),
     ),
     inferenceRoute("classify", (request, exchange) =>
-      answerExamples(service, { ...request, checkMethodNames, method: "classify" }, exchange),
+      answerExamples(service, { checkMethodNames, method: "classify", ...request }, exchange),
     ),
     inferenceRoute("regress", (request, exchange) =>
-      answerExamples(service, { ...request, checkMethodNames, method: "regress" }, exchange),
+      answerExamples(service, { checkMethodNames, method: "regress", ...request }, exchange),
     ),
   ],
   routes: [
