@@ -14,6 +14,8 @@ export interface Transfer {
   readonly stepBytes: number;
   /** False while the client is not waited for, such as where nothing is there for it. */
   readonly isClientsTurn: boolean;
+  /** True for what comes from a server behind this one, in the place of a client. */
+  readonly isFromBackend?: boolean;
   /** Ends the request or stream with an error, in its protocol's form. */
   end(error: ServingError): void;
 }
@@ -186,7 +188,7 @@ export class OverloadManager {
     const transfer = transferOf(share);
     if (transfer === undefined) share.pace = undefined;
     else if (share.pace?.transfer !== transfer) share.pace = begin(transfer, now);
-    else if (this.#isSlow(share.pace, now)) this.#end(share, "slow", tooSlow(this.#rules.minClientRate));
+    else if (this.#isSlow(share.pace, now)) this.#end(share, "slow", tooSlow(transfer, this.#rules));
   }
 
   #isSlow(pace: Pace, now: number): boolean {
@@ -262,11 +264,12 @@ function countClients(shares: readonly Holder[], newcomer: Holder): number {
   return clients.size;
 }
 
-function tooSlow(minClientRate: number): ServingError {
-  return new ServingError(
-    "deadline_exceeded",
-    `The client sends or takes less than ${minClientRate} bytes per second (--min-client-rate); go on faster.`,
-  );
+function tooSlow({ isFromBackend = false }: Transfer, { minClientRate }: OverloadRules): ServingError {
+  const rate = `less than ${minClientRate} bytes per second (--min-client-rate)`;
+  const message = isFromBackend
+    ? `The server behind this one sends ${rate} of its answer; look at that server, and send the request again.`
+    : `The client sends or takes ${rate}; go on faster.`;
+  return new ServingError("deadline_exceeded", message);
 }
 
 function noRoom(bytes: number): ServingError {

@@ -9,8 +9,10 @@ import {
 } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
 import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
+import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
+import { ArrivalLimit } from "./answer-arrival.ts";
 import { asIs } from "./as-is.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
 import { countAnswer, inflateAnswers } from "./inflate-answers.ts";
@@ -46,9 +48,14 @@ export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, s
     "grpc.enable_channelz": 0,
     ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
   });
-  inflateAnswers(client, maxMessageBytes);
+  const budget = new MemoryBudget(2 * maxMessageBytes, undefined, false);
+  budgets.set(client, budget);
+  inflateAnswers(client, maxMessageBytes, budget);
   return client;
 }
+
+/** Memory of the answers of each client to requests that count none of their own, such as those of hooks. */
+const budgets = new WeakMap<Client, MemoryBudget>();
 
 /** A message to send, with its limits. */
 interface OutgoingCall {
@@ -86,19 +93,29 @@ export async function callUnary(
   return answer;
 }
 
-/** Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it. */
-const readOn: Interceptor = (options, nextCall) => {
-  const call: InterceptingCall = new InterceptingCall(nextCall(options), {
-    start: (metadata, _listener, next) =>
-      next(metadata, {
-        onReceiveMessage: (message, pass) => {
-          pass(message);
-          if (message !== null) call.startRead();
-        },
-      }),
-  });
-  return call;
-};
+/**
+ * Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it.
+ * `onHeaders` gets grpc-js's own part of the call.
+ */
+function readOn(onHeaders: (inner: object) => void): Interceptor {
+  return (options, nextCall) => {
+    const inner = nextCall(options);
+    const call: InterceptingCall = new InterceptingCall(inner, {
+      start: (metadata, _listener, next) =>
+        next(metadata, {
+          onReceiveMetadata: (received, pass) => {
+            onHeaders(inner);
+            pass(received);
+          },
+          onReceiveMessage: (message, pass) => {
+            pass(message);
+            if (message !== null) call.startRead();
+          },
+        }),
+    });
+    return call;
+  };
+}
 
 function send(
   client: Client,
@@ -113,13 +130,19 @@ function send(
     if (signal instanceof AbortSignal) setMaxListeners(0, signal);
     let metadata: Record<string, string> | undefined;
     const cancel = () => call.cancel();
+    const limit = new ArrivalLimit(given.memory ?? budgets.get(client), cancel);
     const settle = (error: ServiceError | null, answer?: Buffer) => {
       signal.removeEventListener("abort", cancel);
-      if (signal.aborted) reject(ServingError.from(signal.reason));
+      limit.stop();
+      if (limit.failure !== undefined) reject(limit.failure);
+      else if (signal.aborted) reject(ServingError.from(signal.reason));
       else if (error !== null) reject(toError(error, metadata !== undefined));
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
-    const options = { interceptors: [readOn], ...(deadline !== undefined && { deadline }) };
+    const options = {
+      interceptors: [readOn((inner) => limit.begin(inner))],
+      ...(deadline !== undefined && { deadline }),
+    };
     const sent = toMetadata(given.metadata);
     if (given.memory !== undefined) countAnswer(sent, given.memory);
     const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);

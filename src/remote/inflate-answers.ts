@@ -1,7 +1,7 @@
 import type { Client, Metadata, MetadataOptions } from "@grpc/grpc-js";
 import { ServingError, STATUS } from "../errors.ts";
 import { type Compression, inflate, isCompression } from "../limits/inflate.ts";
-import { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 
 /** gRPC's prefix of a message: a flag for compressed ones, and their length. */
@@ -19,12 +19,12 @@ export function countAnswer(metadata: Metadata, memory: MemoryShare): void {
 }
 
 /**
- * Inflates a client's answers within the memory of their requests, in place of grpc-js, which counts none of it. Where
- * this version of grpc-js has no place for that, it goes on as it does.
+ * Inflates a client's answers within the memory of their requests, in place of grpc-js, which counts none of it; those
+ * of requests that count none, within a budget of the client's own. Where this version of grpc-js has no place for
+ * that, it goes on as it does.
  */
-export function inflateAnswers(client: Client, maxBytes: number): void {
+export function inflateAnswers(client: Client, maxBytes: number, budget: MemoryBudget): void {
   const factories = filterFactoriesOf(client);
-  const budget = new MemoryBudget(2 * maxBytes, undefined, false);
   // The last one sees answers first.
   factories?.push({ createFilter: () => new InflateFilter(budget, maxBytes) });
 }

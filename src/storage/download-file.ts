@@ -6,10 +6,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Backoff } from "../async/backoff.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { sizeText } from "../text/size-text.ts";
+import { SlowAnswer } from "./http/http-request.ts";
 import type { Checksum, RemoteContent, RemoteFile, RemotePlace } from "./storage-client.ts";
 import { verifyFile } from "./verify-file.ts";
 
-/** Attempts in a row that bring no further byte, after which a download fails. */
+/** Attempts in a row that bring no further byte, or hardly any, after which a download fails. */
 const MAX_ATTEMPTS = 4;
 const BACKOFF = { firstMs: 100, maxMs: 4000 };
 /** Codes of errors that pass by themselves. */
@@ -56,8 +57,9 @@ export async function downloadFile(download: FileDownload): Promise<void> {
       const isFirstDamage: boolean = code === "data_loss" && !isDamaged && download.sha256 === undefined;
       isDamaged ||= isFirstDamage;
       const now = (await sizeOf(part)) ?? 0;
-      failed = now > before ? 1 : failed + 1;
-      if (now > before) backoff.reset();
+      const isFurther: boolean = now > before && !(reason instanceof Error && reason.cause instanceof SlowAnswer);
+      failed = isFurther ? 1 : failed + 1;
+      if (isFurther) backoff.reset();
       before = now;
       if (failed >= MAX_ATTEMPTS || !(isFirstDamage || PASSING.includes(code))) throw reason;
       await delay(backoff.next(), undefined, { signal });

@@ -109,6 +109,11 @@ export class MemoryBudget {
     );
   }
 
+  /** Looks at a part of a share too, as at whole ones; for {@link MemoryShare}. */
+  watch(share: MemoryShare): void {
+    this.overload.add(share);
+  }
+
   /** Ends the count of a share; for {@link MemoryShare}. */
   delete(share: MemoryShare): void {
     this.overload.delete(share);

@@ -8,6 +8,7 @@ interface SharedMemoryBudget {
   check(bytes: number, ownBytes: number, share: MemoryShare): void;
   checkAnnounced(bytes: number, ownBytes: number): void;
   add(bytes: number): void;
+  watch(share: MemoryShare): void;
   delete(share: MemoryShare): void;
 }
 
@@ -111,6 +112,11 @@ export class MemoryShare extends Holder {
     part.#bytes = Math.min(bytes, this.#ownBytes);
     this.#bytes -= part.#bytes;
     return part;
+  }
+
+  /** Lets a part be ended by itself, for what it receives. */
+  watch(): void {
+    if (!this.#isReleased) this.#budget.watch(this);
   }
 
   /** Releases all bytes. */

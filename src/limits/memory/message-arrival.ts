@@ -13,6 +13,7 @@ const AHEAD_BYTES = 64 * 1024;
 export class MessageArrival implements Transfer {
   /** False while the server does not read on. */
   isClientsTurn = true;
+  readonly isFromBackend: boolean;
   readonly stepBytes = 0;
   readonly #memory: MemoryShare;
   readonly #end: (error: ServingError) => void;
@@ -21,9 +22,10 @@ export class MessageArrival implements Transfer {
   #countedBytes = 0;
 
   /** `end`: ends the request with an error; default: there is nothing to be ended. */
-  constructor(memory: MemoryShare, end: (error: ServingError) => void = () => {}) {
+  constructor(memory: MemoryShare, end: (error: ServingError) => void = () => {}, isFromBackend = false) {
     this.#memory = memory;
     this.#end = end;
+    this.isFromBackend = isFromBackend;
     memory.receiving = this;
   }
 
@@ -50,6 +52,11 @@ export class MessageArrival implements Transfer {
     const needed = Math.max(this.#arrivedBytes, Math.min(this.#arrivedBytes + aheadBytes, this.#announcedBytes));
     this.#memory.grow(needed - this.#countedBytes);
     this.#countedBytes = needed;
+  }
+
+  /** Bytes that it has reserved. */
+  get countedBytes(): number {
+    return this.#countedBytes;
   }
 
   /** Ends the wait for the client: the message is there, or given up. */

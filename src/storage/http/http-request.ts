@@ -5,8 +5,10 @@ import { ServingError } from "../../errors.ts";
 
 /** Time within which the head of an answer has to come, in milliseconds. */
 const HEAD_MS = 30_000;
-/** Time within which a piece of the body has to come, in milliseconds. */
+/** Time within which a piece of the body has to come, in milliseconds, and over which its rate is measured. */
 const IDLE_MS = 30_000;
+/** Bytes per second that come at least while they are waited for: far below any network that models come by. */
+const MIN_RATE = 1024;
 
 /** One request. */
 export interface HttpRequest {
@@ -16,6 +18,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Default 30 s; for servers that may not be there at all. */
   readonly headMs?: number;
+  /** Default 30 s. */
+  readonly idleMs?: number;
   readonly lookup?: LookupFunction;
   /** True for a connection of its own, whose address `lookup` sees; default: one that is kept may be used again. */
   readonly isAlone?: boolean;
@@ -23,10 +27,12 @@ export interface HttpRequest {
 
 /**
  * Sends a request and resolves with the head of its answer, whatever its status; the body's bytes come as they are.
- * Throws `unavailable` for a server that cannot be reached or does not answer in time. A body that stalls fails.
+ * Throws `unavailable` for a server that cannot be reached or does not answer in time. A body that stalls fails, as
+ * does one that comes too slowly ({@link SlowAnswer}).
  */
 export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMessage> {
   const { method = "GET", headers = {}, body, signal, headMs = HEAD_MS, lookup, isAlone } = options;
+  const { idleMs = IDLE_MS } = options;
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
     const given: NodeOptions = { method, headers, signal, ...(lookup && { lookup }), ...(isAlone && { agent: false }) };
@@ -45,11 +51,28 @@ export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMes
     outgoing.on("response", (response) => {
       isAnswered = true;
       clearTimeout(timer);
-      response.setTimeout(IDLE_MS, () => response.destroy(new Error(`nothing came for ${IDLE_MS / 1000} s`)));
+      response.setTimeout(idleMs, () => response.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
+      endSlow(response, idleMs);
       resolve(response);
     });
     outgoing.end(body);
   });
+}
+
+/** The reason for the end of an answer whose server sends a byte now and then. */
+export class SlowAnswer extends Error {}
+
+/** Ends an answer that comes at less than a rate, though it is read. */
+function endSlow(response: IncomingMessage, spanMs: number): void {
+  const { socket } = response;
+  let before = socket.bytesRead;
+  const timer = setInterval(() => {
+    const came = socket.bytesRead - before;
+    before = socket.bytesRead;
+    if (response.readableLength > 0 || response.complete || came >= (MIN_RATE * spanMs) / 1000) return;
+    response.destroy(new SlowAnswer(`less than ${MIN_RATE} bytes per second came for ${spanMs / 1000} s`));
+  }, spanMs).unref();
+  response.once("close", () => clearInterval(timer));
 }
 
 function isReset(cause: Error): boolean {

@@ -51,3 +51,17 @@ test("a server that never answers is given up after half a minute", async () => 
   await failed;
   vi.useRealTimers();
 });
+
+test("a body that comes a byte at a time is given up", async () => {
+  const url = new URL(
+    await startWeb((_, response) => {
+      response.writeHead(200, { "content-length": 10_000 });
+      const sending = setInterval(() => response.write("a"), 20);
+      response.once("close", () => clearInterval(sending));
+    }),
+  );
+  const response = await httpRequest(url, { signal, idleMs: 300 });
+  await expect(readBody(response)).rejects.toThrow(
+    /^the server's answer is not complete: less than 1024 bytes per second came for 0\.3 s/,
+  );
+});
