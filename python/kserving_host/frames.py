@@ -8,11 +8,12 @@ since a mapped file would end this process with SIGBUS where memory for it runs 
 import json
 import os
 import struct
+import sys
 
 import numpy as np
 
 from . import arrays
-from .errors import invalid
+from .errors import HostError, invalid
 
 # Bytes of the header, the question's number, bytes of the body, deadline in milliseconds since 1970 or 0, slot or -1, number of the request that a hook runs for.
 PREFIX = struct.Struct("<IIQdiI")
@@ -21,6 +22,8 @@ CHUNK = 1 << 16
 SLOT_BYTES = 1 << 16
 # Linux moves at most 2 GiB a call.
 MOVE_BYTES = 1 << 30
+# Bytes of a frame at most, with its tensors in the slot: the server passes over larger ones.
+MOST_FRAME_BYTES = 1 << 31
 # Headers, and texts of headers, that are remembered: those of as many combinations of shapes.
 MOST_HEADERS = 64
 MOST_BYTES = 4096
@@ -75,6 +78,8 @@ class Frames:
         """The next question."""
         prefix = PREFIX.unpack(self._take(PREFIX.size))
         header_size, _, body_size, _, slot, _ = prefix
+        if header_size + body_size > MOST_FRAME_BYTES:
+            sys.exit(f"the server sent a frame of {header_size + body_size} bytes; expected {MOST_FRAME_BYTES} at most")
         header = self._header(self._take(header_size))
         body = memoryview(bytearray(self._take(body_size)) if body_size <= CHUNK else self._take_large(body_size))
         tensors, start, failure = {}, 0, None
@@ -95,10 +100,12 @@ class Frames:
 
     def write(self, question, header, tensors):
         """Answers; large tensors go to the slot's file behind those of the question, where that has room."""
-        specs, parts, offset = [], [], question.end
+        specs, parts, offset, total = [], [], question.end, 0
         for name, value in tensors.items():
             dtype, shape, data = arrays.to_bytes(name, value)
             size = len(data) if isinstance(data, bytes) else data.nbytes
+            total += size
+            _check_size(total)
             if size < SLOT_BYTES:
                 specs.append((name, dtype, shape, size, -1))
                 parts.append(data if isinstance(data, bytes) else data.tobytes())
@@ -113,6 +120,7 @@ class Frames:
                 parts.append(bytes(-size % 8))
         body_size = sum(map(len, parts))
         text = self._text(header, tuple(specs))
+        _check_size(PREFIX.size + len(text) + body_size)
         self._send([PREFIX.pack(len(text), question.id, body_size, 0, -1, 0) + text, *parts], body_size)
 
     def _header(self, text):
@@ -183,6 +191,14 @@ class Frames:
         except OSError:
             return False
         return True
+
+
+def _check_size(size):
+    if size > MOST_FRAME_BYTES:
+        raise HostError(
+            "resource_exhausted",
+            f"What Python answers has {size} bytes; {MOST_FRAME_BYTES} at most are taken. Use fewer rows, or smaller tensors.",
+        )
 
 
 def _align(size):

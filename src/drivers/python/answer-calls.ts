@@ -1,7 +1,7 @@
 import { publicText, ServingError } from "../../errors.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import type { SlotFile } from "./slot-file.ts";
-import { endOf, fillSlot, partsOf, readTensors, type TensorEntry, toEntries } from "./tensor-entries.ts";
+import { checkEntries, endOf, fillSlot, partsOf, readTensors, type TensorEntry, toEntries } from "./tensor-entries.ts";
 import { writeFrame } from "./write-frame.ts";
 
 /** Numbers of frames from here on are the Python process's own questions, and our answers to them. */
@@ -43,6 +43,7 @@ export async function answerCall(
     const call = JSON.parse(header.toString()) as CallHeader;
     const { slot: own = -1, tensors: entries = [], ...fields } = call;
     slot = own;
+    checkEntries(entries, body.length, slots[slot]);
     const tensors = await readTensors(entries, body, slots[slot]);
     const { result, tensors: made = createTensors() } = await answer({ fields, tensors });
     const parts = partsOf(made);
@@ -50,9 +51,15 @@ export async function answerCall(
     const text = JSON.stringify({ result, tensors: sent.entries });
     return writeFrame({ id, slot, header: text, body: sent.body });
   } catch (reason) {
-    const { code } = ServingError.from(reason);
-    return writeFrame({ id, slot, header: JSON.stringify({ error: { code, message: publicText(reason) } }), body: [] });
+    return refusal(id, reason);
   }
+}
+
+/** The frame of an answer that refuses a question of the Python process. */
+export function refusal(id: number, reason: unknown): Buffer {
+  const { code } = ServingError.from(reason);
+  const header = JSON.stringify({ error: { code, message: publicText(reason) } });
+  return writeFrame({ id, slot: -1, header, body: [] });
 }
 
 interface CallHeader {

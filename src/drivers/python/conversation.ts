@@ -1,12 +1,13 @@
 import type { Duplex } from "node:stream";
-import { ServingError } from "../../errors.ts";
+import { publicText, ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { type AnswerCall, answerCall, FIRST_CALL } from "./answer-calls.ts";
-import { FrameReader } from "./frame-reader.ts";
+import { type AnswerCall, answerCall, FIRST_CALL, refusal } from "./answer-calls.ts";
+import { FrameReader, MAX_FRAME_BYTES } from "./frame-reader.ts";
 import { fromPythonError, type PythonError } from "./python-error.ts";
 import type { SlotFile } from "./slot-file.ts";
 import {
   areInBody,
+  checkEntries,
   fillSlot,
   partsOf,
   readBody,
@@ -86,7 +87,10 @@ export class Conversation {
     this.#slots = slots;
     this.#free = Array.from({ length: own }, (_, index) => index);
     this.#listener = listener;
-    const reader = new FrameReader((id, header, body) => this.#onFrame(id, header, body));
+    const reader = new FrameReader({
+      onFrame: (id, header, body) => this.#onFrame(id, header, body),
+      onTooLarge: (id, bytes) => this.#refuse(id, bytes),
+    });
     stream.on("data", (chunk: Buffer) => reader.push(chunk));
     // The process's supervisor reports its end.
     stream.on("error", () => {});
@@ -101,6 +105,8 @@ export class Conversation {
   ask(request: PythonRequest): Promise<PythonResponse> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const parts = partsOf(request.tensors ?? {});
+    const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
+    if (bytes > MAX_FRAME_BYTES) return Promise.reject(tooLarge("A request for", bytes));
     return new Promise((resolve, reject) => {
       const id = this.#asked++ % FIRST_CALL;
       const slot = this.#free.pop() ?? -1;
@@ -164,24 +170,44 @@ export class Conversation {
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     this.#listener.onProgress();
-    const answer = this.#parse(header);
-    if (answer === undefined) {
+    try {
+      this.#settle(waiting, header, body);
+    } catch (cause) {
       this.#release(waiting.slot);
-      waiting.reject(new ServingError("internal", "The Python process sent an answer that is no JSON."));
+      waiting.reject(unreadable(cause));
+    }
+  }
+
+  /** Throws where the process has sent something else than its program writes. */
+  #settle(waiting: Waiting, header: Buffer, body: Buffer): void {
+    const { slot, op } = waiting;
+    const { result, response, error, tensors = [] } = this.#parse(header);
+    if (error !== undefined) {
+      waiting.reject(fromPythonError(error, FOR_CLIENTS.has(op)));
+      this.#release(slot);
       return;
     }
-    const { result, response, error, tensors = [] } = answer;
-    if (error !== undefined) {
-      this.#release(waiting.slot);
-      waiting.reject(fromPythonError(error, FOR_CLIENTS.has(waiting.op)));
-    } else if (areInBody(tensors)) {
+    checkEntries(tensors, body.length, this.#slots[slot]);
+    if (areInBody(tensors)) {
       waiting.resolve({ result, response, tensors: readBody(tensors, body) });
-      this.#release(waiting.slot);
-    } else {
-      readTensors(tensors, body, this.#slots[waiting.slot])
-        .then((read) => waiting.resolve({ result, response, tensors: read }), waiting.reject)
-        .finally(() => this.#release(waiting.slot));
+      this.#release(slot);
+      return;
     }
+    readTensors(tensors, body, this.#slots[slot])
+      .then((read) => waiting.resolve({ result, response, tensors: read }))
+      .catch((cause) => waiting.reject(unreadable(cause)))
+      .finally(() => this.#release(slot));
+  }
+
+  /** An answer that is too large; one to a question of the process itself fails that. */
+  #refuse(id: number, bytes: number): void {
+    const waiting = this.#waiting.get(id);
+    if (id >= FIRST_CALL && this.#stream.writable) this.#stream.write(refusal(id, tooLarge("A question of", bytes)));
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    this.#listener.onProgress();
+    this.#release(waiting.slot);
+    waiting.reject(tooLarge("The answer of", bytes));
   }
 
   async #answer(id: number, header: Buffer, body: Buffer): Promise<void> {
@@ -191,11 +217,10 @@ export class Conversation {
     if (this.#lost === undefined && this.#stream.writable) this.#stream.write(frame);
   }
 
-  /** Undefined where it is no JSON. */
-  #parse(header: Buffer): AnswerHeader | undefined {
+  #parse(header: Buffer): AnswerHeader {
     if (header.equals(this.#lastHeader.bytes)) return { tensors: this.#lastHeader.entries };
-    const answer = parsedJson(header) as AnswerHeader | undefined;
-    if (answer === undefined) return undefined;
+    const answer = JSON.parse(header.toString()) as AnswerHeader;
+    if (typeof answer !== "object") throw new TypeError("it is no object.");
     const { result, response, error, tensors = [] } = answer;
     if (result === undefined && response === undefined && error === undefined)
       this.#lastHeader = { bytes: Buffer.from(header), entries: tensors };
@@ -210,12 +235,17 @@ export class Conversation {
   }
 }
 
-function parsedJson(text: Buffer): unknown {
-  try {
-    return JSON.parse(text.toString());
-  } catch {
-    return undefined;
-  }
+/** The error for an answer that the process's program would not have written. */
+function unreadable(cause: unknown): ServingError {
+  const message = `The Python process sent an answer that cannot be read: ${publicText(cause)}`;
+  return new ServingError("internal", message, { cause });
+}
+
+function tooLarge(what: string, bytes: number): ServingError {
+  return new ServingError(
+    "resource_exhausted",
+    `${what} the Python process has ${bytes} bytes; ${MAX_FRAME_BYTES} at most are taken. Use fewer rows, or smaller tensors.`,
+  );
 }
 
 /** A request on its way. */

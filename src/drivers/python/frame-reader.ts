@@ -9,35 +9,66 @@ export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 2
 /** Bytes of the body's size that are used: as many as Node reads into a number. */
 export const SIZE_BYTES = 6;
 
-/** Called with a whole frame; header and body may be views of the received data. */
-export type FrameListener = (id: number, header: Buffer, body: Buffer) => void;
+/**
+ * Bytes of a frame's header and body at most, and of its tensors in a slot: no message of gRPC is larger, and no text of
+ * JavaScript. The same number is in python/kserving_host/frames.py.
+ */
+export const MAX_FRAME_BYTES = 2 ** 31;
+
+/** Handlers of a {@link FrameReader}. */
+export interface FrameListener {
+  /** Called with a whole frame; header and body may be views of the received data. */
+  onFrame(id: number, header: Buffer, body: Buffer): void;
+  /** Called with the size of a frame that is too large; its bytes are passed over. */
+  onTooLarge(id: number, bytes: number): void;
+}
 
 /** Cuts what arrives on a stream into frames. */
 export class FrameReader {
-  readonly #onFrame: FrameListener;
+  readonly #listener: FrameListener;
+  readonly #maxBytes: number;
   readonly #chunks: Buffer[] = [];
   #have = 0;
   /** Length of the present frame; only of its prefix until that is complete. */
   #need = PREFIX_BYTES;
+  /** Bytes of a frame that is too large that are still to come. */
+  #passBytes = 0;
 
-  constructor(onFrame: FrameListener) {
-    this.#onFrame = onFrame;
+  constructor(listener: FrameListener, maxBytes = MAX_FRAME_BYTES) {
+    this.#listener = listener;
+    this.#maxBytes = maxBytes;
   }
 
   /** Takes the next bytes of the stream. */
   push(chunk: Buffer): void {
+    const passed = Math.min(this.#passBytes, chunk.length);
+    this.#passBytes -= passed;
+    if (passed < chunk.length) this.#take(passed === 0 ? chunk : chunk.subarray(passed));
+  }
+
+  #take(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#have += chunk.length;
     while (this.#have >= this.#need) {
       const bytes = this.#join();
-      const headerEnd = PREFIX_BYTES + bytes.readUInt32LE(PREFIX.headerSize);
-      this.#need = headerEnd + bytes.readUIntLE(PREFIX.bodySize, SIZE_BYTES);
-      if (this.#have < this.#need) return;
-      const end = this.#need;
-      this.#keep(bytes.subarray(end));
       const id = bytes.readUInt32LE(PREFIX.id);
-      this.#onFrame(id, bytes.subarray(PREFIX_BYTES, headerEnd), bytes.subarray(headerEnd, end));
+      const headerEnd = PREFIX_BYTES + bytes.readUInt32LE(PREFIX.headerSize);
+      const end = headerEnd + bytes.readUIntLE(PREFIX.bodySize, SIZE_BYTES);
+      if (end > this.#maxBytes) {
+        this.#pass(bytes, end);
+        this.#listener.onTooLarge(id, end);
+        continue;
+      }
+      this.#need = end;
+      if (this.#have < end) return;
+      this.#keep(bytes.subarray(end));
+      this.#listener.onFrame(id, bytes.subarray(PREFIX_BYTES, headerEnd), bytes.subarray(headerEnd, end));
     }
+  }
+
+  #pass(bytes: Buffer, end: number): void {
+    this.#passBytes = Math.max(0, end - bytes.length);
+    this.#keep(bytes.subarray(end));
   }
 
   #join(): Buffer {

@@ -1,4 +1,6 @@
+import { ServingError } from "../../errors.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { MAX_FRAME_BYTES } from "./frame-reader.ts";
 import type { SlotFile } from "./slot-file.ts";
 import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
 import { alignTo } from "./write-frame.ts";
@@ -58,6 +60,28 @@ export async function fillSlot(
     if (isThere) end += alignTo(64, bytes.byteLength);
   }
   return positions;
+}
+
+/**
+ * Checks entries that a process has sent, before memory is taken for their tensors: no more than the body has, and no
+ * more in the slot than a frame may have. Throws an error that says what is wrong.
+ */
+export function checkEntries(entries: readonly TensorEntry[], bodyBytes: number, slot: SlotFile | undefined): void {
+  let [inBody, inSlot] = [0, 0];
+  for (const [name, dtype, shape, size, position] of entries) {
+    const isWhole = Number.isSafeInteger(size) && size >= 0 && Number.isSafeInteger(position);
+    if (typeof name !== "string" || typeof dtype !== "string" || !Array.isArray(shape) || !isWhole)
+      throw unlike("an entry that is not one of a tensor");
+    if (position < 0) inBody += size;
+    else inSlot += size;
+  }
+  const inSlotAtMost = slot === undefined ? 0 : MAX_FRAME_BYTES;
+  if (inBody > bodyBytes) throw unlike(`tensors of ${inBody} bytes in a body of ${bodyBytes}`);
+  if (inSlot > inSlotAtMost) throw unlike(`tensors of ${inSlot} bytes in a slot; expected ${inSlotAtMost} at most`);
+}
+
+function unlike(what: string): ServingError {
+  return new ServingError("internal", `it has ${what}.`);
 }
 
 /** Position behind the tensors that a frame has in its slot. */
