@@ -2,6 +2,7 @@ import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
+import { cutLargeJson, isLargeJson } from "../pipeline/json-jobs.ts";
 import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -117,8 +118,9 @@ export class HookPool implements PipelineRunner {
     this.#forget(old);
   }
 
-  async run(request: PipelineRequest): Promise<PipelineResult> {
+  async run(given: PipelineRequest): Promise<PipelineResult> {
     this.#assertOpen();
+    const request = isLargeJson(given) ? await cutLargeJson(given) : given;
     const { warmUp, timeline } = request.call;
     timeline?.beginWait();
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);

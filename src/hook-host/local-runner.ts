@@ -1,5 +1,6 @@
 import { hookPlaces } from "../pipeline/hook-places.ts";
 import { HookClock } from "../pipeline/hook-times.ts";
+import { cutLargeJson, isLargeJson } from "../pipeline/json-jobs.ts";
 import { Pipeline, type PipelineParts } from "../pipeline/pipeline.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { OtherModels } from "./other-models.ts";
@@ -21,7 +22,8 @@ export async function startLocalRunner(
     signatures: pipeline.signatures,
     ...(hooks?.entries && { entries: [...hooks.entries.keys()] }),
     ...(hooks && { hookPlaces: hookPlaces(hooks) }),
-    run: (request) => pipeline.run(request),
+    run: async (request) =>
+      pipeline.run(hooks !== undefined && isLargeJson(request) ? await cutLargeJson(request) : request),
     isReady: () => open,
     ...(clock && { hookTimes: () => clock.read() }),
     close: async () => {

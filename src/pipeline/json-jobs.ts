@@ -5,7 +5,9 @@ import { defineJob } from "../codec-host/job.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { openPayload, sealJson } from "./payload.ts";
+import { cutJson } from "./json-cutter.ts";
+import { type JsonPayload, jsonScratchBytes, openPayload, sealJson } from "./payload.ts";
+import type { PipelineRequest } from "./pipeline-request.ts";
 
 /** The parts of an input that decide the dtype of a value. */
 export type WantedInput = Pick<TensorSpec, "name" | "dtype">;
@@ -27,6 +29,29 @@ export const openJsonJob = defineJob(
 export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint8Array) =>
   new TextEncoder().encode(JSON.stringify(openPayload({ kind: "json", json }))),
 );
+
+/** Texts up to this size are parsed at once where hooks run, in bytes: what takes longest then takes some 40 ms. */
+const CUT_BYTES = 1024 * 1024;
+
+/** Checks a JSON object, and finds the steps by which it can be parsed in turns. */
+export const cutJsonJob = defineJob(import.meta.url, "cutJsonJob", (json: Uint8Array): JsonPayload => {
+  openPayload({ kind: "json", json });
+  return { kind: "json", json, steps: cutJson(json) };
+});
+
+/** Checks if JSON would hold a thread of hooks, which other requests need too. */
+export function isLargeJson({ inputs, raw }: PipelineRequest): boolean {
+  return inputs.kind === "json" && inputs.json.length > CUT_BYTES && inputs.steps === undefined && raw === undefined;
+}
+
+/** The same request with JSON that can be parsed in turns; throws `invalid_argument` where it is none. */
+export async function cutLargeJson(request: PipelineRequest): Promise<PipelineRequest> {
+  const { json } = request.inputs as JsonPayload;
+  const { signal, memory } = request.call;
+  const transfer = new Set([json.buffer]);
+  const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
+  return { ...request, inputs: await codecs.run(cutJsonJob, [json], options) };
+}
 
 /**
  * Tensors as the text of a JSON object.

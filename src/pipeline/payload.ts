@@ -1,4 +1,5 @@
 import { constants } from "node:buffer";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { TensorSpec } from "../signature/signature.ts";
@@ -8,6 +9,8 @@ import { toJsonText } from "../tensor/json-text.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { byteSize, elementCount, type Tensors } from "../tensor/tensor.ts";
+import { JSON_CHARACTERS } from "./json-cutter.ts";
+import { parsePieces } from "./json-pieces.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;
@@ -20,6 +23,8 @@ interface TensorPayload {
 export interface JsonPayload {
   readonly kind: "json";
   readonly json: Uint8Array;
+  /** Steps by which a large text is parsed in turns; it has been read as JSON before. */
+  readonly steps?: Uint32Array;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -54,6 +59,12 @@ export function openPayload(payload: Payload): Values {
   return values;
 }
 
+/** {@link openPayload} of a JSON text, in turns where its steps are known. */
+export async function openJson(payload: JsonPayload, signal: CancelSignal): Promise<Values> {
+  const { json, steps } = payload;
+  return steps === undefined ? openPayload(payload) : ((await parsePieces({ json, steps }, signal)) as Values);
+}
+
 /** Values as the text of a JSON object. */
 export function sealJson(values: Values): Uint8Array {
   return encoder.encode(toJsonText(values));
@@ -78,10 +89,7 @@ const MAX_JSON_BYTES = 256 * 1024 * 1024;
  * quotes that end strings.
  */
 const VALUE_BYTES = new Uint8Array(256);
-const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA] = Buffer.from(
-  '"\\[]{}:,',
-) as unknown as Characters;
-type Characters = readonly [number, number, number, number, number, number, number, number];
+const { QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, COLON, COMMA } = JSON_CHARACTERS;
 VALUE_BYTES[OPEN_LIST] = VALUE_BYTES[OPEN_OBJECT] = VALUE_BYTES[COLON] = 64;
 VALUE_BYTES[QUOTE] = 24;
 VALUE_BYTES[COMMA] = 8;

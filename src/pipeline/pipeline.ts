@@ -9,7 +9,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels, type FindModel } from "./bound-models.ts";
 import { BoundStage } from "./bound-stage.ts";
 import { checkDeclared } from "./check-declared.ts";
-import { openPayload } from "./payload.ts";
+import { openJson, openPayload } from "./payload.ts";
 import { pickOutputs } from "./pick-outputs.ts";
 import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
@@ -62,7 +62,7 @@ export class Pipeline {
     if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#context(request) });
     const stages = this.#stages;
     if (hooks === undefined && payload.kind === "json") return runJson(request, payload.json, { models, stages });
-    const received = openPayload(payload);
+    const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);

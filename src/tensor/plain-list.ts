@@ -11,6 +11,12 @@ export function markPlainLists(json: unknown): void {
     for (let index = 0; index < json.length; index++) markPlainLists(json[index]);
     return;
   }
+  markPlainData(json);
+  for (const name in json) markPlainLists((json as Record<string, unknown>)[name]);
+}
+
+/** Marks the list of one object alone, as {@link markPlainLists} does. */
+export function markPlainData(json: object): void {
   const { dtype, shape, data } = json as {
     readonly dtype?: unknown;
     readonly shape?: unknown;
@@ -19,7 +25,6 @@ export function markPlainLists(json: unknown): void {
   if (typeof dtype === "string" && Array.isArray(shape) && Array.isArray(data) && data.length === 0) {
     Object.defineProperty(data, PLAIN, { value: true });
   }
-  for (const name in json) markPlainLists((json as Record<string, unknown>)[name]);
 }
 
 /** Checks that this very list was in JSON that {@link markPlainLists} saw. */

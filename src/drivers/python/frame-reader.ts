@@ -10,8 +10,8 @@ export const PREFIX = { headerSize: 0, id: 4, bodySize: 8, deadline: 16, slot: 2
 export const SIZE_BYTES = 6;
 
 /**
- * Bytes of a frame's header and body at most, and of its tensors in a slot: no message of gRPC is larger, and no text of
- * JavaScript. The same number is in python/kserving_host/frames.py.
+ * Bytes of a frame's header and body at most, and of its tensors in a slot: no message of gRPC is larger, and no text
+ * of JavaScript. The same number is in python/kserving_host/frames.py.
  */
 export const MAX_FRAME_BYTES = 2 ** 31;
 

@@ -10,7 +10,7 @@ const FRAMES: [number, string, string][] = [
   [7, "[]", "x".repeat(304)],
 ];
 
-/** What a reader makes of bytes that come in pieces of a size. */
+/** Frames that a reader makes of bytes that come in pieces of a size. */
 function readAll(bytes: Buffer, size: number, maxBytes?: number): Seen[] {
   const seen: Seen[] = [];
   const listener = {
