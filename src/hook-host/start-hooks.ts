@@ -3,12 +3,12 @@ import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { InitContext, InitParams, LoadedModel } from "../hooks/hooks.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 
 /** Parts needed to start hooks. */
 export interface StartParts {

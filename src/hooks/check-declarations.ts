@@ -2,8 +2,8 @@ import { failedPrecondition, type ServingError } from "../errors.ts";
 import { DTYPES, isDType } from "../tensor/dtype.ts";
 import { isObject } from "../tensor/is-object.ts";
 import { isTensor } from "../tensor/tensor.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";
-import { kindOf } from "./kind-of.ts";
 
 /** The declarations of a hook file, before their types are checked. */
 export interface Declarations {

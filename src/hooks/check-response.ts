@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 import type { ResponseInfo } from "./hooks.ts";
-import { kindOf } from "./kind-of.ts";
 
 /**
  * Characters of all names and texts of `ctx.response.metadata` together: HTTP clients take 8 to 16 KB of headers, the

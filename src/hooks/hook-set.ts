@@ -1,9 +1,9 @@
 import { failedPrecondition } from "../errors.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { didYouMean, nearest } from "../text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
-import { kindOf } from "./kind-of.ts";
 import type { RawEntry } from "./raw-entry.ts";
 import { routeEntries } from "./route-entries.ts";
 

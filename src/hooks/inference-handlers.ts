@@ -1,7 +1,7 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { InferenceContext, InferenceData, InferenceResponse } from "./inference-context.ts";
-import { kindOf } from "./kind-of.ts";
 import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";
 import { sealBody } from "./seal-body.ts";
 

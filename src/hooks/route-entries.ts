@@ -1,9 +1,9 @@
 import { failedPrecondition, invalidArgument, publicText, ServingError } from "../errors.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { RawRoute } from "./hooks.ts";
-import { kindOf } from "./kind-of.ts";
 import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";
 import { RAW_METHODS, type RawMethod, type RawRequest } from "./raw-request.ts";
 import { sealBody } from "./seal-body.ts";

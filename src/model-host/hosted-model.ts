@@ -7,6 +7,7 @@ import { defaultSignatureName, type Signature } from "../signature/signature.ts"
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
 import { convertNumbers, markConversion } from "./convert-numbers.ts";
+import type { ForeignModel } from "./foreign-model.ts";
 import type { HostChoices } from "./host-options.ts";
 import { hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
@@ -34,14 +35,16 @@ export interface HostFacts {
   readonly turns?: ModelTurns | undefined;
   /** Absent = the model's runs are not marked. */
   readonly mark?: RunMark | undefined;
+  /** Of a user's own driver; absent for others. */
+  readonly foreign?: ForeignModel | undefined;
 }
 
 /** Adds to a loaded model what all drivers need: checks, the concurrency gate, timing, error mapping, closing once. */
 export function hostModel(model: Model, facts: HostFacts): ModelHandle {
-  const { driver, log, preprocess, choices, turns, mark } = facts;
+  const { driver, log, preprocess, choices, turns, mark, foreign } = facts;
   const { batching, images, convertInputs, labels, maxRequestRows } = choices;
   const signatures = labelByOption(withImageLayouts(model.signatures, images), labels, log);
-  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, mark, log };
+  const runnable: RunnableModel = { model, driver, isBatched: batching !== undefined, foreign, mark, log };
   const run = createRun(runnable);
   const policy = batching === undefined ? oneAtATime(run) : new BatchPolicy(batching, run, turns?.pause);
   const queue = new RunQueue(policy, model.concurrency ?? 1, turns);

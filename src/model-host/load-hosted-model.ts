@@ -4,6 +4,7 @@ import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
 import type { Logger } from "../observability/logger.ts";
+import { assertModel } from "./foreign-model.ts";
 import { type HostChoices, parseHostOptions } from "./host-options.ts";
 import { hostModel } from "./hosted-model.ts";
 import { decodeImageInputs, type PreprocessInputs } from "./images/image-input.ts";
@@ -37,6 +38,8 @@ export interface LoadSource {
   readonly turns?: ModelTurns | undefined;
   /** Absent = the model's runs are not marked. */
   readonly mark?: RunMark | undefined;
+  /** The model's name, where the driver is a user's own: what that returns is checked. */
+  readonly foreignName?: string | undefined;
 }
 
 /** Pointers that a message names. */
@@ -44,7 +47,7 @@ const MOST_NAMED = 3;
 
 /** Loads a model, and adds what all drivers need: see {@link hostModel}. */
 export async function loadHostedModel(source: LoadSource, log: Logger): Promise<ModelHandle> {
-  const { driver, path, preprocess = decodeImageInputs, turns, mark } = source;
+  const { driver, path, preprocess = decodeImageInputs, turns, mark, foreignName } = source;
   const started = performance.now();
   const asked = parseHostOptions(expandAliases(driver.options, source.options), driver);
   const model = await openModel(source, asked, log);
@@ -52,7 +55,8 @@ export async function loadHostedModel(source: LoadSource, log: Logger): Promise<
   const choices = { ...asked, ...(batching && { batching: withinBounds(batching, Object.values(model.signatures)) }) };
   const loadMs = performance.now() - started;
   log.debug("model loaded", { driver: driver.name, path, ms: Math.round(loadMs) });
-  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns, mark });
+  const foreign = foreignName === undefined ? undefined : { driver: driver.name, model: foreignName };
+  return hostModel(model, { driver: driver.name, path, loadMs, log, choices, preprocess, turns, mark, foreign });
 }
 
 async function openModel(
@@ -61,6 +65,7 @@ async function openModel(
   log: Logger,
 ): Promise<Model> {
   const loaded = await load(source, log);
+  if (source.foreignName !== undefined) assertModel(loaded, source.driver.name);
   try {
     const model = flexible ? flexibleBatch(loaded) : loaded;
     if (batching !== undefined) Object.values(model.signatures).forEach(assertBatchable);

@@ -4,6 +4,7 @@ import { failedPrecondition, publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { checkOutputs, type ForeignModel } from "./foreign-model.ts";
 import type { ModelCall } from "./model-handle.ts";
 import { type RunMark, whileMarked } from "./run-mark.ts";
 import { copiedBytes, whileCounted } from "./while-counted.ts";
@@ -15,6 +16,8 @@ export interface RunnableModel {
   readonly driver: string;
   /** True where requests are copied into batches. */
   readonly isBatched: boolean;
+  /** Of a user's own driver, whose outputs are checked; absent for others. */
+  readonly foreign?: ForeignModel | undefined;
   /** Absent = its runs are not marked. */
   readonly mark?: RunMark | undefined;
   readonly log: Logger;
@@ -43,8 +46,9 @@ export async function runGraph(runnable: RunnableModel, inputs: Tensors, call: M
 }
 
 async function predict(runnable: RunnableModel, inputs: Tensors, call: ModelCall): Promise<Tensors> {
-  const { model, mark, log } = runnable;
-  const run = () => model.predict(inputs, new DriverCall(call));
+  const { model, foreign, mark, log } = runnable;
+  const asked = () => model.predict(inputs, new DriverCall(call));
+  const run = foreign === undefined ? asked : async () => checkOutputs(await asked(), foreign);
   if (call.timeline !== undefined || log.level === "trace") return timed(() => whileMarked(mark, run), call, runnable);
   try {
     return await whileMarked(mark, run);

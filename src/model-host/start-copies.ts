@@ -87,10 +87,11 @@ function refusedWithout(copies: readonly SupervisedModel[], client: ModelClient)
 
 /** The data that each copy's thread starts with. */
 function toThreadData(source: ModelToLoad, options: StartModelOptions, mark: LaneMark): ModelThreadData {
-  const { found, path, options: raw, hookFolder } = source;
+  const { found, path, name = path, options: raw, hookFolder } = source;
   const { instances, threads = defaultThreads(instances), modelStallMs: stallMs, isolate, log } = options;
   return {
     driver: found.location,
+    name,
     path,
     options: raw,
     logged: log.filter?.shared ?? log.level,
@@ -115,9 +116,9 @@ function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelT
 }
 
 /** Nearly no server needs the code. */
-async function ownProcesses({ found: { driver }, path, name = path }: ModelToLoad, { signal }: StartModelOptions) {
+async function ownProcesses({ found: { driver } }: ModelToLoad, { signal }: StartModelOptions) {
   const { processStarts } = await import("./processes/start-model-process.ts");
-  return processStarts({ name, environment: driver.environment ?? {} }, signal);
+  return processStarts({ environment: driver.environment ?? {} }, signal);
 }
 
 /** Bytes of the memory that copies have in common. */

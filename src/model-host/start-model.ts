@@ -36,15 +36,15 @@ function warnIsolated({ name, path }: ModelToLoad, deaths: number, { log }: Star
 }
 
 async function startInline(
-  { found, path, options: raw, hookFolder }: ModelToLoad,
+  { found, path, name = path, options: raw, hookFolder }: ModelToLoad,
   { threads = 1, signal, log }: StartModelOptions,
 ): Promise<ModelHost> {
   const preprocessor = new ImagePreprocessor(log);
   const preprocess: PreprocessInputs = (...preprocessing) => preprocessor.preprocess(...preprocessing);
-  const handle = await loadHostedModel(
-    { driver: found.driver, path, options: raw, threads, hookFolder, signal, preprocess },
-    log,
-  );
+  const { driver, location, isHere = false } = found;
+  const foreignName = isHere || "file" in location ? name : undefined;
+  const source = { driver, path, options: raw, threads, hookFolder, signal, preprocess, foreignName };
+  const handle = await loadHostedModel(source, log);
   const close = async () => {
     await handle.close();
     await preprocessor.close();

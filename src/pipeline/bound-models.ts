@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import type { OtherModel, OtherModels } from "../hooks/hooks.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { BoundStage, type CallScope } from "./bound-stage.ts";
 
 /** Finds a model by its name; `refusing` = what was found before, and has refused a hook's values. */

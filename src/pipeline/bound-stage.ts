@@ -1,6 +1,5 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import { type CallLimits, limitsOf } from "../limits/call-limits.ts";
 import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
@@ -8,6 +7,7 @@ import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { kindOf } from "../text/kind-of.ts";
 
 /** The request that a model's calls belong to. */
 export interface CallScope {

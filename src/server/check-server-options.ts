@@ -1,12 +1,12 @@
 import { TLS_SCOPES } from "../access/tls-scope.ts";
 import { invalidArgument } from "../errors.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { ARCHIVE_HOOKS } from "../repository/archive-hooks.ts";
 import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { toNeedingModel } from "../repository/to-needing-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {

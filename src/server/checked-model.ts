@@ -1,9 +1,9 @@
 import { isDriver } from "../drivers/registry.ts";
 import { invalidArgument } from "../errors.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import { type GivenTraffic, trafficProblem } from "../repository/config/read-traffic.ts";
 import { STICKY_CHECK } from "../repository/config/sticky-field.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
   BOOLEAN_CHECK,

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../errors.ts";
-import { kindOf } from "../hooks/kind-of.ts";
 import { MAX_TIMER_MS } from "../limits/time-limit.ts";
 import { isObject } from "../tensor/is-object.ts";
+import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";
 
 /** One option: what it has to be, in words, and whether a value is that. */

@@ -55,7 +55,8 @@ export async function testContext<State extends object = AnyState>(
 
 async function load(model: TestModel, index: number, log: Logger): Promise<ModelHandle> {
   const { found, path, options } = await chooseStage(await toStage(model), index);
-  return loadHostedModel({ driver: found.driver, path, options, threads: 1 }, log);
+  const foreignName = found.isHere || "file" in found.location ? `model ${index + 1}` : undefined;
+  return loadHostedModel({ driver: found.driver, path, options, threads: 1, foreignName }, log);
 }
 
 function noRemote(address: string): RemoteHandle {

@@ -29,7 +29,10 @@ export function openFastLane(
   const { driver } = found;
   const options = expandAliases(driver.options, raw);
   const { fastLaneUs, batching } = parseHostOptions(options, driver);
-  const mayRun = facts.isSteady === true && facts.isolated !== true && batching === undefined && isSmall(source);
+  // What a user's own driver returns is checked where it runs, in its own thread.
+  const isOwn = "name" in found.location;
+  const mayRun =
+    isOwn && facts.isSteady === true && facts.isolated !== true && batching === undefined && isSmall(source);
   if (driver.loadQuick === undefined || fastLaneUs === 0 || !mayRun) return undefined;
   const stamp = stampOf(path);
   const open = async () => {

@@ -18,11 +18,11 @@ export const MODEL_ID = 0;
 
 /** The order to load a model in a process, as plain data. */
 export function toLoadOrder(data: ModelThreadData, log: Logger): LoadOrder {
-  const { driver, path, options, threads, hookFolder } = data;
+  const { driver, name, path, options, threads, hookFolder } = data;
   const { limitBytes } = threadMemory;
   return {
     driver,
-    command: { id: MODEL_ID, path, options, threads, ...(hookFolder !== undefined && { hookFolder }) },
+    command: { id: MODEL_ID, name, path, options, threads, ...(hookFolder !== undefined && { hookFolder }) },
     levels: writtenLevels(log),
     ...(Number.isFinite(limitBytes) && { imageBytes: limitBytes }),
   };

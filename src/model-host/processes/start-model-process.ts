@@ -3,7 +3,7 @@ import { ModelProcess, type ModelProcessData } from "./model-process.ts";
 import { createSharedFiles } from "./shared-files.ts";
 
 /** Data that a model's process needs in addition to those of a thread. */
-type OwnProcess = Pick<ModelProcessData, "name" | "environment">;
+type OwnProcess = Pick<ModelProcessData, "environment">;
 
 /**
  * Functions that start a model in a process of its own, and again when that has ended;

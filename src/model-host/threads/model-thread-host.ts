@@ -100,8 +100,8 @@ export class ModelThreadHost {
     ];
     const model: HostedModel = { id, log, loaded, unloaded, lost };
     this.#models.set(id, model);
-    const { path, options, threads, copies, laneMark, mark } = source;
-    this.#say({ load: { id, path, options, threads, copies, laneMark, mark } });
+    const { name, path, options, threads, copies, laneMark, mark } = source;
+    this.#say({ load: { id, name, path, options, threads, copies, laneMark, mark } });
     try {
       const facts = await loaded.promise;
       // Not before: a large model blocks its thread while it loads, which is not a stall.

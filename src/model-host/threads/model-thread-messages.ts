@@ -31,6 +31,8 @@ export interface ModelThreadData extends Omit<LoadCommand, "id"> {
 export interface LoadCommand {
   /** Its number in this thread. */
   readonly id: number;
+  /** The name by which clients know it. */
+  readonly name: string;
   readonly path: string;
   readonly options: RawOptions;
   /** Threads that the runtime may use. */

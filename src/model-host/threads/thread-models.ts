@@ -40,7 +40,8 @@ export class ThreadModels {
     this.#turns = data.running && new ThreadTurns(data.running);
   }
 
-  async load({ id, path, options, threads, copies, hookFolder, laneMark, mark: place }: LoadCommand): Promise<void> {
+  async load(command: LoadCommand): Promise<void> {
+    const { id, name, path, laneMark, mark: place } = command;
     const log = createLimitedLogger(this.#data.logged, (event) => this.#say({ log: event, id }));
     try {
       const turns = this.#turns?.of(id);
@@ -48,8 +49,9 @@ export class ThreadModels {
       const driver = loadingInTurn(await importDriver(this.#data.driver), turns, mark);
       this.#onStarted();
       const reportStuck = this.#reportStuck;
-      const { poolCalls } = this.#data;
-      const source = { driver, path, options, threads, copies, hookFolder, reportStuck, poolCalls, turns, mark };
+      const { poolCalls, driver: location } = this.#data;
+      const foreignName = "file" in location ? name : undefined;
+      const source = { ...command, driver, reportStuck, poolCalls, turns, mark, foreignName };
       const model = await loadHostedModel(source, log);
       const server = new ModelServer(model, mark);
       const watch = laneMark && model.isSteady === true && new LaneMark(laneMark).watch(() => reportHang(path));

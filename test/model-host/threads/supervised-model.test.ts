@@ -48,6 +48,7 @@ async function start({ stallMs = 0 } = {}) {
   });
   const data = {
     driver: found.location,
+    name: "m",
     path: "",
     options: { folder },
     threads: 1,

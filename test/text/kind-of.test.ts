@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { kindOf } from "../../src/hooks/kind-of.ts";
+import { kindOf } from "../../src/text/kind-of.ts";
 
 test.each<[unknown, string]>([
   [undefined, "undefined"],
