@@ -1,8 +1,8 @@
 /**
  * Lets the Nth call of the system fail, for every kind of call and every N of a clean run, on small tasks of the built
- * server: `npm run check:faults`, `-- --sample` for some of each. What has to come of it is an answer, an error, or an
- * exit code other than 0 with a message; and the next start in the same folders, without faults, has to answer right.
- * Needs Linux and gcc.
+ * server: `npm run check:faults`, `-- --sample` for some of each, `-- --every=5` for every fifth N. What has to come of
+ * it is an answer, an error, or an exit code other than 0 with a message; and the next start in the same folders,
+ * without faults, has to answer right. Needs Linux and gcc.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,7 +28,8 @@ const KINDS = [
   ["thread", EAGAIN],
 ] as const;
 const RIGHT = "2.5";
-const [START_MS, ANSWER_MS, END_MS] = [60_000, 30_000, 30_000];
+/** A start may wait for the first sign of a process, and begin again. */
+const [START_MS, ANSWER_MS, END_MS] = [90_000, 30_000, 30_000];
 const COMMON = [
   ...["--host=127.0.0.1", "--port=0", "--http-port=0", "--drain-timeout=2"],
   ...["--load-retries=1", "--load-retry-interval=0.1"],
@@ -41,6 +42,7 @@ const [SAMPLE, SAMPLED] = [["isolated model", "download"], 1];
 const SPARE = 4;
 
 const isSample = process.argv.includes("--sample");
+const every = Number(/^--every=(\d+)$/.exec(process.argv.find((word) => word.startsWith("--every=")) ?? "")?.[1] ?? 1);
 const only = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const scratch = mkdtempSync(join(tmpdir(), "kserving-faults-"));
 const library = join(scratch, "interpose.so");
@@ -208,7 +210,7 @@ async function tryScenario(scenario: Scenario): Promise<void> {
   if (typeof clean.answer !== "string" || clean.problems.length > 0)
     throw new Error(`${scenario.name} fails without a fault: ${clean.answer} ${clean.problems}`);
   const faults = clean.counts.flatMap((count, kind) => {
-    const step = isSample ? Math.max(1, Math.ceil(count / SAMPLED)) : 1;
+    const step = isSample ? Math.max(1, Math.ceil(count / SAMPLED)) : every;
     return Array.from({ length: Math.ceil(count / step) }, (_, index) => ({ kind, at: 1 + index * step }));
   });
   const outcomes = new Map<string, number>();

@@ -32,6 +32,8 @@ export type SupervisorMessage = { readonly signal: AskingSignal };
 
 /** Messages of the process that serves. */
 export type SupervisedMessage =
+  /** It has begun. */
+  | { readonly begun: true }
   /** With the handle of a socket that listens. */
   | { readonly listening: string }
   /** Nothing listens any more. */

@@ -32,6 +32,7 @@ export class Supervised {
     this.marks = info.marks === undefined ? undefined : new RunMarks(info.marks);
     process.on("message", (message: SupervisorMessage) => this.#count(message.signal, "told"));
     process.channel?.unref();
+    void this.tell({ begun: true });
     endWithParent();
     process.once("exit", () => this.enter("ending"));
     keepSockets({

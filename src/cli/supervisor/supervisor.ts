@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { unlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout } from "node:timers/promises";
+import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
 import { hasCapability, READING } from "../../machine/capabilities.ts";
 import type { ListeningSocket } from "../../net/node-members.ts";
 import { RunMarks, STATE } from "../../processes/run-marks.ts";
@@ -42,6 +43,8 @@ interface SuperviseOptions {
   readonly marksPath: string | undefined;
   /** The program's words and variables, where any is a secret; they are neither among `program` nor in `env`. */
   readonly secrets: StartSecrets | undefined;
+  /** Milliseconds in which the child has to say that it has begun. Default {@link FIRST_SIGN_MS}. */
+  readonly firstSignMs?: number;
 }
 
 /** The end of the process that serves. */
@@ -63,6 +66,7 @@ class Supervisor {
   readonly #program: readonly string[];
   readonly #env: NodeJS.ProcessEnv;
   readonly #secrets: StartSecrets | undefined;
+  readonly #firstSignMs: number;
   readonly #marks: RunMarks | undefined;
   readonly #passed: readonly number[];
   #sockets: HeldSocket[] = [];
@@ -76,7 +80,8 @@ class Supervisor {
   /** Groups of processes that belong to the program and would outlive it. */
   #owned: readonly number[] = [];
 
-  constructor(program: readonly string[], { env, marksPath, secrets }: SuperviseOptions) {
+  constructor(program: readonly string[], { env, marksPath, secrets, firstSignMs = FIRST_SIGN_MS }: SuperviseOptions) {
+    this.#firstSignMs = firstSignMs;
     this.#program = program;
     this.#env = env;
     this.#secrets = secrets;
@@ -122,13 +127,23 @@ class Supervisor {
     if (info.secrets !== undefined) send(child.stdio[info.secrets] as Duplex | undefined, this.#secrets);
     if (isEnding(this.#asked)) this.#pass(this.#asked);
     child.on("message", (message: SupervisedMessage, handle) => this.#receive(message, handle as unknown));
+    const heard = this.#expectSign(child);
     const end = await new Promise<End>((resolve, reject) => {
       child.once("error", reject);
       child.once("exit", (code, signal) => resolve({ code, signal }));
-    });
+    }).finally(heard);
     // Its last messages may still be there to be read.
     if (child.connected) await Promise.race([once(child, "disconnect"), setTimeout(LAST_MESSAGES_MS)]);
     return end;
+  }
+
+  #expectSign(child: ChildProcess): () => void {
+    const heard = expectFirstSign(() => {
+      process.stderr.write(`kserving: the server's process ${silence(this.#firstSignMs)}\n`);
+      child.kill("SIGKILL");
+    }, this.#firstSignMs);
+    child.once("message", heard);
+    return heard;
   }
 
   #infoFor(death: ProcessDeath | undefined): SupervisedInfo {
@@ -143,6 +158,7 @@ class Supervisor {
   }
 
   #receive(message: SupervisedMessage, handle: unknown): void {
+    if ("begun" in message) return;
     if ("listening" in message) this.#sockets.push({ title: message.listening, socket: handle as ListeningSocket });
     else if ("released" in message) this.#release();
     else if ("owned" in message) this.#owned = message.owned;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
 import { ServingError } from "../../errors.ts";
 import { LOST_PROCESS } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
@@ -30,6 +31,8 @@ export interface ProcessOptions {
   readonly threads: number;
   /** Milliseconds that one request may take; 0 = no limit. Loading is not limited. */
   readonly timeoutMs: number;
+  /** Milliseconds in which the interpreter has to begin. Default {@link FIRST_SIGN_MS}. */
+  readonly firstSignMs?: number;
   readonly log: Logger;
   /** Answers the questions of the process, which has as many slots for them as there are for requests. */
   readonly onCall?: AnswerCall;
@@ -51,7 +54,8 @@ export class PythonProcess {
   #isLimited = false;
   #isLate = false;
 
-  private constructor(slots: readonly SlotFile[], { python, threads, timeoutMs, log, onCall }: ProcessOptions) {
+  private constructor(slots: readonly SlotFile[], options: ProcessOptions) {
+    const { python, threads, timeoutMs, log, onCall, firstSignMs = FIRST_SIGN_MS } = options;
     this.#slots = slots;
     this.#timeoutMs = timeoutMs;
     const args = [
@@ -70,11 +74,20 @@ export class PythonProcess {
     const onProgress = () => this.#restartTimer();
     this.#conversation = new Conversation(this.#stream, { slots, own: SLOTS }, { onProgress, onCall });
     this.#child.stdin?.on("error", () => {});
+    let isSilent = false;
+    const heard = expectFirstSign(() => {
+      isSilent = true;
+      this.kill();
+    }, firstSignMs);
+    this.#stream.once("data", heard);
     this.#watched = new WatchedChild(this.#child, {
       stream: this.#stream,
       log: log.child({ python: this.#child.pid }),
     });
-    this.ended = this.#watched.ended;
+    this.ended = this.#watched.ended.then((why) => {
+      heard();
+      return isSilent ? silence(firstSignMs) : why;
+    });
     // Before anyone who waits for an answer learns of it, everyone who waits for the end has.
     void this.ended.then((why) => this.#settle(why));
   }

@@ -1,4 +1,5 @@
 import { createDeferred } from "../../async/deferred.ts";
+import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
 import { settlesWithin } from "../../async/settles-within.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { LOST_PROCESS } from "../../lost-process.ts";
@@ -33,11 +34,12 @@ const PING_MS = 2000;
 /** Milliseconds that a process may take to end after its model was freed. */
 const END_MS = 5000;
 
-/** A model, and the names by which people know it. */
+/** A model, and the limits of its process. */
 export interface ModelProcessData extends ModelThreadData, ProcessParts {
-  readonly name: string;
   /** Ends a load when its caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
+  /** Milliseconds in which the process has to say that it has begun. Default {@link FIRST_SIGN_MS}. */
+  readonly firstSignMs?: number;
 }
 
 /** A child process with one model, which may crash alone. Nothing that it sends is trusted. */
@@ -55,13 +57,16 @@ export class ModelProcess {
   readonly #lost = createDeferred<LostThread>();
   readonly #beats = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   readonly #ping: NodeJS.Timeout;
+  readonly #heard: () => void;
   #watch: HeartbeatWatch | undefined;
 
   constructor(data: ModelProcessData, log: Logger) {
     this.#data = data;
     this.#log = log;
     this.#process = new SpawnedProcess(data, log);
-    const { files } = data;
+    const { files, firstSignMs = FIRST_SIGN_MS } = data;
+    this.#heard = expectFirstSign(() => this.#endSilent(firstSignMs), firstSignMs);
+    this.#process.stream.once("data", this.#heard);
     this.#link = new ProcessLink({
       stream: this.#process.stream,
       out: files && new RingWriter(files.out),
@@ -157,12 +162,19 @@ export class ModelProcess {
     this.#kill(`sent a message that is none (${message})`);
   }
 
+  #endSilent(ms: number): void {
+    const why = silence(ms);
+    this.#loaded.reject(new ServingError("unavailable", `The process of the model ${this.#data.name} ${why}`));
+    this.#process.kill(why);
+  }
+
   #kill(why: string): void {
     this.#process.kill(`${why} and was killed`);
   }
 
   #end(why: string): void {
     clearInterval(this.#ping);
+    this.#heard();
     this.#watch?.stop();
     const { name } = this.#data;
     const words = this.#process.lastWords === "" ? "" : ` (${this.#process.lastWords})`;

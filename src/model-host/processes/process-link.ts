@@ -103,8 +103,12 @@ export class ProcessLink {
 
   /** Questions may wait for long before anything is answered, and their memory would not be used again meanwhile. */
   #acknowledge(): void {
+    if ((this.#read - this.#acknowledged) >>> 0 >= ACKNOWLEDGE_AFTER) this.greet();
+  }
+
+  /** Says nothing but how much was read: a sign of life. */
+  greet(): void {
     const { stream } = this.#parts;
-    if ((this.#read - this.#acknowledged) >>> 0 < ACKNOWLEDGE_AFTER || stream.writableEnded) return;
-    stream.write(this.#pack(NO_PORT, [], []));
+    if (!stream.writableEnded) stream.write(this.#pack(NO_PORT, [], []));
   }
 }

@@ -86,6 +86,8 @@ class ServerConnection {
         throw reason;
       },
     });
+    // A model may take any time to load, and no other word is said meanwhile.
+    this.#link.greet();
     this.#control = this.#open(CONTROL_PORT);
     this.#channel = new Channel(this.#control, (record) => this.#receive(record));
   }

@@ -1,5 +1,6 @@
 import { MessageChannel, Worker } from "node:worker_threads";
 import { createDeferred } from "../../async/deferred.ts";
+import { expectFirstSign, silence } from "../../async/first-sign.ts";
 import { settlesWithin } from "../../async/settles-within.ts";
 import { ServingError } from "../../errors.ts";
 import type { RecentRequest } from "../../observability/live/recent-request.ts";
@@ -56,9 +57,12 @@ export class ListenerThread {
       name: "listener",
     });
     this.ended = new Promise((resolve) => this.#worker.once("exit", () => resolve()));
+    const heard = expectFirstSign(() => this.#endSilent());
+    this.#worker.once("message", heard);
     this.#worker.on("message", (event: ListenerEvent) => this.#receive(event));
     this.#worker.on("error", (err) => host.log.error("a thread that listens has failed", { err }));
     void this.ended.then(() => {
+      heard();
       watch.stop();
       this.#end();
     });
@@ -99,6 +103,11 @@ export class ListenerThread {
   /** The system would go on giving it a part of the connections. */
   #endHung(): void {
     this.#host.log.error("a thread that listens hangs, and is ended", { stallMs: STALL_MS });
+    void this.terminate();
+  }
+
+  #endSilent(): void {
+    this.#fail(new ServingError("unavailable", `A thread that listens ${silence()}`));
     void this.terminate();
   }
 
