@@ -99,6 +99,11 @@ export class AccessPolicy {
     return this.#authentication !== undefined || isOwnHost(host) || isAddress(host);
   }
 
+  /** True for the address of a connection that a trusted proxy has made: what it says of its client is believed. */
+  isProxy(address: string): boolean {
+    return this.#options.proxies?.trusts(address) === true;
+  }
+
   #assertHere(kind: CallKind): void {
     const refused = this.#options.refused?.find(({ kinds }) => kinds.includes(kind));
     if (refused !== undefined) throw new ServingError(refused.code, refused.message);
@@ -127,7 +132,7 @@ export class AccessPolicy {
    * stands between: one that is known by its address, since a page may send what proxies send.
    */
   #isRebound({ address, host = "" }: Caller): boolean {
-    return isLoopback(address) && !isOwnHost(host) && this.#options.proxies?.trusts(address) !== true;
+    return isLoopback(address) && !isOwnHost(host) && !this.isProxy(address);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AccessPolicy } from "../../access/access-policy.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
@@ -12,7 +13,7 @@ const MODEL = "/v1/models/:name";
 const DEFAULT_LANGUAGE = "bash";
 
 /** The routes that give an example of a request to a model, and programs that send it. */
-export function clientRoutes(service: InferenceService): readonly HttpRoute[] {
+export function clientRoutes(service: InferenceService, policy: Pick<AccessPolicy, "isProxy">): readonly HttpRoute[] {
   const answerJson = async ({ name = "" }: PathParameters) => toJson(await exampleOf(service, name));
   const answerClient = async (exchange: HttpExchange, parameters: PathParameters): Promise<HttpAnswer> => {
     const { CLIENTS: clients } = await import("./clients/clients.ts");
@@ -20,7 +21,7 @@ export function clientRoutes(service: InferenceService): readonly HttpRoute[] {
     if (language === "json") return answerJson(parameters);
     const { name = "" } = parameters;
     const json = `{"model_name": ${plainJsonText(name)}, "data": ${await exampleOf(service, name)}}`;
-    const program = clients[language]({ endpoint: endpointOf(exchange.request), json });
+    const program = clients[language]({ endpoint: endpointOf(exchange.request, policy), json });
     return { contentType: "text/plain; charset=utf-8", body: Buffer.from(program) };
   };
   return [

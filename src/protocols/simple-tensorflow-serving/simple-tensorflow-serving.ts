@@ -10,14 +10,14 @@ const ROOT = /^\/(?:\?|$)/;
 /** Simple TensorFlow Serving's front door: `POST /` with JSON or a form, and generated clients. */
 export const simpleTensorflowServing: Protocol = {
   name: "simple-tensorflow-serving",
-  http: ({ service }) => ({
+  http: ({ service, policy }) => ({
     inference: [
       {
         path: "/",
         find: (url) => (ROOT.test(url) ? (exchange) => infer(service, exchange) : undefined),
       },
     ],
-    routes: [indexRoute(service), ...clientRoutes(service)],
+    routes: [indexRoute(service), ...clientRoutes(service, policy)],
   }),
 };
 

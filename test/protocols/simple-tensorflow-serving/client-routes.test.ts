@@ -74,6 +74,18 @@ describe("GET /v1/models/NAME/gen_client", () => {
   });
 });
 
+test.each([
+  ["a proxy that is trusted", ["127.0.0.1", "::1"], "https"],
+  ["anyone else", [], "http"],
+  ["anyone else beside a trusted proxy", ["10.0.0.1"], "http"],
+])("X-Forwarded-Proto of %s decides about a program's address: %j", async (_, trustedProxies, scheme) => {
+  const models = { half: { driver: "onnx", path: MODEL("half-plus-two") } };
+  const { httpUrl } = await startServer({ models, trustedProxies });
+  const headers = { "x-forwarded-proto": "https" };
+  const answer = await fetch(`${httpUrl}/v1/models/half/gen_client`, { headers });
+  expect(await answer.text()).toContain(`'${scheme}://${new URL(httpUrl).host}/'`);
+});
+
 test("a plain JSON text is the text, of characters that have no meaning in any language", () => {
   const units = Array.from({ length: 0x500 }, (_, unit) => String.fromCharCode(unit)).join("");
   for (const text of [...AWKWARD_NAMES, units, "\ud800", "😀", "\u2028"]) {
