@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { SECRET_VARIABLES } from "../../src/cli/supervisor/secrets.ts";
@@ -56,19 +57,70 @@ async function startSpied(flags: readonly string[], env = surroundings()) {
   return { program, ask };
 }
 
-/** Without what the owner of the program has set for hooks. */
-const others = (places: readonly string[]) => places.filter((place) => !place.endsWith(": own"));
+const PLACES = ["hook", "python", "isolated"] as const;
+type Place = (typeof PLACES)[number];
+
+interface Promised {
+  /** The sentence of the docs, up to its subject's end. */
+  readonly says: string;
+  /** Of what the spies find. */
+  readonly finds: RegExp;
+  /** The places in which it is found; no others. */
+  readonly in?: readonly Place[];
+}
+
+/** Promises of docs/security.md and docs/isolation.md, with what spies find where one does not hold. */
+const PROMISES: readonly Promised[] = [
+  {
+    says: "These variables are taken out of the environment before anything else runs",
+    finds: new RegExp(`^(?:process\\.env|report): (?:${SECRET_VARIABLES.join("|")})`),
+  },
+  {
+    says: "So are settings (`KSERVING_…`) and addresses that the server reads",
+    finds: /^(?:process\.env|report): (?:option|url)/,
+  },
+  {
+    says: "Such words of the command line are `***` for everybody who lists processes",
+    finds: /(?:argv|cmdline|comm): /,
+  },
+  { says: "`/proc/PID/environ` of all of the program's processes lacks them", finds: / environ: (?!own$)/ },
+  { says: "nor what these start, have them in their environment", finds: /^child: (?!own$)/ },
+  { says: "refuse their memory and their open files to one another", finds: /^other (?:mem|fd)$/ },
+  { says: "dropped for all that the supervisor starts", finds: /^rights$/ },
+  {
+    says: "stay in the environment of hooks and of Python, but not in that of",
+    finds: /^process\.env: own$/,
+    in: ["hook", "python"],
+  },
+  { says: "have the same environment as hooks", finds: /^child: own$/, in: ["hook", "python"] },
+  { says: "Hooks do not see the header", finds: /authorization/ },
+  { says: "It inherits no socket or file of the server but the one to the server", finds: /^listening/, in: ["hook"] },
+];
+
+/** Asks the spies in all places that there are here. */
+async function findings(ask: (model: string) => Promise<readonly string[]>) {
+  const places = PLACES.filter((place) => place !== "python" || python !== undefined);
+  return new Map(await Promise.all(places.map(async (place) => [place, await ask(place)] as const)));
+}
+
+/** Without what the owner of the program has set for hooks, and what the server's process has of its own. */
+const others = (places: readonly string[]) =>
+  places.filter((place) => !place.endsWith(": own") && place !== "listening socket");
 
 test.each([
   ["under a supervisor", []],
   ["with threads that listen", ["--listeners=2"]],
 ])("%s neither hooks nor models' processes find a secret of the server", async (_, flags) => {
   const { program, ask } = await startSpied(flags);
-  const ofHook = await ask("hook");
-  expect(ofHook).toContain("process.env: own");
-  expect(others(ofHook)).toEqual([]);
-  expect(await ask("isolated")).toEqual([]);
-  if (python !== undefined) expect(others(await ask("python"))).toEqual([]);
+  const found = await findings(ask);
+  const docs = ["security.md", "isolation.md"].map((name) => readFileSync(`docs/${name}`, "utf8"));
+  const text = docs.join("\n").replace(/\s+/g, " ");
+  for (const { says, finds, in: expected = [] } of PROMISES) {
+    expect(text).toContain(says);
+    const where = [...found].flatMap(([place, all]) => (all.some((one) => finds.test(one)) ? [place] : []));
+    expect({ says, where }).toEqual({ says, where: expected.filter((place) => found.has(place)) });
+  }
+  for (const [place, all] of found) expect({ place, all: others(all) }).toEqual({ place, all: [] });
   const notice = await program.event("hooks and child processes do not get .*");
   for (const name of SECRET_VARIABLES) expect(notice.msg).toContain(name);
   program.kill("SIGTERM");
@@ -80,13 +132,18 @@ test("a variable that --hook-env names is the hooks' too, and without --debuggab
   const { ask } = await startSpied(["--hook-env", "HF_TOKEN,AZ_CLIENT_SECRET"]);
   expect(await ask("hook")).toContain("process.env: HF_TOKEN");
   expect(await ask("hook")).not.toContain("process.env: AWS_SECRET_ACCESS_KEY");
+  if (python !== undefined) {
+    const ofPython = await ask("python");
+    expect(ofPython).toContain("process.env: HF_TOKEN");
+    expect(ofPython).not.toContain("process.env: AWS_SECRET_ACCESS_KEY");
+  }
   expect(await ask("isolated")).toEqual([]);
 });
 
 test("without a supervisor secrets are found by hooks in neither place, nor by models' processes", async () => {
   const { ask } = await startSpied(["--no-supervisor"]);
   // Node keeps the words of its command line for its reports, and root's rights stay with a process that has them.
-  const places = (await ask("hook")).filter((place) => !/^report|^other (?:mem|fd)$/.test(place));
+  const places = (await ask("hook")).filter((place) => !/^report|^rights$|^other (?:mem|fd)$/.test(place));
   expect(others(places)).toEqual([]);
   expect(await ask("isolated")).toEqual([]);
 });
@@ -95,6 +152,8 @@ test.runIf(process.platform === "linux")(
   "--debuggable lets other processes look, at copies without secrets",
   async () => {
     const { ask } = await startSpied(["--debuggable"]);
-    expect(others(await ask("isolated"))).toEqual(["other fd", "other mem"]);
+    // Root's rights stay with its processes too.
+    const places = others(await ask("isolated")).filter((place) => place !== "rights");
+    expect(places).toEqual(["other fd", "other mem"]);
   },
 );

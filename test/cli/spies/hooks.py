@@ -24,9 +24,24 @@ def look(top):
             found += in_text(f"{who} {name}", read(f"/proc/{pid}/{name}"))
         if who == "other" and is_readable(pid):
             found.append("other mem")
-        if who == "other" and has_link(f"/proc/{pid}/fd/1"):
+        if who == "other" and link_of(f"/proc/{pid}/fd/1"):
             found.append("other fd")
+    if may_read_others():
+        found.append("rights")
+    if holds_listener():
+        found.append("listening socket")
     return sorted(set(found))
+
+
+def may_read_others():
+    rights = re.findall(r"^Cap(?:Eff|Bnd):\s*([\da-f]+)$", read("/proc/self/status"), re.M)
+    return any(int(text, 16) >> right & 1 for text in rights for right in (19, 21, 38))
+
+
+def holds_listener():
+    tables = read("/proc/net/tcp") + read("/proc/net/tcp6")
+    listening = {f"socket:[{inode}]" for inode in re.findall(r" 0A (?:\S+ +){5}(\d+)", tables)}
+    return any(link_of(f"/proc/self/fd/{fd}") in listening for fd in os.listdir("/proc/self/fd"))
 
 
 def in_text(place, text):
@@ -63,8 +78,8 @@ def is_readable(pid):
         return False
 
 
-def has_link(path):
+def link_of(path):
     try:
-        return os.readlink(path) != ""
+        return os.readlink(path)
     except OSError:
-        return False
+        return ""

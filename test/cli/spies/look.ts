@@ -15,9 +15,32 @@ export function look(top: number): string[] {
     for (const name of ["environ", "cmdline", "comm"])
       found.push(...inText(`${who} ${name}`, read(`/proc/${pid}/${name}`)));
     if (who === "other" && isReadable(pid)) found.push("other mem");
-    if (who === "other" && hasLink(`/proc/${pid}/fd/1`)) found.push("other fd");
+    if (who === "other" && linkOf(`/proc/${pid}/fd/1`) !== "") found.push("other fd");
   }
+  if (mayReadOthers()) found.push("rights");
+  if (holdsListener()) found.push("listening socket");
   return [...new Set(found)].sort();
+}
+
+/** CAP_SYS_PTRACE, CAP_SYS_ADMIN and CAP_PERFMON: what it has, and what its children may have. */
+function mayReadOthers(): boolean {
+  const rights = [...read("/proc/thread-self/status").matchAll(/^Cap(?:Eff|Bnd):\s*([\da-f]+)$/gm)];
+  return rights.some(([, text]) => [19n, 21n, 38n].some((right) => (BigInt(`0x${text}`) >> right) & 1n));
+}
+
+/** A socket of this process takes connections by TCP: state 0A in the table of the kernel. */
+function holdsListener(): boolean {
+  const tables = `${read("/proc/net/tcp")}${read("/proc/net/tcp6")}`;
+  const listening = new Set(Array.from(tables.matchAll(/ 0A (?:\S+ +){5}(\d+)/g), ([, inode]) => `socket:[${inode}]`));
+  return readdirSync("/proc/self/fd").some((fd) => listening.has(linkOf(`/proc/self/fd/${fd}`)));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return "";
+  }
 }
 
 function inText(place: string, text: string): string[] {
@@ -49,14 +72,6 @@ function isReadable(pid: number): boolean {
   try {
     const start = Number.parseInt(readFileSync(`/proc/${pid}/maps`, "latin1"), 16);
     return readSync(openSync(`/proc/${pid}/mem`, "r"), Buffer.alloc(16), 0, 16, start) > 0;
-  } catch {
-    return false;
-  }
-}
-
-function hasLink(path: string): boolean {
-  try {
-    return readlinkSync(path) !== "";
   } catch {
     return false;
   }
