@@ -1,8 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { retryInfo } from "../retry-info.ts";
+import { ClientTable, MAX_CLIENTS } from "./client-table.ts";
 
-/** Clients that are remembered: what an attacker with many addresses can make the table grow to. */
-export const MAX_CLIENTS = 50_000;
 /** Time after which a client with too many requests in flight may try again, in milliseconds. */
 const BUSY_RETRY_MS = 1000;
 
@@ -28,30 +27,31 @@ interface Client {
 
 /**
  * Counts each client's requests: a token bucket for their rate, and those in flight. It remembers a bounded number of
- * clients; beyond that those that have been quiet for longest are forgotten, and begin afresh.
+ * clients; those that are forgotten begin afresh.
  */
 export class ClientLimits {
   readonly #rate: number;
   readonly #burst: number;
   readonly #maxInFlight: number;
-  readonly #maxClients: number;
+  readonly #clients: ClientTable<Client>;
   readonly #now: () => number;
-  /** Half of the clients at most: those that have sent something since it was empty. */
-  #recent = new Map<string, Client>();
-  /** Others, which were in the former map before. */
-  #older = new Map<string, Client>();
 
   constructor({ rate, burst, maxInFlight, maxClients = MAX_CLIENTS }: ClientRules, now = () => performance.now()) {
     this.#rate = rate;
     this.#burst = burst ?? Math.max(1, Math.ceil(rate));
     this.#maxInFlight = maxInFlight;
-    this.#maxClients = maxClients;
     this.#now = now;
+    this.#clients = new ClientTable({
+      create: () => ({ tokens: this.#burst, countedAt: now(), inFlight: 0 }),
+      isBusy: ({ inFlight }) => inFlight > 0,
+      maxClients,
+      maxBusy: maxClients / 4,
+    });
   }
 
   /** Number of clients that are remembered. */
   get size(): number {
-    return this.#recent.size + this.#older.size;
+    return this.#clients.size;
   }
 
   /**
@@ -84,30 +84,12 @@ export class ClientLimits {
   }
 
   #client(key: string): Client {
+    const client = this.#clients.of(key);
     const now = this.#now();
-    const client = this.#recent.get(key) ?? this.#remember(key, now);
     const earned = ((now - client.countedAt) / 1000) * this.#rate;
     client.tokens = Math.min(this.#burst, client.tokens + earned);
     client.countedAt = now;
     return client;
-  }
-
-  #remember(key: string, now: number): Client {
-    const client = this.#older.get(key) ?? { tokens: this.#burst, countedAt: now, inFlight: 0 };
-    this.#older.delete(key);
-    if (this.#recent.size >= this.#maxClients / 2) this.#forget();
-    this.#recent.set(key, client);
-    return client;
-  }
-
-  /** Makes room. A client with requests in flight stays, unless too many have. */
-  #forget(): void {
-    const [former, recent] = [this.#older, new Map<string, Client>()];
-    for (const [key, client] of former) {
-      if (client.inFlight > 0 && recent.size < this.#maxClients / 4) recent.set(key, client);
-    }
-    this.#older = this.#recent;
-    this.#recent = recent;
   }
 }
 

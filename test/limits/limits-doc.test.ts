@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { SETTINGS } from "../../src/cli/settings/settings.ts";
-import { MAX_CLIENTS } from "../../src/limits/client-limits.ts";
+import { MAX_CLIENTS } from "../../src/limits/client-table.ts";
 import { RESERVED_PART } from "../../src/limits/descriptors.ts";
 import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
 import { MAX_INPUTS } from "../../src/limits/memory/decode-budget.ts";

@@ -1,4 +1,5 @@
 import { type ConfigEntry, type ConfigNode, type ConfigScalar, configError, type Place } from "./config-node.ts";
+import { TextPlaces } from "./text-places.ts";
 
 /** Nesting and values of a text that a client sends: far above any model's configuration. */
 const [MAX_DEPTH, MAX_VALUES] = [100, 10_000];
@@ -23,18 +24,13 @@ export function parseJsonTree(text: string, file: string): ConfigNode {
 
 class TreeReader {
   readonly #text: string;
-  readonly #file: string;
+  readonly #places: TextPlaces;
   #at = 0;
   #values = 0;
-  /** The line of the last place that was told: places are told in the order of the text. */
-  #line = 1;
-  #lineStart = 0;
-  #lineEnd: number;
 
   constructor(text: string, file: string) {
     this.#text = text;
-    this.#file = file;
-    this.#lineEnd = endOfLine(text, 0);
+    this.#places = new TextPlaces(text, file);
   }
 
   value(depth: number): ConfigNode {
@@ -106,23 +102,13 @@ class TreeReader {
 
   #place(): Place {
     this.#skipSpace();
-    while (this.#lineEnd < this.#at) {
-      this.#line++;
-      this.#lineStart = this.#lineEnd + 1;
-      this.#lineEnd = endOfLine(this.#text, this.#lineStart);
-    }
-    return { file: this.#file, line: this.#line, column: this.#at - this.#lineStart + 1 };
+    return this.#places.at(this.#at);
   }
 
   #found(): string {
     const code = this.#text.codePointAt(this.#at);
     return code === undefined ? "The end of the text" : JSON.stringify(String.fromCodePoint(code));
   }
-}
-
-function endOfLine(text: string, start: number): number {
-  const end = text.indexOf("\n", start);
-  return end < 0 ? Number.POSITIVE_INFINITY : end;
 }
 
 /** The value of a text, a number or a word; undefined where it is none, such as `1.` or a text with a line break. */
