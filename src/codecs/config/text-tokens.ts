@@ -1,4 +1,5 @@
 import { configError, MAX_CONFIG_NODES, type Place } from "./config-node.ts";
+import { TextPlaces } from "./text-places.ts";
 import { unescapeText } from "./unescape-text.ts";
 
 /** One token of protobuf's text format. */
@@ -9,24 +10,25 @@ export interface TextToken {
   readonly place: Place;
 }
 
-const SPACE = /(?:[ \t\r\n\v\f]|#[^\n]*(?:\n|$))*/y;
+/** Spaces, or a comment. */
+const SPACE = /[ \t\r\n\v\f]+|#[^\n]*/y;
 const TOKEN =
-  /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<mark>[{}<>[\]:;,\-/.])/y;
+  /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<quote>["'])|(?<mark>[{}<>[\]:;,\-/.])/y;
+/** Parts of a text in quotes. One pattern for the whole would overflow V8's stack where a text has many escapes. */
+const PART = { '"': /[^"\\\n]+|\\[^\n]/y, "'": /[^'\\\n]+|\\[^\n]/y } as const;
 
 /** Splits protobuf's text format into tokens, without comments; throws `invalid_argument` for an invalid one. */
 export class TextTokens {
   readonly #text: string;
-  readonly #file: string;
+  readonly #places: TextPlaces;
   #position = 0;
-  #line = 1;
-  #lineStart = 0;
   #values = 0;
   /** Looked at, but not taken. */
   #ahead: TextToken;
 
   constructor(text: string, file: string) {
     this.#text = text;
-    this.#file = file;
+    this.#places = new TextPlaces(text, file);
     this.#ahead = this.#read();
   }
 
@@ -52,18 +54,22 @@ export class TextTokens {
   }
 
   #read(): TextToken {
-    SPACE.lastIndex = this.#position;
-    this.#advance(SPACE.exec(this.#text)?.[0] ?? "");
-    const place = { file: this.#file, line: this.#line, column: this.#position - this.#lineStart + 1 };
+    this.#skipSpace();
+    const place = this.#places.at(this.#position);
     if (this.#position === this.#text.length) return { kind: "end", text: "the end of the file", place };
     TOKEN.lastIndex = this.#position;
-    const { word, number, string, mark } = TOKEN.exec(this.#text)?.groups ?? {};
-    this.#position += (word ?? number ?? string ?? mark ?? "").length;
+    const { word, number, quote, mark } = TOKEN.exec(this.#text)?.groups ?? {};
+    this.#position += (word ?? number ?? quote ?? mark ?? "").length;
     if (word !== undefined) return { kind: "word", text: word, place };
     if (number !== undefined) return { kind: "number", text: this.#checkNumber(number, place), place };
-    if (string !== undefined) return { kind: "string", text: unescapeText(string.slice(1, -1), place), place };
+    if (quote !== undefined) return { kind: "string", text: this.#readText(quote as '"' | "'", place), place };
     if (mark !== undefined) return { kind: "mark", text: mark, place };
     throw configError(place, this.#stray());
+  }
+
+  #skipSpace(): void {
+    SPACE.lastIndex = this.#position;
+    while (SPACE.test(this.#text)) this.#position = SPACE.lastIndex;
   }
 
   /** `10abc` is neither a number nor a word. */
@@ -73,17 +79,19 @@ export class TextTokens {
     throw configError(place, `"${number}${after}" is not a number; put a space, or quotes around a text.`);
   }
 
-  #stray(): string {
-    const found = String.fromCodePoint(this.#text.codePointAt(this.#position) as number);
-    if (found === '"' || found === "'") return "A text has no closing quote on its line; expected one.";
-    return `${JSON.stringify(found)} has no meaning here; expected a field's name, or a text in quotes.`;
+  /** The value of a text whose opening quote was read. */
+  #readText(quote: keyof typeof PART, place: Place): string {
+    const part = PART[quote];
+    const start = this.#position;
+    part.lastIndex = start;
+    while (part.test(this.#text)) this.#position = part.lastIndex;
+    if (this.#text[this.#position] !== quote)
+      throw configError(place, "A text has no closing quote on its line; expected one.");
+    return unescapeText(this.#text.slice(start, this.#position++), place);
   }
 
-  #advance(skipped: string): void {
-    for (let at = skipped.indexOf("\n"); at >= 0; at = skipped.indexOf("\n", at + 1)) {
-      this.#line++;
-      this.#lineStart = this.#position + at + 1;
-    }
-    this.#position += skipped.length;
+  #stray(): string {
+    const found = String.fromCodePoint(this.#text.codePointAt(this.#position) as number);
+    return `${JSON.stringify(found)} has no meaning here; expected a field's name, or a text in quotes.`;
   }
 }

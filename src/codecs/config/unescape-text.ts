@@ -20,15 +20,19 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  */
 export function unescapeText(raw: string, place: Place): string {
   if (!raw.includes("\\")) return raw;
-  const parts: Uint8Array[] = [];
-  let end = 0;
+  // No byte of an escape takes less room where it is written.
+  const bytes = Buffer.alloc(Buffer.byteLength(raw));
+  let [length, end] = [0, 0];
   for (const match of raw.matchAll(ESCAPE)) {
-    parts.push(Buffer.from(raw.slice(end, match.index)), unescapeOne(match, place));
+    length += bytes.write(raw.slice(end, match.index), length);
+    const escaped = unescapeOne(match, place);
+    bytes.set(escaped, length);
+    length += escaped.length;
     end = match.index + match[0].length;
   }
-  parts.push(Buffer.from(raw.slice(end)));
+  length += bytes.write(raw.slice(end), length);
   try {
-    return utf8.decode(Buffer.concat(parts));
+    return utf8.decode(bytes.subarray(0, length));
   } catch {
     throw configError(place, "A text's escapes are not valid UTF-8; expected text, not binary data.");
   }

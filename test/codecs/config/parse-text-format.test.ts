@@ -157,3 +157,10 @@ test("more values than any file has are refused", () => {
 test("what is nested without end is refused", () => {
   expect(() => parseTextFormat("a{".repeat(100_000), "f")).toThrow('"a" is nested deeper than 100.');
 });
+
+test("a file as large as may be is read, of whatever it consists", () => {
+  const count = 4_000_000;
+  expect(parse(`a: "${"\\n".repeat(count)}"`)).toEqual([["a", "\n".repeat(count)]]);
+  expect(parse(`${" \r\n".repeat(count)}a: 1`)).toEqual([["a", 1n]]);
+  expect(() => parse(`${"#\n".repeat(count)}!`)).toThrow(`f:${count + 1}:1: "!" has no meaning here`);
+});
