@@ -12,6 +12,8 @@ export interface PasswordHash {
 const COST = { logN: 14, r: 8, p: 5 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
+/** A line that was cut has a shorter hash, which many passwords have, and all of them where nothing is left of it. */
+const MIN_HASH_BYTES = 16;
 /** A hash in a file may cost more than our own, up to here. */
 const MAX_MEMORY = 256 * 1024 * 1024;
 const MAX_WORK = 64;
@@ -46,7 +48,10 @@ export function parsePasswordHash(text: string): PasswordHash {
   const work = (memory / 2 ** 24) * (options.p as number);
   if (Number(logN) < 1 || options.r === 0 || options.p === 0 || memory > MAX_MEMORY || work > MAX_WORK)
     throw invalidArgument("the hash has costs that this server does not take; kserving hash-password writes one");
-  return { options, salt: Buffer.from(salt, "base64"), hash: Buffer.from(hash, "base64") };
+  const bytes = Buffer.from(hash, "base64");
+  if (bytes.length < MIN_HASH_BYTES)
+    throw invalidArgument(`the hash has ${bytes.length} bytes; expected ${HASH_BYTES}, a whole line`);
+  return { options, salt: Buffer.from(salt, "base64"), hash: bytes };
 }
 
 /** Checks that two hashes are one and the same, with the same salt and costs. */

@@ -31,6 +31,11 @@ test.each([
   ["$scrypt$ln=30,r=8,p=1$AAAA$AAAA", "costs"],
   ["$scrypt$ln=17,r=8,p=90$AAAA$AAAA", "costs"],
   ["$scrypt$ln=14,r=0,p=1$AAAA$AAAA", "costs"],
+  ["$scrypt$ln=14,r=1,p=0$AAAA$AAAA", "costs"],
+  ["$scrypt$ln=0,r=8,p=1$AAAA$AAAA", "costs"],
+  // Of no byte, which every password would have, and of one less than is taken.
+  ["$scrypt$ln=14,r=8,p=5$AAAA$A", "has 0 bytes; expected 32, a whole line"],
+  [`$scrypt$ln=14,r=8,p=5$AAAA$${"A".repeat(20)}`, "has 15 bytes"],
 ])("%s is refused, without being told", (text, message) => {
   expect(() => parsePasswordHash(text)).toThrow(message);
   expect(() => parsePasswordHash(text)).not.toThrow(text);
