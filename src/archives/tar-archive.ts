@@ -23,6 +23,9 @@ const MAGIC = [257, 263] as const;
 const PREFIX = [345, 500] as const;
 /** More than any extended header of a package needs. */
 const MAX_EXTENDED_BYTES = 1 << 20;
+/** Of a record in one. */
+const LENGTH = /^\d{1,7}$/;
+const LINE_BREAK = 0x0a;
 /** Headers, more than the largest layers of images have: one that compresses well takes no room. */
 const MAX_HEADERS = 500_000;
 
@@ -114,7 +117,7 @@ async function readExtended(type: string, header: Buffer, reader: BlockReader): 
   const data = await reader.take(bytes);
   await reader.skip(padding(bytes));
   if (type === "L") return { name: textAt(data, [0, bytes]) };
-  return type === "x" ? toExtended(data.toString("utf8")) : {};
+  return type === "x" ? toExtended(data) : {};
 }
 
 /** Undefined for regular files and folders. */
@@ -187,14 +190,29 @@ function checkExtended(bytes: number): number {
   return bytes;
 }
 
-/** Of records such as `30 path=package/dist/index.js`. */
-function toExtended(text: string): Extended {
-  const textOf = (key: string) => new RegExp(`(?:^|\\n)\\d+ ${key}=([^\\n]*)\\n`).exec(text)?.[1];
-  const name = textOf("GNU\\.sparse\\.name") ?? textOf("path");
-  const size = textOf("size") ?? "";
+/** Of records such as `30 path=package/dist/index.js`, each with its length; the last one of a name counts. */
+function toExtended(data: Buffer): Extended {
+  const records = new Map(readRecords(data));
+  const name = records.get("GNU.sparse.name") ?? records.get("path");
+  const size = records.get("size") ?? "";
+  const isSparse = [...records.keys()].some((key) => key.startsWith("GNU.sparse."));
   return {
     ...(name !== undefined && { name }),
     ...(/^\d{1,15}$/.test(size) && { bytes: Number(size) }),
-    isSparse: /(?:^|\n)\d+ GNU\.sparse\./.test(text),
+    ...(isSparse && { isSparse }),
   };
+}
+
+/** By their lengths, as a value may hold what looks like another record. */
+function* readRecords(data: Buffer): Generator<readonly [key: string, value: string]> {
+  for (let at = 0; at < data.length; ) {
+    const space = data.indexOf(" ", at);
+    const length = data.toString("latin1", at, space);
+    const end = at + (LENGTH.test(length) ? Number(length) : 0);
+    const equals = data.indexOf("=", space);
+    const isWhole = equals > space && equals < end && data[end - 1] === LINE_BREAK;
+    if (!isWhole) throw damaged();
+    yield [data.toString("utf8", space + 1, equals), data.toString("utf8", equals + 1, end - 1)];
+    at = end;
+  }
 }

@@ -64,7 +64,7 @@ function oldSparse(): Buffer {
 }
 
 const paxSparse = makeTar([
-  { name: "PaxHeader", type: "x", text: `22 GNU.sparse.major=1\n33 GNU.sparse.name=${NAME}\n` },
+  { name: "PaxHeader", type: "x", text: `22 GNU.sparse.major=1\n32 GNU.sparse.name=${NAME}\n` },
   { name: "m/GNUSparseFile.1/model.onnx", text: "1\n0\n5\nhello" },
 ]).subarray(0, -1024);
 const SPARSE = "sparse file (tar without --sparse packs it whole)";
@@ -86,6 +86,35 @@ test.each([
   for await (const { name } of readTarball(path, { isGzipped: false, onOther })) names.push(name);
   expect(others).toEqual([[NAME, kind]]);
   expect(names).toEqual(["next"]);
+});
+
+/** An extended header of records, each with its length. */
+function pax(...records: readonly string[]): ToyEntry {
+  const texts = records.map((record) => `${record.length + 4} ${record}\n`);
+  return { name: "PaxHeader", type: "x", text: texts.join("") };
+}
+
+test("takes records of an extended header by their lengths, the last of a name", async () => {
+  const inner = pax("comment=two\n13 path=evil\nlines", "path=first", "path=second/2", "size=05");
+  expect(await read(makeTarball([inner, { name: "cut", text: "12345" }]))).toEqual({ "second/2": "12345" });
+});
+
+test.each([
+  "9 path=a",
+  "11 path=a\n",
+  "8 path=a\n",
+  "path=a\n",
+  " path=a\n",
+  "0x9 path=a\n",
+  "9 path a\n",
+  "-9 path=a\n",
+  "9",
+])("refuses the record %j of an extended header", async (text) => {
+  const bytes = makeTarball([
+    { name: "PaxHeader", type: "x", text },
+    { name: "a", text: "1" },
+  ]);
+  await expect(read(bytes)).rejects.toMatchObject({ code: "data_loss" });
 });
 
 test("passes over what only describes other entries", async () => {
