@@ -8,6 +8,10 @@ const MAGIC = 0xdb4775248b80fb57n;
 const TRAILER_BYTES = 5;
 /** Content of all blocks, and keys of all entries; the index of a large model has some megabytes. */
 const MAX_TOTAL = 256 * 1024 * 1024;
+/** Entries of all blocks: small ones take many times their bytes in memory. */
+const MAX_ENTRIES = 1_000_000;
+/** Worth of the last byte of a number: the greatest that is exact. */
+const MAX_SCALE = 2 ** 42;
 
 /** Place of a block. */
 interface BlockHandle {
@@ -26,13 +30,16 @@ export function readTable(bytes: Uint8Array): Map<string, Uint8Array> {
     throw new Error("it does not end as an index does; it may be cut short");
   readHandle(footer);
   const entries = new Map<string, Uint8Array>();
-  let total = 0;
-  const read = (handle: BlockHandle) => {
+  let [total, count] = [0, 0];
+  function* read(handle: BlockHandle) {
     const block = readBlock(bytes, handle);
     total += block.length;
     if (total > MAX_TOTAL) throw new Error("its blocks refer to each other too often");
-    return readEntries(block);
-  };
+    for (const entry of readEntries(block)) {
+      if (++count > MAX_ENTRIES) throw new Error(`it has more than ${MAX_ENTRIES} entries`);
+      yield entry;
+    }
+  }
   for (const [, handle] of read(readHandle(footer))) {
     for (const [key, value] of read(readHandle(new Cursor(handle)))) entries.set(key, value);
   }
@@ -59,10 +66,11 @@ function decompress(block: Uint8Array, method: number): Uint8Array {
 }
 
 /** Each key shares its beginning with the one before; the list of places to start from, at the end, is not needed. */
-function readEntries(block: Uint8Array): [string, Uint8Array][] {
-  const restarts = Buffer.from(block.subarray(-4)).readUInt32LE(0);
-  const cursor = new Cursor(block.subarray(0, block.length - 4 - 4 * restarts));
-  const entries: [string, Uint8Array][] = [];
+function* readEntries(block: Uint8Array): Generator<readonly [key: string, value: Uint8Array]> {
+  const restarts = block.length < 4 ? 0 : Buffer.from(block.subarray(-4)).readUInt32LE(0);
+  const end = block.length - 4 - 4 * restarts;
+  if (end < 0) throw new Error("a block of it has fewer bytes than it says");
+  const cursor = new Cursor(block.subarray(0, end));
   let key = "";
   let keyBytes = 0;
   while (cursor.hasMore()) {
@@ -70,9 +78,8 @@ function readEntries(block: Uint8Array): [string, Uint8Array][] {
     key = key.slice(0, shared) + Buffer.from(cursor.take(own)).toString("latin1");
     keyBytes += key.length;
     if (keyBytes > MAX_TOTAL) throw new Error("its keys are too long");
-    entries.push([key, cursor.take(valueBytes)]);
+    yield [key, cursor.take(valueBytes)];
   }
-  return entries;
 }
 
 class Cursor {
@@ -102,11 +109,12 @@ class Cursor {
 
   varint(): number {
     let value = 0;
-    for (let scale = 1; ; scale *= 128) {
+    for (let scale = 1; scale <= MAX_SCALE; scale *= 128) {
       const byte = this.#bytes[this.#position++];
       if (byte === undefined) throw new Error("a number of it ends beyond its block");
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) return value;
     }
+    throw new Error("a number of it is too large");
   }
 }

@@ -56,4 +56,18 @@ describe("readTable", () => {
     const bytes = table(block(entry(["k".repeat(1e6), Buffer.alloc(0)]), ...repeated));
     expect(() => readTable(bytes)).toThrow("its keys are too long");
   });
+
+  it("refuses more entries than any index has, which would take many times their bytes", () => {
+    const bytes = table(block(Buffer.alloc(3 * 1_000_001)));
+    expect(() => readTable(bytes)).toThrow("it has more than 1000000 entries");
+  });
+
+  it("refuses a number without end, and a block that is shorter than its own list", () => {
+    const endless = Buffer.from([...Array(7).fill(0x80), 1]);
+    expect(() => readTable(table(block(Buffer.concat([endless, Buffer.of(0, 0)]))))).toThrow("is too large");
+    const listing = Buffer.from(table(block(entry(["a", Buffer.of(1)]))));
+    listing.writeUInt32LE(50, 5);
+    listing.writeUInt32LE(maskedCrc32c(listing.subarray(0, 10)), 10);
+    expect(() => readTable(listing)).toThrow("fewer bytes than it says");
+  });
 });
