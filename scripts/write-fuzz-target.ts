@@ -19,8 +19,9 @@ const keepsPlaces: Plugin = {
     building.onLoad({ filter: /\/(?:src|test)\/.*\.ts$/ }, ({ path }) => ({
       loader: "ts",
       contents: readFileSync(path, "utf8")
-        .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(path).href))
-        .replaceAll("import.meta.dirname", JSON.stringify(dirname(path))),
+        // Not where a text names them.
+        .replaceAll(/(?<!")import\.meta\.url/g, JSON.stringify(pathToFileURL(path).href))
+        .replaceAll(/(?<!")import\.meta\.dirname/g, JSON.stringify(dirname(path))),
     }));
   },
 };

@@ -3,7 +3,7 @@ export const MAX_CLIENTS = 50_000;
 
 /** Rules of a {@link ClientTable}. */
 export interface ClientTableRules<Client> {
-  /** What is known of a client that is new, or was forgotten. */
+  /** Makes the entry of a client that is new, or was forgotten. */
   readonly create: (key: string) => Client;
   /** True for a client that is not forgotten, since something of it is under way. */
   readonly isBusy: (client: Client) => boolean;
@@ -14,8 +14,8 @@ export interface ClientTableRules<Client> {
 }
 
 /**
- * What is known of each client, by its key. A bounded number of clients is remembered: beyond it those are forgotten
- * that are not busy, and have been quiet for longest.
+ * Entries of clients by their keys. A bounded number of clients is remembered: beyond it those are forgotten that are
+ * not busy, and have been quiet for longest.
  */
 export class ClientTable<Client> {
   readonly #rules: ClientTableRules<Client>;
@@ -36,7 +36,7 @@ export class ClientTable<Client> {
     return this.#recent.size + this.#older.size;
   }
 
-  /** What is known of a client, which counts as asked for. */
+  /** The entry of a client, which counts as asked for. */
   of(key: string): Client {
     return this.#recent.get(key) ?? this.#remember(key);
   }

@@ -14,10 +14,15 @@ import { eachJsonRow } from "../../src/codecs/csv-to-json-rows.ts";
 import { readNpy } from "../../src/codecs/npy/read-npy.ts";
 import { writeNpy } from "../../src/codecs/npy/write-npy.ts";
 import { readModelFile } from "../../src/drivers/onnx/model-file.ts";
+import { readTable } from "../../src/drivers/tensorflow/portable/checkpoint-table.ts";
+import { decompressSnappy } from "../../src/drivers/tensorflow/portable/decompress-snappy.ts";
 import { parseSavedModel } from "../../src/drivers/tensorflow/saved-model/load-saved-model.ts";
 import { CompiledFor, checkTflite } from "../../src/drivers/tflite-format/check-tflite.ts";
 import { invalidArgument } from "../../src/errors.ts";
+import { HttpError } from "../../src/proxy/http-errors.ts";
+import { parseS3List } from "../../src/storage/s3/parse-s3-list.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
+import { TEXT_COSTS } from "../limits/text-costs.ts";
 import { longName, makeTar } from "../runtimes/make-tarball.ts";
 import { makeZip } from "../runtimes/make-zip.ts";
 import type { Decoder } from "./decoder.ts";
@@ -29,12 +34,15 @@ const RULES =
 const CONFIG = `models:\n  - name: &a m\n    path: /m # where\n    labels: {stable: 1}\n    text: |\n      two\n      lines\n  - *a\n`;
 const TRITON = `name: "m"\nplatform: "onnxruntime_onnx"\nmax_batch_size: 8\ninput [ { name: "x" data_type: TYPE_FP32 dims: [ -1, 2 ] } ]\ndynamic_batching { }\nparameters: { key: "a" value: { string_value: "b\\n\\x41" } }\n`;
 
+const S3_LIST =
+  "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>m/a+%C3%A9&amp;</Key><Size>3</Size><ETag>&quot;e&#34;</ETag></Contents><Contents/><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+
 /**
  * Readers of files and texts that strangers make: archives, models' files, configurations, tokens. HDF5 files are left
  * out: a damaged one may hold their library for ever.
  */
 export async function fileDecoders(): Promise<readonly Decoder[]> {
-  return [...archiveDecoders(), ...modelDecoders(), ...textDecoders(), await tokenDecoder()];
+  return [...archiveDecoders(), ...modelDecoders(), ...textDecoders(), ...costDecoders(), await tokenDecoder()];
 }
 
 function archiveDecoders(): Decoder[] {
@@ -97,6 +105,16 @@ function modelDecoders(): Decoder[] {
       decode: (bytes) => refusing([RangeError, CompiledFor], () => checkTflite(viewOf(bytes))),
     },
     {
+      name: "a checkpoint's index",
+      samples: [fixture("tensorflow/half_plus_two/variables/variables.index")],
+      decode: (bytes) => refusing([Error], () => readTable(bytes)),
+    },
+    {
+      name: "Snappy data",
+      samples: [Buffer.from("\x0c\x08abc\x09\x03\x0a\x03\x00", "latin1")],
+      decode: (bytes) => refusing([Error], () => decompressSnappy(bytes)),
+    },
+    {
       name: "a SavedModel",
       samples: [fixture("tensorflow/half_plus_two/saved_model.pb")],
       decode: (bytes) => {
@@ -118,6 +136,7 @@ function textDecoders(): Decoder[] {
     text("a YAML configuration", CONFIG, (all) => parseYaml(all, "config.yaml")),
     text("rules of access", RULES, (all) => readRules(parseYaml(all, "rules.yaml"), "rules.yaml")),
     text("a config.pbtxt", TRITON, (all) => parseTextFormat(all, "config.pbtxt")),
+    text("a listing of S3", S3_LIST, parseS3List),
     // The first line is the pattern, the rest is the name that it meets.
     text("a pattern of names", "a*b*c\naxxbxxc", (all) => {
       const [pattern = "", name = ""] = all.split("\n", 2);
@@ -128,6 +147,30 @@ function textDecoders(): Decoder[] {
 
 function text(name: string, sample: string, read: (text: string) => unknown): Decoder {
   return { name, samples: [Buffer.from(sample)], decode: (bytes) => read(bytes.toString()) };
+}
+
+/** Samples for those entries of {@link TEXT_COSTS} whose readers have no decoder of their own. */
+const ENTRIES: Readonly<Record<string, string>> = {
+  version: "12",
+  "request id": "a-1_b:2",
+  traceparent: `00-${"4bf92f3577b34da6".repeat(2)}-00f067aa0ba902b7-01`,
+  tracestate: "rojo=00f067aa0ba902b7,vendor@tenant=t61rcWkgMzE",
+  Accept: "text/html;q=0, application/x-npy, application/json;q=0.5, */*",
+  "X-Forwarded-For": "2001:db8::7, [::1]:80, 10.0.0.1:90, ::ffff:1.2.3.4",
+  "binary metadata": "AAEC,/w==,/w",
+  "configuration of a load":
+    '{"name": "m", "platform": "onnxruntime_onnx", "maxBatchSize": "8", "input": [{"name": "x", "data_type": "TYPE_FP32", "dims": [-1, 2]}], "parameters": {"a": {"string_value": "\\u00e9"}}}',
+  "exact JSON": '{"a": [1, -2.5e3, NaN, 9007199254740993, "\\ud83d\\ude00"]}',
+  base64: "AAEC/w==",
+  "error for a client": "GET https://u:p@host/a?token=b&X-Amz-Signature=c failed in /usr/lib/a b.so: Bearer abc",
+  "failure of a connection": "14 UNAVAILABLE: No connection established. Last error: Error: connect. Resolution note:",
+};
+
+function costDecoders(): Decoder[] {
+  return TEXT_COSTS.flatMap(({ name, read }) => {
+    const sample = ENTRIES[name];
+    return sample === undefined ? [] : [text(name, sample, (all) => refusing([HttpError], () => read(all)))];
+  });
 }
 
 /** Signed by a key that the check knows, and so read to its end. */
@@ -155,7 +198,7 @@ function refusing(own: readonly (new (...args: never[]) => Error)[], read: () =>
   try {
     return read();
   } catch (reason) {
-    if (own.some((kind) => reason instanceof kind)) throw invalidArgument(String(reason));
+    if (own.some((kind) => (reason as Error).constructor === kind)) throw invalidArgument(String(reason));
     throw reason;
   }
 }
