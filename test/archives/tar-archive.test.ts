@@ -64,7 +64,7 @@ function oldSparse(): Buffer {
 }
 
 const paxSparse = makeTar([
-  { name: "PaxHeader", type: "x", text: `22 GNU.sparse.major=1\n32 GNU.sparse.name=${NAME}\n` },
+  { name: "PaxHeader", type: "x", text: `11 mtime=1\n22 GNU.sparse.major=1\n32 GNU.sparse.name=${NAME}\n` },
   { name: "m/GNUSparseFile.1/model.onnx", text: "1\n0\n5\nhello" },
 ]).subarray(0, -1024);
 const SPARSE = "sparse file (tar without --sparse packs it whole)";
@@ -99,7 +99,60 @@ test("takes records of an extended header by their lengths, the last of a name",
   expect(await read(makeTarball([inner, { name: "cut", text: "12345" }]))).toEqual({ "second/2": "12345" });
 });
 
+/** An archive whose last header is changed, with a right checksum. */
+function withHeader(entries: readonly ToyEntry[], change: (header: Buffer) => void): Buffer {
+  const bytes = makeTar(entries);
+  const header = bytes.subarray(bytes.lastIndexOf("ustar") - 257).subarray(0, 512);
+  change(header);
+  header.write("        ", 148);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return gzipSync(bytes);
+}
+
+const ONE = [{ name: "a", text: "12345" }];
+/** Changes the size in a header, as text. */
+const sized = (text: string) => (header: Buffer) => void header.fill(0, 124, 136).write(text, 124, "latin1");
+const withTimes = withHeader(ONE, (header) => {
+  header.write("ustar  \0", 257, "latin1");
+  header.write("14712345670", 345);
+});
+
+test.each<[string, Buffer, string]>([
+  ["GNU's header", makeTarball([{ name: "././@LongLink", type: "L", text: "long/name\0" }, ...ONE]), "long/name"],
+  ["the field before it", withHeader(ONE, (header) => void header.write("some/folder", 345)), "some/folder/a"],
+  ["the name alone where GNU has times in that field", withTimes, "a"],
+])("takes a name from %s", async (_, bytes, name) => {
+  expect(await read(bytes)).toEqual({ [name]: "12345" });
+});
+
 test.each([
+  ["with spaces around it", withHeader(ONE, sized("         5 ")), true],
+  ["in binary, as of 8 GB and more", withHeader(ONE, sized("\x80\0\0\0\0\0\0\0\0\0\0\x05")), true],
+  ["in the extended header", withHeader([pax("comment=x", "size=05"), ...ONE], sized("00000000000")), true],
+  ["in the header where the extended one has 4x", makeTarball([pax("size=4x"), ...ONE]), true],
+  ["in the header where the extended one has -4", makeTarball([pax("size=-4"), ...ONE]), true],
+  ["beyond what numbers have, in binary", withHeader(ONE, sized("\x80\0\0\0\0\x20\0\0\0\0\0\0")), false],
+  ["that is no octal number", withHeader(ONE, sized("00000000009")), false],
+  ["that begins otherwise", withHeader(ONE, sized("x0000000005")), false],
+  ["that ends otherwise", withHeader(ONE, sized("0000000005x")), false],
+])("takes or refuses a size %s", async (_, bytes, isTaken) => {
+  if (isTaken) expect(await read(bytes)).toEqual({ a: "12345" });
+  else await expect(read(bytes)).rejects.toMatchObject({ code: "data_loss" });
+});
+
+test("an extended header of a megabyte is taken, and no larger one", async () => {
+  const of = (bytes: number) => {
+    const text = `${bytes} comment=${"x".repeat(bytes - 17)}\n`;
+    return read(makeTarball([{ name: "PaxHeader", type: "x", text }, ...ONE]));
+  };
+  expect(await of(1 << 20)).toEqual({ a: "12345" });
+  await expect(of((1 << 20) + 1)).rejects.toMatchObject({ code: "data_loss" });
+});
+
+test.each([
+  "4 a\n9 path=a\n",
+  "4 a\n=",
   "9 path=a",
   "11 path=a\n",
   "8 path=a\n",

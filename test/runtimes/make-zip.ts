@@ -10,6 +10,10 @@ export interface ZipOptions {
     readonly flags?: number;
   };
   readonly stored?: boolean;
+  /** Behind each name, and behind that in the directory as the file's comment too. */
+  readonly extra?: string;
+  /** The mode of all files on Unix. Default: none. */
+  readonly mode?: number;
   /** Behind the end record. */
   readonly comment?: string;
 }
@@ -28,7 +32,12 @@ export function makeZip(files: Readonly<Record<string, string | Uint8Array>>, op
   return Buffer.concat([...bodies, ...directory, makeEnd(directory, offset, options.comment ?? "")]);
 }
 
-function makeEntry(name: string, plain: Buffer, offset: number, { lie = {}, stored = false }: ZipOptions) {
+function makeEntry(
+  name: string,
+  plain: Buffer,
+  offset: number,
+  { lie = {}, stored = false, extra = "", mode = 0 }: ZipOptions,
+) {
   const packed = stored ? plain : deflateRawSync(plain);
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(20, 0);
@@ -38,10 +47,13 @@ function makeEntry(name: string, plain: Buffer, offset: number, { lie = {}, stor
   fields.writeUInt32LE(packed.length, 14);
   fields.writeUInt32LE(lie.bytes ?? plain.length, 18);
   fields.writeUInt16LE(Buffer.byteLength(name), 22);
+  fields.writeUInt16LE(extra.length, 24);
   const place = Buffer.alloc(14);
+  place.writeUInt16LE(extra.length, 0);
+  place.writeUInt16LE(mode, 8);
   place.writeUInt32LE(offset, 10);
-  const local = [Buffer.from("PK\x03\x04"), fields, Buffer.from(name), packed];
-  const record = [Buffer.from("PK\x01\x02"), Buffer.alloc(2), fields, place, Buffer.from(name)];
+  const local = [Buffer.from("PK\x03\x04"), fields, Buffer.from(name + extra), packed];
+  const record = [Buffer.from("PK\x01\x02"), Buffer.alloc(2), fields, place, Buffer.from(name + extra + extra)];
   return { body: Buffer.concat(local), record: Buffer.concat(record) };
 }
 
