@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { openAuthentication } from "../../../src/access/authentication/open-authentication.ts";
+import type { Caller, CallKind } from "../../../src/access/caller.ts";
+import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
+import { authFiles, basic, bearer, TOKENS } from "../auth-fixture.ts";
+
+const CERTIFIED = { authorized: true, getPeerCertificate: () => ({ subject: { CN: "client1" } }) };
+
+async function open(ways: readonly ("users" | "tokens")[], hasCertificates = false, rules?: string) {
+  const files = await authFiles(rules);
+  const options = { rules: files.rules, ...Object.fromEntries(ways.map((way) => [way, files[way]])) };
+  return openAuthentication(options, { proxies: new TrustedProxies([]), hasCertificates });
+}
+
+const callerOf = (authorization?: unknown, connection?: object): Caller => ({
+  address: "10.0.0.1",
+  host: "x",
+  headers: authorization === undefined ? {} : { authorization },
+  connection,
+});
+
+/** The name by which a caller is let in, or the code of its refusal with the challenges. */
+async function fate(authentication: Awaited<ReturnType<typeof open>>, caller: Caller, kind: CallKind = "read") {
+  try {
+    return (await authentication.enter(kind, caller)).user;
+  } catch (reason) {
+    const { code, message, headers } = reason as { code: string; message: string; headers?: unknown };
+    return { code, message, ...(headers !== undefined && { headers }) };
+  }
+}
+
+const BASIC = 'Basic realm="kserving", charset="UTF-8"';
+const BEARER = 'Bearer realm="kserving"';
+
+describe("a caller that shows a name", () => {
+  it("is let in by a password or a token, however its scheme is written", async () => {
+    const both = await open(["users", "tokens"]);
+    const alice = basic("alice", "open sesame");
+    const ways = [alice, alice.replace("Basic", "bAsIc"), alice.replace(" ", "   "), `${bearer(TOKENS.user)}  `];
+    const names = await Promise.all(ways.map((way) => fate(both, callerOf(way))));
+    expect(names).toEqual(["alice", "alice", "alice", "token:user"]);
+    expect(await fate(both, callerOf(alice), "metrics")).toMatchObject({ code: "permission_denied" });
+  });
+
+  it("is told what is wrong, with the challenges of the ways that there are", async () => {
+    const [both, users, tokens] = [await open(["users", "tokens"]), await open(["users"]), await open(["tokens"])];
+    const wrong = { code: "unauthenticated", message: "The user or the password is wrong." };
+    for (const given of [basic("alice", "wrong"), basic("eve", "open sesame"), basic("", "x"), "Basic YWJj"])
+      expect(await fate(users, callerOf(given))).toEqual({ ...wrong, headers: { "www-authenticate": [BASIC] } });
+    const unknown = "The token is not known.";
+    const error = `${BEARER}, error="invalid_token", error_description="${unknown}"`;
+    expect(await fate(tokens, callerOf(bearer("x".repeat(40))))).toEqual({
+      ...{ code: "unauthenticated", message: unknown, headers: { "www-authenticate": [error] } },
+    });
+    const [password, token] = [
+      "a user's name and password (Authorization: Basic)",
+      "a token (Authorization: Bearer)",
+    ] as const;
+    const other = "The Authorization header is not one that this server takes; send";
+    expect(await fate(users, callerOf(bearer(TOKENS.user)))).toMatchObject({ message: `${other} ${password}.` });
+    expect(await fate(tokens, callerOf(basic("alice", "open sesame")))).toMatchObject({
+      ...{ message: `${other} ${token}.`, headers: { "www-authenticate": [BEARER] } },
+    });
+    for (const given of ["Digest abc", "Basic", "Basic a b", "Basic ä", "x Basic YTpi"])
+      expect(await fate(both, callerOf(given))).toEqual({
+        ...{ code: "unauthenticated", message: `${other} ${password} or ${token}.` },
+        headers: { "www-authenticate": [BASIC, BEARER] },
+      });
+  });
+});
+
+describe("a caller that shows nothing", () => {
+  it("is asked for a name, but for what is open", async () => {
+    const tokens = await open(["tokens"]);
+    const message = "This server answers callers that it knows alone; send a token (Authorization: Bearer).";
+    for (const given of [undefined, "", ["Bearer x"]])
+      expect(await fate(tokens, callerOf(given))).toEqual({
+        ...{ code: "unauthenticated", message, headers: { "www-authenticate": [BEARER] } },
+      });
+    expect([await fate(tokens, callerOf(), "health"), await fate(tokens, callerOf(), "page")]).toEqual(["", ""]);
+  });
+
+  it("may have a certificate, which is a name where certificates are", async () => {
+    const rules =
+      'allow: [{ who: "cn:client1", models: a }, { who: alice, models: b }, { who: "token:user", models: c }]';
+    const both = await open(["users", "tokens"], true, rules);
+    expect(await fate(both, callerOf(undefined, CERTIFIED))).toBe("cn:client1");
+    for (const [given, user, own] of [
+      [basic("alice", "open sesame"), "alice", "b"],
+      [bearer(TOKENS.user), "token:user", "c"],
+    ] as const) {
+      // The first time it is looked at, the second time it is known.
+      for (let time = 0; time < 2; time++) {
+        const scope = await both.enter("read", callerOf(given, CERTIFIED));
+        expect([scope.user, scope.knows("a"), scope.knows(own), scope.knows("d")]).toEqual([user, true, true, false]);
+      }
+    }
+    expect(await fate(both, callerOf(basic("alice", "no"), CERTIFIED))).toMatchObject({ code: "unauthenticated" });
+    const without = await open(["tokens"], false, rules);
+    expect(await fate(without, callerOf(undefined, CERTIFIED))).toMatchObject({ code: "unauthenticated" });
+    const alone = await open([], true, rules);
+    expect(await fate(alone, callerOf("Basic YTpi", CERTIFIED))).toBe("cn:client1");
+    expect(await fate(alone, callerOf("Basic YTpi"))).toEqual({
+      ...{ code: "unauthenticated", message: expect.stringContaining("send a certificate."), headers: {} },
+    });
+  });
+});
+
+it("wrong passwords of an address are soon not looked at, and a right one costs none", async () => {
+  const users = await open(["users"]);
+  for (let time = 0; time < 12; time++) await fate(users, callerOf(basic("root", "toor")), "read");
+  for (let time = 0; time < 10; time++)
+    expect(await fate(users, callerOf(basic("alice", `wrong ${time}`)))).toMatchObject({ code: "unauthenticated" });
+  expect(await fate(users, callerOf(basic("alice", "wrong")))).toMatchObject({
+    code: "resource_exhausted",
+    message: expect.stringMatching(/^Too many wrong passwords came from this address; try again in [1-3] s\.$/),
+  });
+  expect(await fate(users, callerOf(basic("root", "toor")))).toBe("root");
+});
