@@ -57,6 +57,10 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
     what: "the tensorflow driver beside Python TensorFlow (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./tensorflow.ts")).runTensorflow(args),
   },
+  simulate: {
+    what: "latencies of 1 to 1000 pods (docs/scaling.md); --measure: of one server and of three beside the prediction",
+    run: async (args) => (await import("./simulate.ts")).runSimulation(args),
+  },
   openvino: {
     what: "the openvino driver beside Python OpenVINO (PYTHON names the interpreter); --quick for 5 rounds",
     run: async (args) => (await import("./openvino.ts")).runOpenvino(args),
@@ -69,9 +73,9 @@ delete process.env.NODE_EXTRA_CA_CERTS;
 const [name = "", ...args] = process.argv.slice(2);
 const benchmark = Object.hasOwn(BENCHMARKS, name) ? BENCHMARKS[name] : undefined;
 if (benchmark === undefined) {
-  console.error(`There is no benchmark "${name}"; expected one of:`);
-  for (const [known, { what }] of Object.entries(BENCHMARKS)) console.error(`  ${known}  ${what}`);
-  process.exitCode = 2;
+  console.log(name === "list" ? "Benchmarks:" : `There is no benchmark "${name}"; expected one of:`);
+  for (const [known, { what }] of Object.entries(BENCHMARKS)) console.log(`  ${known}  ${what}`);
+  if (name !== "list") process.exitCode = 2;
 } else {
   await benchmark.run(args);
 }

@@ -1,6 +1,7 @@
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
+import { tableLines } from "../test/helpers/table.ts";
 import { batching } from "./engine/batching.ts";
 import type { BenchRun, Group } from "./engine/bench-run.ts";
 import { convNet } from "./engine/conv-net.ts";
@@ -18,7 +19,6 @@ import { stages } from "./engine/stages.ts";
 import { start } from "./engine/start.ts";
 import { tinyEcho } from "./engine/tiny-echo.ts";
 import { LoadGenerator } from "./load/load-generator.ts";
-import { tableLines } from "./table.ts";
 
 const GROUPS: readonly Group[] = [
   tinyEcho,

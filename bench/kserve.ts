@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import type { Figure } from "./engine/figure.ts";
 import { binaryRest } from "./kserve/binary-rest.ts";
 import { codecComparisons } from "./kserve/codecs.ts";

@@ -1,3 +1,5 @@
+import { quantile } from "../test/helpers/quantile.ts";
+
 /** Sends one request and resolves once its answer has been checked; rejects when it is not the expected one. */
 export type Send = () => Promise<void>;
 
@@ -32,11 +34,6 @@ export async function runLoad(
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
   };
-}
-
-/** The value below which the given share of a sorted list lies. */
-export function quantile(sorted: ArrayLike<number>, share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number;
 }
 
 /** The middle of a list. */

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { encodeModel, type Initializer, type OnnxGraph, type OnnxNode } from "../scripts/onnx-writer.ts";
+import { encodeModel, type Initializer, type OnnxGraph, type OnnxNode } from "../test/fixtures/make/onnx-writer.ts";
 
 const FOLDER = fileURLToPath(new URL("../.cache/bench/", import.meta.url));
 

@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import type { Group } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
 import { LoadGenerator } from "./load/load-generator.ts";

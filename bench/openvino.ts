@@ -6,7 +6,7 @@ import type { Model } from "../src/drivers/driver.ts";
 import openvino from "../src/drivers/openvino/openvino.ts";
 import { parseOptions, type RawOptions } from "../src/drivers/option-table.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import { alternate } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
 import { median } from "./load.ts";

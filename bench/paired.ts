@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { createTensor, createTensors } from "../src/tensor/tensor.ts";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import { type BenchRun, paired } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
 import { floats, holds, httpTarget } from "./engine/messages.ts";

@@ -1,6 +1,6 @@
 import { cpus } from "node:os";
+import { tableLines } from "../test/helpers/table.ts";
 import { FIGURE_HEAD, type Figure, figureCells } from "./engine/figure.ts";
-import { tableLines } from "./table.ts";
 
 /** Prints the table of a benchmark, below what its figures are; `note` is what is special about them. */
 export function printFigures(figures: readonly Figure[], rounds: number, note = ""): void {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { watchChild } from "./children.ts";
+import { watchChild } from "../test/helpers/children.ts";
 import { benchFile } from "./engine/servers.ts";
 
 /** Measurements of a Python side; an answer has the members that its question asked for. */

@@ -11,7 +11,7 @@ import pytorch from "../src/drivers/pytorch.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../src/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../src/tensor/tensor.ts";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import { alternate, paired } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
 import { median, runLoad } from "./load.ts";

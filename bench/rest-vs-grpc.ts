@@ -1,11 +1,11 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { endChildrenOnSignal } from "./children.ts";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
+import { tableLines } from "../test/helpers/table.ts";
 import { benchFile, startKserving } from "./engine/servers.ts";
 import { median } from "./load.ts";
 import { readServerParts, type ServerParts } from "./rest-vs-grpc/server-parts.ts";
 import { askWires, type ClientWork, WIRE_NAMES, type WireName } from "./rest-vs-grpc/wires.ts";
-import { tableLines } from "./table.ts";
 
 /** A published model, and a time for it on a processor without a GPU. */
 interface Published {

@@ -1,10 +1,10 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { startCommand } from "../scripts/start-command.ts";
 import { encodePredictRequest } from "../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { NO_MODEL_SPEC } from "../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor } from "../src/tensor/tensor.ts";
+import { startCommand } from "../test/helpers/start-command.ts";
 import { grpcSend, httpSend } from "./clients.ts";
 import { type LoadResult, median, runLoad, type Send } from "./load.ts";
 

@@ -1,4 +1,4 @@
-import { quantile } from "./load.ts";
+import { quantile } from "../test/helpers/quantile.ts";
 
 /** A median, and between what the true one lies. */
 export interface Interval {

@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import { openMark } from "../src/model-host/run-mark.ts";
 import { cellOf, RunMarks } from "../src/processes/run-marks.ts";
+import { pssMb } from "../test/helpers/process-usage.ts";
 import { alternate } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";
-import { pssMb } from "./engine/process-usage.ts";
 import { startKserving } from "./engine/servers.ts";
 import { timeToReady } from "./engine/start.ts";
 import { makeDenseNet } from "./models.ts";

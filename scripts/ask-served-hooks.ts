@@ -1,4 +1,4 @@
-import { startCommand } from "./start-command.ts";
+import { startCommand } from "../test/helpers/start-command.ts";
 
 /**
  * Serves two null models with a hook file by a command line, asks over HTTP, ends the server and returns the answer.

@@ -1,8 +1,8 @@
 /**
  * Lets the Nth call of the system fail, for every kind of call and every N of a clean run, on small tasks of the built
- * server: `npm run check:faults`, `-- --sample` for some of each, `-- --every=5` for every fifth N. What has to come of
- * it is an answer, an error, or an exit code other than 0 with a message; and the next start in the same folders,
- * without faults, has to answer right. Needs Linux and gcc.
+ * server: `npm run check -- faults`, with `--sample` some of each. What has to come of it is an answer, an error, or
+ * an exit code other than 0 with a message; and the next start in the same folders, without faults, has to answer
+ * right. Needs Linux and gcc.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -9,7 +9,7 @@ import type { ForeignClient } from "./simple-tensorflow-serving-languages.ts";
 
 /**
  * Runs the clients and examples of a checkout of Simple TensorFlow Serving against kserving:
- * `npm run check:foreign -- CHECKOUT`.
+ * `npm run check -- foreign CHECKOUT`.
  */
 
 const PROGRAM = resolve("bin/simple-tensorflow-serving.cjs");
@@ -104,7 +104,7 @@ async function isTaken(port: number): Promise<boolean> {
 const [given] = process.argv.slice(2);
 const folder = resolve(given ?? "");
 if (given === undefined || !existsSync(join(folder, "simple_tensorflow_serving/server.py"))) {
-  process.stderr.write("Usage: npm run check:foreign -- CHECKOUT, a checkout of Simple TensorFlow Serving.\n");
+  process.stderr.write("Usage: npm run check -- foreign CHECKOUT, a checkout of Simple TensorFlow Serving.\n");
   process.exit(2);
 }
 if (await isTaken(PORT)) {

@@ -1,5 +1,5 @@
 /**
- * Asks models good, bad, good again: npm run check:models -- DRIVER FILE… (or folders), each in a process of its own.
+ * Asks models good, bad, good again: npm run check -- models DRIVER FILE… (or folders), each in a process of its own.
  * Bad are sizes from 0 to 7 and odd ones on the axes that a model leaves open. Afterwards the good answers have to be
  * the same to the bit; prints a line for each model, and fails where one differs or dies.
  */

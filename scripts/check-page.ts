@@ -1,5 +1,5 @@
 /**
- * `npm run check:page -- [MINUTES]`: the page in Chromium for ten minutes, beside one
+ * `npm run check -- page [MINUTES]`: the page in Chromium for ten minutes, beside one
  * request a second. Fails where what the browser holds grows after the first fifth of
  * the time. Screenshots of the page's parts are left in `.cache/page`.
  */

@@ -23,7 +23,7 @@ const DIFFERENT: Readonly<Record<string, string>> = {
 
 const [checkout] = process.argv.slice(2);
 if (checkout === undefined)
-  throw new Error("usage: npm run check:sagemaker -- CHECKOUT, which has test/integration/local");
+  throw new Error("usage: npm run check -- sagemaker CHECKOUT, which has test/integration/local");
 const python = process.env.KSERVING_TEST_PYTHON ?? "python3";
 const folder = mkdtempSync(join(tmpdir(), "kserving-sagemaker-"));
 process.once("exit", () => rmSync(folder, { recursive: true, force: true }));

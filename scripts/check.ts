@@ -1,12 +1,146 @@
 import { spawnSync } from "node:child_process";
 
-/** Scripts that CI runs, but for what has to be installed first. */
-const ALL = ["test", "test:long", "check:rest"];
+/** `npm run check -- NAME`: runs one check; without a name all that CI runs and needs nothing installed first. */
+interface Check {
+  readonly what: string;
+  /** Commands; the last one gets the arguments behind the check's name. */
+  readonly steps: readonly string[];
+}
+
+const BUILD = "npm run build";
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  rest: {
+    what: "everything of CI but tests: the linter, the house, generated files, unused code, the package",
+    steps: [
+      ...["npm run lint", "tsx scripts/check-house.ts", "npm run lock -- --check", "npm run gen -- --check", "knip"],
+      "tsx scripts/check-package.ts",
+    ],
+  },
+  house: {
+    what: "sizes, doors and corridors of src beside their bounds; --list: small files that belong to their neighbour",
+    steps: ["tsx scripts/check-house.ts"],
+  },
+  package: {
+    what: "the packed tarball: linted, installed in an empty folder, started, type-checked",
+    steps: ["tsx scripts/check-package.ts"],
+  },
+  node: {
+    what: "tests with other versions of Node, which it downloads",
+    steps: ["tsx scripts/check-node-versions.ts"],
+  },
+  attack: {
+    what: "hostile requests, and what they do to another client; --help for its flags",
+    steps: [BUILD, "tsx bench/attack.ts"],
+  },
+  soak: {
+    what: "mixed traffic, killed threads and reloads for ten minutes, and whether memory grows; --lane: runs in the main thread too",
+    steps: [BUILD, "tsx bench/soak.ts"],
+  },
+  leaks: {
+    what: "each kind of request alone, thousands of times, and loads of each driver: what the server holds before and after",
+    steps: [BUILD, "tsx bench/leaks.ts"],
+  },
+  fuzz: {
+    what: "changed messages to every decoder for ten minutes; --tls: to the encrypted ports of a server",
+    steps: [BUILD, "tsx scripts/fuzz.ts"],
+  },
+  "fuzz-target": {
+    what: "writes the same decoders to FOLDER for Jazzer.js, which follows coverage (needs @jazzer.js/core)",
+    steps: ["tsx scripts/write-fuzz-target.ts"],
+  },
+  costs: {
+    what: "texts of others at half their longest length and at the whole: 2.2 times the time at most",
+    steps: ["tsx scripts/check-costs.ts"],
+  },
+  faults: {
+    what: "the Nth call of open, read, write, rename, mmap, fork, connect, ftruncate, fsync and thread fails, for every N; --sample: for some (needs gcc)",
+    steps: ["tsx scripts/check-faults.ts"],
+  },
+  grpc: {
+    what: "grpc-go's client, grpc-health-probe, grpcurl and h2spec against our gRPC transport (needs Go)",
+    steps: ["tsx scripts/check-grpc.ts"],
+  },
+  client: {
+    what: "the client in Node, Deno and Bun, which come from the npm registry",
+    steps: [BUILD, "tsx scripts/check-client.ts"],
+  },
+  operators: {
+    what: "ONNX's operator cases by the driver, over every wire and by args.session (needs Debian's libonnx-testdata); --hostile: each operator of ONNX Runtime and libtensorflow (--runtime openvino) on empty, odd, least and greatest inputs, in processes of their own",
+    steps: ["tsx scripts/check-operators.ts"],
+  },
+  kernels: {
+    what: "hostile inputs to every operation of the portable engine and TensorFlow.js, beside TensorFlow (.ci/run)",
+    steps: ["tsx scripts/hostile/portable.ts"],
+  },
+  models: {
+    what: "DRIVER FILES: good requests, bad sizes and the same good ones again, on model files or folders of your own",
+    steps: ["tsx scripts/check-models.ts"],
+  },
+  "model-files": {
+    what: "loads every model file below FOLDERS on every driver that takes it, in a process each",
+    steps: ["tsx scripts/check-model-files.ts"],
+  },
+  compare: {
+    what: "kserving compare on models of packages, each on every driver that takes it (needs the environments of .ci/run)",
+    steps: [BUILD, "tsx scripts/check-compare.ts"],
+  },
+  storage: {
+    what: "MinIO, fake-gcs-server, Azurite and a registry through a proxy that cuts, corrupts and delays (needs Go)",
+    steps: ["tsx scripts/check-storage.ts"],
+  },
+  foreign: {
+    what: "Simple TensorFlow Serving's clients and examples, from a CHECKOUT of its repository",
+    steps: [BUILD, "tsx scripts/check-foreign.ts"],
+  },
+  sagemaker: {
+    what: "SageMaker's container's own tests, from a CHECKOUT of its repository (needs pip, pytest, requests and numpy, but no Pillow)",
+    steps: [BUILD, "tsx scripts/check-sagemaker.ts"],
+  },
+  page: {
+    what: "the page in Chromium for ten minutes does not grow; leaves screenshots in .cache/page",
+    steps: [BUILD, "tsx scripts/check-page.ts"],
+  },
+  proxies: {
+    what: "a rolling restart behind HAProxy and nginx under load loses no request (needs both)",
+    steps: [BUILD, "tsx scripts/check-proxies.ts"],
+  },
+  deploy: {
+    what: "the chart and the manifests against the API of Kubernetes and KServe (needs Go)",
+    steps: [BUILD, "tsx deploy/check-deploy.ts"],
+  },
+  sidecars: {
+    what: "KServe's agent and router and Knative's queue-proxy before the server (needs root and Go)",
+    steps: [BUILD, "tsx deploy/check-sidecars.ts"],
+  },
+  image: {
+    what: "runs what npm run build:image -- TARGET built as a cluster does: no account, read-only root, limited memory (needs runc)",
+    steps: ["tsx deploy/check-image.ts"],
+  },
+  kubernetes: {
+    what: "the chart and the runtimes in a Kubernetes of one node, which it builds and runs (needs root and Go)",
+    steps: ["npm run build:image", "tsx deploy/check-kubernetes.ts"],
+  },
+};
 
 const [name, ...args] = process.argv.slice(2);
-const scripts = name === undefined ? ALL.map((script) => [script]) : [[`check:${name}`, "--", ...args]];
-for (const script of scripts) {
-  const { status } = spawnSync("npm", ["run", ...script], { stdio: "inherit" });
-  process.exitCode = status ?? 1;
-  if (status !== 0) break;
+const check = name !== undefined && Object.hasOwn(CHECKS, name) ? CHECKS[name] : undefined;
+if (name === undefined) runAll(["npm test", "npm run test:long", "npm run check -- rest"]);
+else if (check !== undefined) runAll(check.steps, args);
+else {
+  console.log(name === "list" ? "Checks:" : `There is no check "${name}"; expected one of:`);
+  for (const [known, { what }] of Object.entries(CHECKS)) console.log(`  ${known}  ${what}`);
+  if (name !== "list") process.exitCode = 2;
+}
+
+/** Runs commands one after the other, up to the first that fails. */
+function runAll(steps: readonly string[], args: readonly string[] = []): void {
+  for (const [index, step] of steps.entries()) {
+    const [program = "", ...words] = step.split(" ");
+    const { status } = spawnSync(program, [...words, ...(index === steps.length - 1 ? args : [])], {
+      stdio: "inherit",
+    });
+    process.exitCode = status ?? 1;
+    if (status !== 0) return;
+  }
 }

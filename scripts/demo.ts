@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { type StartedCommand, startCommand } from "../test/helpers/start-command.ts";
 import { type Answer, createGrpcClient, createHttpClient, type DemoClient } from "./demo-clients.ts";
 import { type DemoPhoto, faceMismatch, loadDemoPhotos } from "./demo-photos.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
-import { type StartedCommand, startCommand } from "./start-command.ts";
 
 const HELP = `Serves a chain of two real models (faces, then the emotion of each) and asks it over gRPC and HTTP.
 

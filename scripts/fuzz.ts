@@ -9,8 +9,8 @@ import { Random } from "../test/grpc/random.ts";
 const HELP = `Gives changed messages to every decoder of what clients send, and changed files to every reader of what strangers make. Ends with 0
 only when each was read or refused in words, none took long, and the memory did not grow.
 
-  npm run fuzz -- --minutes 10 --seed 1
-  npm run fuzz -- --tls            the messages go to a server's encrypted ports, and so do changed requests, frames and records`;
+  npm run check -- fuzz --minutes 10 --seed 1
+  npm run check -- fuzz --tls            the messages go to a server's encrypted ports, and so do changed requests, frames and records`;
 
 /** After which the memory counts: caches and pools are filled. */
 const WARM_UP_SHARE = 0.1;

@@ -1,4 +1,10 @@
-import { type Attribute, encodeModel, type Initializer, type OnnxNode, type ValueInfo } from "./onnx-writer.ts";
+import {
+  type Attribute,
+  encodeModel,
+  type Initializer,
+  type OnnxNode,
+  type ValueInfo,
+} from "../test/fixtures/make/onnx-writer.ts";
 import { attribute, loadTfjsModel, spatial, type TfNode, text, texts, type Weight } from "./tfjs-model.ts";
 
 /**

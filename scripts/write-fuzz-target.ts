@@ -8,7 +8,7 @@ import { fileDecoders } from "../test/fuzz/file-decoders.ts";
 const HELP = `Writes what Jazzer.js, a fuzzer that follows coverage, needs: the decoders in one file, and a folder with samples for each of them.
 Prints the commands; Jazzer.js is not among our packages.
 
-  npm run fuzz:target -- .cache/fuzz`;
+  npm run check -- fuzz-target .cache/fuzz`;
 
 const OPTIONS = "-i target.cjs --disableBugDetectors '.*' -- -max_total_time=600 -timeout=10 -max_len=8192";
 

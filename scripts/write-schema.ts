@@ -9,6 +9,6 @@ if (!process.argv.includes("--check")) {
   await mkdir(new URL(".", FILE), { recursive: true });
   await writeFile(FILE, written);
 } else if ((await readFile(FILE, "utf8")) !== written) {
-  console.error("schema/kserving.schema.json is not what the tables say: run `npm run schema`.");
+  console.error("schema/kserving.schema.json is not what the tables say: run `npm run gen`.");
   process.exitCode = 1;
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { licenceTable, packagesByLicence, refusedPackages } from "../scripts/licences.ts";
 
-test("docs/licences.md lists the licence of every dependency, as npm run licences writes it", () => {
+test("docs/licences.md lists the licence of every dependency, as npm run gen writes it", () => {
   const [, table] = /<!-- licences -->\n([\s\S]*)\n<!-- end -->/.exec(readFileSync("docs/licences.md", "utf8")) ?? [];
   expect(table).toBe(licenceTable());
 });

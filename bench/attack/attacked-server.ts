@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
 import type { AttackRow, Target } from "./attack-row.ts";
 import type { Configuration } from "./configuration.ts";
 import { argumentsOf, authorizationOf, fromRoot } from "./server-arguments.ts";

@@ -1,4 +1,4 @@
-import { encodeModel, type OnnxNode } from "../../scripts/onnx-writer.ts";
+import { encodeModel, type OnnxNode } from "../../test/fixtures/make/onnx-writer.ts";
 
 /** Numbers that a request gives. */
 export const LANE_NUMBERS = 1500;

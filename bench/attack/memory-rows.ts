@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { cpuMs } from "../engine/process-usage.ts";
+import { cpuMs } from "../../test/helpers/process-usage.ts";
 import { type AttackRow, type Target, tally } from "./attack-row.ts";
 import { frame, METHODS, openSession, openStream } from "./grpc-attack.ts";
 import { codeOf, headOf, openSocket, postAndLeave } from "./http-attack.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
 import type { NeighbourJob, NeighbourReports } from "./neighbour-report.ts";
 
 /** Other clients of attacked servers, in a process of their own, which takes one server after the other. */

@@ -1,6 +1,6 @@
+import { cpuMs } from "../../test/helpers/process-usage.ts";
 import type { LoadGenerator } from "../load/load-generator.ts";
 import type { LoadJob } from "../load/load-job.ts";
-import { cpuMs } from "./process-usage.ts";
 
 /** One turn of one server under load. */
 export interface CpuTurn {

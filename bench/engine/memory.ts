@@ -1,11 +1,11 @@
 import { setTimeout } from "node:timers/promises";
+import { pssMb } from "../../test/helpers/process-usage.ts";
 import type { LoadTarget } from "../load/load-job.ts";
 import { makeDenseNet } from "../models.ts";
 import type { BenchRun, Group } from "./bench-run.ts";
 import type { Figure } from "./figure.ts";
 import { type InstrumentedServer, startInstrumented } from "./instrumented-server.ts";
 import { floats, grpcTarget, holds, httpTarget, predictMessage } from "./messages.ts";
-import { pssMb } from "./process-usage.ts";
 import { benchFile } from "./servers.ts";
 
 const ECHO = ["--driver", benchFile("echo-driver.ts"), "--model-path", "none"];

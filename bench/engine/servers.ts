@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { startCommand } from "../../scripts/start-command.ts";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
+import { startCommand } from "../../test/helpers/start-command.ts";
 
 /** The program under test. */
 export const BIN = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));

@@ -1,9 +1,9 @@
+import { cpuMs } from "../../test/helpers/process-usage.ts";
 import type { LoadResult, LoadTarget } from "../load/load-job.ts";
 import { median } from "../load.ts";
 import { alternate, type BenchRun, type Group, paired } from "./bench-run.ts";
 import type { Figure } from "./figure.ts";
 import { floats, grpcTarget, holds, predictMessage } from "./messages.ts";
-import { cpuMs } from "./process-usage.ts";
 import { type BenchServer, benchFile, startKserving } from "./servers.ts";
 
 const DATA = floats(16);

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
 import { median } from "../load.ts";
 import { alternate, type Group } from "./bench-run.ts";
 import { BIN, startKserving } from "./servers.ts";

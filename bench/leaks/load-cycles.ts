@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { startCommand } from "../../scripts/start-command.ts";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
+import { startCommand } from "../../test/helpers/start-command.ts";
 import { growing, type Holdings, holdingsOf } from "./measure.ts";
 
 /** Models of this repository, by their driver or engine. */

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import { pssMb } from "../engine/process-usage.ts";
+import { pssMb } from "../../test/helpers/process-usage.ts";
 
 /** Resources of a server that has nothing to do. */
 export interface Holdings {

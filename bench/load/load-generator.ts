@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { watchChild } from "../children.ts";
+import { watchChild } from "../../test/helpers/children.ts";
 import type { LoadJob, LoadResult } from "./load-job.ts";
 
 const PROGRAM = fileURLToPath(new URL("../load-process.ts", import.meta.url));

@@ -1,4 +1,4 @@
-import { quantile } from "../load.ts";
+import { quantile } from "../../test/helpers/quantile.ts";
 import { GrpcConnection } from "./grpc-connection.ts";
 import { HttpConnection } from "./http-connection.ts";
 import type { LoadConnection, LoadMessage } from "./load-connection.ts";

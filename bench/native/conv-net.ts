@@ -1,9 +1,9 @@
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
+import { cpuMs } from "../../test/helpers/process-usage.ts";
 import { alternate, type BenchRun, type Group, paired } from "../engine/bench-run.ts";
 import { cpuTurn } from "../engine/cpu-turn.ts";
 import type { Figure } from "../engine/figure.ts";
 import { floats } from "../engine/messages.ts";
-import { cpuMs } from "../engine/process-usage.ts";
 import { type BenchProgram, startKserving, startProgram } from "../engine/servers.ts";
 import { median } from "../load.ts";
 import { makeConvNet } from "../models.ts";

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
+import { pssMb } from "../../test/helpers/process-usage.ts";
 import { alternate, type Group } from "../engine/bench-run.ts";
-import { pssMb } from "../engine/process-usage.ts";
 import { startKserving } from "../engine/servers.ts";
 import { timeToReady } from "../engine/start.ts";
 import { makeDenseNet } from "../models.ts";

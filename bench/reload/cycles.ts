@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { createServer } from "../../src/server/server.ts";
-import { tableLines } from "../table.ts";
+import { tableLines } from "../../test/helpers/table.ts";
 import { HALF } from "./version-folder.ts";
 
 /** Prints memory and threads while one model is loaded and unloaded, `--cycles` times. */

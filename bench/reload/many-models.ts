@@ -1,6 +1,6 @@
 import { createServer } from "../../src/server/server.ts";
+import { tableLines } from "../../test/helpers/table.ts";
 import { makeDenseNet } from "../models.ts";
-import { tableLines } from "../table.ts";
 import { threadCount } from "./cycles.ts";
 import { HALF } from "./version-folder.ts";
 

@@ -1,8 +1,8 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { cpuMs } from "../engine/process-usage.ts";
+import { cpuMs } from "../../test/helpers/process-usage.ts";
+import { tableLines } from "../../test/helpers/table.ts";
 import { type BenchServer, startKserving } from "../engine/servers.ts";
-import { tableLines } from "../table.ts";
 import { addVersion, withFolder } from "./version-folder.ts";
 
 const COUNT = 10;

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { cpuMs } from "../engine/process-usage.ts";
+import { cpuMs } from "../../test/helpers/process-usage.ts";
+import { quantile } from "../../test/helpers/quantile.ts";
+import { tableLines } from "../../test/helpers/table.ts";
 import { type BenchServer, startKserving } from "../engine/servers.ts";
-import { quantile } from "../load.ts";
-import { tableLines } from "../table.ts";
 import { Burner } from "./burner.ts";
 import { addVersion, withFolder } from "./version-folder.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { pssMb } from "../engine/process-usage.ts";
+import { pssMb } from "../../test/helpers/process-usage.ts";
 
 /** More than the server needs to replace its hook threads, and for the C library to return free memory. */
 const RENEW_MS = 10_000;

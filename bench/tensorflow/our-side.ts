@@ -5,7 +5,7 @@ import tensorflow from "../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../../src/tensor/tensor.ts";
-import { quantile } from "../load.ts";
+import { quantile } from "../../test/helpers/quantile.ts";
 
 /** Results of a number of callers of a model. */
 export interface Pressed {

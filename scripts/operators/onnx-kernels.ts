@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toDType } from "../../src/drivers/onnx/element-types.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
-import { type Attribute, type ElementType, encodeModel, type OnnxNode } from "../onnx-writer.ts";
+import { type Attribute, type ElementType, encodeModel, type OnnxNode } from "../../test/fixtures/make/onnx-writer.ts";
 import { randomTrials } from "./random-trials.ts";
 import type { Subject } from "./subject.ts";
 

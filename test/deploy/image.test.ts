@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { INSTRUCTIONS } from "../../scripts/image/build-target.ts";
-import { readDockerfile } from "../../scripts/image/read-dockerfile.ts";
+import { INSTRUCTIONS } from "../../deploy/image/build-target.ts";
+import { readDockerfile } from "../../deploy/image/read-dockerfile.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FILE = join(ROOT, "deploy/docker/Dockerfile");

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { TEST_MODELS_FOLDER, testModelFiles } from "../../scripts/make-test-models.ts";
+import { TEST_MODELS_FOLDER, testModelFiles } from "../fixtures/make/test-models.ts";
 
 const files = Object.entries(testModelFiles());
 
 describe("the models in test/fixtures/models", () => {
-  it.each(files)("%s is what scripts/make-test-models.ts writes", (name, bytes) => {
+  it.each(files)("%s is what test/fixtures/make/test-models.ts writes", (name, bytes) => {
     expect(readFileSync(`${TEST_MODELS_FOLDER}${name}`).equals(bytes)).toBe(true);
   });
 

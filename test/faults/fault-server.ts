@@ -1,13 +1,13 @@
 import { connect, type Http2Session, constants as http2 } from "node:http2";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { pssMb } from "../../bench/engine/process-usage.ts";
-import { startCommand } from "../../scripts/start-command.ts";
 import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { ByteClient } from "../grpc/byte-client.ts";
+import { pssMb } from "../helpers/process-usage.ts";
+import { startCommand } from "../helpers/start-command.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../bin/kserving.cjs", import.meta.url));
 

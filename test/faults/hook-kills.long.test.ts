@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Asking } from "../../bench/soak/asking.ts";
 import { SoakRun } from "../../bench/soak/soak-run.ts";
 import { StartedNumbers } from "../../bench/soak/started-numbers.ts";
-import { startCommand } from "../../scripts/start-command.ts";
+import { startCommand } from "../helpers/start-command.ts";
 
 const fromRoot = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 

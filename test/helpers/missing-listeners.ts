@@ -2,7 +2,7 @@ import { whyOneListener } from "../../src/server/listeners/why-one-listener.ts";
 
 /**
  * The reason why only one thread can listen here; undefined = more can. Prints why tests of several are skipped:
- * `npm run test:node` runs them.
+ * `npm run check -- node` runs them.
  */
 export function missingListeners(): string | undefined {
   const why = whyOneListener({ allowClientShm: false });

@@ -5,7 +5,7 @@ import { mutate } from "../fuzz/mutate.ts";
 import { Random } from "../grpc/random.ts";
 import { startServer } from "../helpers/start-server.ts";
 
-/** Of each body; `npm run fuzz` does more. */
+/** Of each body; `npm run check -- fuzz` does more. */
 const MUTATIONS = 600;
 /** Statuses that a client's mistakes may lead to; any other would be the server's own failure. */
 const ALLOWED = [200, 400, 404, 415];

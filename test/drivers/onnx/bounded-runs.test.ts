@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel, type OnnxGraph, type OnnxNode } from "../../../scripts/onnx-writer.ts";
 import { valuesThatBound } from "../../../src/drivers/onnx/bounded-operators.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
 import { DRIVER_NAMES, findDriver } from "../../../src/drivers/registry.ts";
+import { encodeModel, type OnnxGraph, type OnnxNode } from "../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { modelPath } from "./load-onnx.ts";
 

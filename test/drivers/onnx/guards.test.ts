@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { encodeModel, type OnnxGraph, type OnnxNode, type ValueInfo } from "../../../scripts/onnx-writer.ts";
 import type { Trial } from "../../../scripts/operators/subject.ts";
 import { sweep } from "../../../scripts/operators/sweep.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import type { DType, NumericDType } from "../../../src/tensor/dtype.ts";
 import { createTensors } from "../../../src/tensor/tensor.ts";
+import { encodeModel, type OnnxGraph, type OnnxNode, type ValueInfo } from "../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { missingRuntime } from "../missing-runtime.ts";
 import { tensorOf } from "../tensorflow/portable/graph-writer.ts";

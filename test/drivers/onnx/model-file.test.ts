@@ -1,9 +1,9 @@
 import { readFileSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel, type Initializer } from "../../../scripts/onnx-writer.ts";
 import { readInitializer } from "../../../src/drivers/onnx/initializer-tensor.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
+import { encodeModel, type Initializer } from "../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { modelPath } from "./load-onnx.ts";
 

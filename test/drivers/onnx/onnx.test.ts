@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel } from "../../../scripts/onnx-writer.ts";
 import type { Model } from "../../../src/drivers/driver.ts";
 import { ENGINE_NAMES } from "../../../src/drivers/onnx/engine-name.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
@@ -9,6 +8,7 @@ import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import type { DType, TensorData } from "../../../src/tensor/dtype.ts";
 import { toFloat16 } from "../../../src/tensor/float16.ts";
 import { createTensor, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
+import { encodeModel } from "../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { describeDriver } from "../driver-contract.ts";
 import { predict } from "../predict.ts";

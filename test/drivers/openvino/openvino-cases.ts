@@ -4,7 +4,7 @@ import { toTensors, type WrittenTensor } from "../tensorflow/tensorflow-cases.ts
 
 const FOLDER = "test/fixtures/openvino";
 
-/** Results of Python OpenVINO with a model of scripts/make-openvino-models.py. */
+/** Results of Python OpenVINO with a model of test/fixtures/make/openvino-models.py. */
 interface OpenvinoRun {
   readonly inputs: Tensors;
   readonly outputs: Tensors;

@@ -7,7 +7,7 @@ import type { DType } from "../../../src/tensor/dtype.ts";
 import { toTensor } from "../../../src/tensor/plain-value.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Toy models of scripts/make-estimators.py. */
+/** Toy models of test/fixtures/make/estimators.py. */
 export interface Estimators {
   /** Two rows of three features. */
   readonly rows: Tensor<"float32">;
@@ -29,7 +29,7 @@ const FIRST = ["sklearn", "xgboost", "lightgbm"];
 export function makeEstimators(python: string, ...libraries: readonly string[]): Estimators {
   const folder = mkdtempSync(join(tmpdir(), "kserving-estimators-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(python, ["scripts/make-estimators.py", folder, ...(libraries.length > 0 ? libraries : FIRST)], {
+  execFileSync(python, ["test/fixtures/make/estimators.py", folder, ...(libraries.length > 0 ? libraries : FIRST)], {
     stdio: ["ignore", "ignore", "ignore"],
   });
   const { rows, ...answers } = JSON.parse(readFileSync(join(folder, "answers.json"), "utf8"));

@@ -20,10 +20,10 @@ interface PlainTensor {
   readonly values: unknown;
 }
 
-/** Makes the toy models of scripts/make-python-models.py for a library. */
+/** Makes the toy models of test/fixtures/make/python-models.py for a library. */
 export function makeModels(python: string, library: string): readonly ModelCase[] {
   const folder = tempFolder();
-  execFileSync(python, ["scripts/make-python-models.py", folder, library], { stdio: "ignore" });
+  execFileSync(python, ["test/fixtures/make/python-models.py", folder, library], { stdio: "ignore" });
   const cases = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8")) as readonly PlainCase[];
   return cases.map(({ file, inputs, outputs }) => ({
     file,

@@ -13,7 +13,7 @@ interface TorchCase {
   readonly outputs: readonly Tensor[];
 }
 
-/** The models of scripts/make-torch-models.py, made by the interpreter that then runs them. */
+/** The models of test/fixtures/make/torch-models.py, made by the interpreter that then runs them. */
 export interface TorchCases {
   readonly folder: string;
   readonly torch: string;
@@ -30,7 +30,7 @@ interface PlainTensor {
 export function makeTorchCases(python: string): TorchCases {
   const folder = mkdtempSync(join(tmpdir(), "kserving-torch-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(python, ["scripts/make-torch-models.py", folder], { stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync(python, ["test/fixtures/make/torch-models.py", folder], { stdio: ["ignore", "ignore", "pipe"] });
   const { torch, cases } = JSON.parse(readFileSync(join(folder, "cases.json"), "utf8"), (_key, value) =>
     typeof value?.data === "string" ? toTensor(value) : value,
   );

@@ -11,8 +11,8 @@ import { readCases, type TensorflowCase } from "./tensorflow-cases.ts";
 const FOLDER = "test/fixtures/tensorflow-formats";
 
 /**
- * The files of scripts/make-tensorflow-formats.py and scripts/make-tensorflowjs-models.py with one of the endings that
- * Python could run: `NAME/model.h5`.
+ * The files of test/fixtures/make/tensorflow-formats.py and test/fixtures/make/tensorflowjs-models.py with one of the
+ * endings that Python could run: `NAME/model.h5`.
  */
 export function formatModels(...endings: readonly string[]): string[] {
   const names = readdirSync(FOLDER).sort();

@@ -5,7 +5,7 @@ import { createTensor, createTensors, type Tensor, type Tensors } from "../../..
 
 const FOLDER = "test/fixtures/tensorflow";
 
-/** Results of Python TensorFlow with a model of scripts/make-tensorflow-models.py. */
+/** Results of Python TensorFlow with a model of test/fixtures/make/tensorflow-models.py. */
 export interface TensorflowCase {
   readonly signature: string;
   /** The `-o` options that the model needs. */

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { encodeModel, type OnnxGraph } from "../../../../scripts/onnx-writer.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import { createTensor, type Tensors } from "../../../../src/tensor/tensor.ts";
+import { encodeModel, type OnnxGraph } from "../../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { predict } from "../../predict.ts";

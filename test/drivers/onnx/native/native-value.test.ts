@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { encodeModel } from "../../../../scripts/onnx-writer.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import type { SessionHandle } from "../../../../src/drivers/onnx/session-handle.ts";
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
+import { encodeModel } from "../../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { predict } from "../../predict.ts";

@@ -1,0 +1,136 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { endChildrenOnSignal } from "../test/helpers/children.ts";
+import { tableLines } from "../test/helpers/table.ts";
+import type { AttackRow } from "./attack/attack-row.ts";
+import { ATTACK_ROWS } from "./attack/attack-rows.ts";
+import { AttackedServer } from "./attack/attacked-server.ts";
+import { CONFIGURATIONS, type Configuration, configurationsOf, usualConfiguration } from "./attack/configuration.ts";
+import { type Figures, figuresOf, toCells } from "./attack/figures.ts";
+import { Neighbours, type PreparedRow, runRow } from "./attack/run-row.ts";
+
+const HELP = `Attacks the real program, over loopback, while other clients at other addresses ask it, and prints for each hostile request how
+long those waited and how much memory the server took. Beside each attack go, over HTTP and gRPC: tiny requests, requests of 1 KB, 64 KB
+and 1 MB, and first logins of users. A row passes when no tiny request waited longer than 50 ms for a server that was busy, none of
+1 KB longer than 0.5 s, of 64 KB than 1 s, of 1 MB than 3 s and no login than 2 s until it was served, however often it was refused;
+the server never took more than its budget of 512 MB × 1.25 + 300 MB; and nothing broke. A row that failed by a figure runs once
+more. Header references may make tiny requests wait for 250 ms, as docs/limits.md says. The server's ports are plain or encrypted,
+with or without --listeners 2: each row has its usual one of these four configurations.
+
+  npm run check -- attack                         all rows
+  npm run check -- attack NAME...                 the rows whose names begin so
+  npm run check -- attack --list                  their names
+  npm run check -- attack --configuration tls     in plain, tls, listeners or tls-listeners, as far as a row can be
+  npm run check -- attack --all                   each row in each configuration that it can be in
+  npm run check -- attack --figures FILE          beside each figure the one that FILE has of an earlier run; the last ones are written to it
+
+wait      the longest wait of a tiny request in ms, less the time that it or the server's connections had no core
+(busy)    the longest time that a thread that has to do with connections computed during one wait; a row fails where both are
+          longer than 50 ms
+(raw)     the longest wait as a clock shows it
+(alone)   the longest wait, less missing cores, during 0.4 s before the attack
+1 KB …    the longest wait until a request was served, less missing cores, over HTTP/gRPC
+peak      memory that the server had at most (VmHWM), in MB
+refused   requests that the server had no room for: tiny ones/all others`;
+
+const HEAD = [
+  "row",
+  "ports",
+  "wait",
+  "(busy)",
+  "(raw)",
+  "(alone)",
+  "1 KB",
+  "64 KB",
+  "1 MB",
+  "login",
+  "peak",
+  "refused",
+];
+
+const OPTIONS = {
+  list: { type: "boolean" },
+  all: { type: "boolean" },
+  configuration: { type: "string" },
+  figures: { type: "string" },
+  help: { type: "boolean" },
+} as const;
+const { values: flags, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+const chosen = ATTACK_ROWS.filter(
+  ({ name }) => positionals.length === 0 || positionals.some((start) => name.startsWith(start)),
+);
+if (flags.help) console.log(HELP);
+else if (flags.list) for (const { name } of chosen) console.log(name);
+else process.exitCode = await attackAll(chosen.flatMap(toRuns));
+
+interface Run {
+  readonly row: AttackRow;
+  readonly configuration: Configuration;
+  /** True for a row that failed by a figure. */
+  readonly isAgain?: boolean;
+}
+
+function toRuns(row: AttackRow): Run[] {
+  const possible = configurationsOf(row);
+  const { configuration: name } = flags;
+  if (name !== undefined && !CONFIGURATIONS.some((one) => one.name === name))
+    throw new Error(`There is no configuration ${name}; expected ${CONFIGURATIONS.map((one) => one.name).join(", ")}.`);
+  if (flags.all) return possible.map((configuration) => ({ row, configuration }));
+  const configuration = name === undefined ? usualConfiguration(row) : possible.find((one) => one.name === name);
+  return configuration === undefined ? [] : [{ row, configuration }];
+}
+
+/** Gives the process's exit code. */
+async function attackAll(runs: readonly Run[]): Promise<number> {
+  if (runs.length === 0) throw new Error(`No row begins with ${positionals.join(", ")}; --list names them.`);
+  endChildrenOnSignal();
+  const before = readFigures();
+  const after: Record<string, Figures> = {};
+  const lines: string[][] = [];
+  const passed = await attackInTurn(runs, (run, result) => {
+    const name = `${run.row.name} ${run.configuration.name}`;
+    const cells = [run.isAgain ? `${run.row.name} (again)` : run.row.name, ...toCells(result, before[name])];
+    after[name] = figuresOf(result);
+    lines.push(cells);
+    console.error(cells.join("  "));
+  });
+  if (flags.figures !== undefined)
+    writeFileSync(flags.figures, `${JSON.stringify({ ...before, ...after }, undefined, 1)}\n`);
+  console.log(tableLines([[...HEAD, "s", "attacker got", "verdict"], ...lines]).join("\n"));
+  console.log(`${passed} of ${runs.length} rows passed.`);
+  return passed === runs.length ? 0 : 1;
+}
+
+type Tell = (run: Run, result: Awaited<ReturnType<typeof runRow>>) => void;
+
+/** Runs the rows, each against a server that was started while the one before ended; resolves with how many passed. */
+async function attackInTurn(runs: readonly Run[], tell: Tell): Promise<number> {
+  const neighbours = await Neighbours.start();
+  const waiting = [...runs];
+  let passed = 0;
+  let next = prepare(waiting.shift());
+  for (;;) {
+    const run = await next;
+    if (run === undefined) break;
+    const result = await runRow(run, neighbours);
+    const { isNoisy, problems } = result;
+    if (isNoisy && problems.length > 0 && !run.isAgain) waiting.unshift({ ...run, isAgain: true });
+    const stopped = run.server.stop();
+    next = prepare(waiting.shift());
+    const problem = await stopped;
+    const all = problem === undefined || problems.includes(problem) ? problems : [...problems, problem];
+    if (all.length === 0) passed++;
+    tell(run, { ...result, problems: all });
+  }
+  await neighbours.stop();
+  return passed;
+}
+
+async function prepare(run: Run | undefined): Promise<(PreparedRow & Run) | undefined> {
+  return run && { ...run, server: await AttackedServer.start(run.row, run.configuration) };
+}
+
+function readFigures(): Record<string, Figures> {
+  if (flags.figures === undefined || !existsSync(flags.figures)) return {};
+  return JSON.parse(readFileSync(flags.figures, "utf8"));
+}

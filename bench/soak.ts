@@ -1,0 +1,172 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { endChildrenOnSignal, watchChild } from "../test/helpers/children.ts";
+import { pssMb } from "../test/helpers/process-usage.ts";
+import { type StartedCommand, startCommand } from "../test/helpers/start-command.ts";
+import { Asking, HOOKED_MODEL, LANE_MODEL } from "./soak/asking.ts";
+import { hasGrown, restingMb } from "./soak/resting-memory.ts";
+import { HOOK_MIX, LANE_MIX, type SoakCounts, SoakRun } from "./soak/soak-run.ts";
+import { StartedNumbers } from "./soak/started-numbers.ts";
+
+const HELP = `Asks a server without pause, over gRPC, REST and PredictJSON, tiny and large, through hooks and an ONNX model; each request
+carries a number, and every answer is checked. A hook thread is killed each 5 s (in turn: it exits, it never returns), the hooks
+are loaded again each 20 s. Ends with 0 only when no answer was wrong, none failed but in a killed thread, and (from 6 minutes on) the
+server's memory has not grown: it has three rests of 25 s, of which the last must not take over 5 % and 20 MB more. With --lane in place of
+PredictJSON a model without hooks, which has to be run in the server's main thread. With --listeners several threads accept the connections.
+
+  npm run check -- soak --minutes 10 --lane --listeners 2`;
+
+const KILL_EACH_MS = 5_000;
+const RELOAD_EACH_MS = 20_000;
+/** At the end of each part the server rests, and its memory then must not grow from part to part. */
+const PARTS = 3;
+/** In less time code and pools still come. */
+const JUDGED_MINUTES = 6;
+/** Above the server's own limit for requests under way. */
+const END_WITHIN_MS = 30_000;
+
+const OPTIONS = {
+  minutes: { type: "string", default: "10" },
+  lane: { type: "boolean" },
+  listeners: { type: "string", default: "1" },
+  help: { type: "boolean" },
+} as const;
+const { values: flags } = parseArgs({ options: OPTIONS });
+if (flags.help) console.log(HELP);
+else process.exitCode = await soak(Number(flags.minutes), flags.lane === true);
+
+/** Gives the process's exit code. */
+async function soak(minutes: number, hasLane: boolean): Promise<number> {
+  endChildrenOnSignal();
+  const started = new StartedNumbers();
+  const folder = mkdtempSync(join(tmpdir(), "kserving-soak-config-"));
+  const config = join(folder, "models.json");
+  writeFileSync(config, JSON.stringify({ models: modelsOf(started, hasLane) }));
+  const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${join(folder, "delay.json")}&shrink`;
+  const command = [process.execPath, "--import", instrument, ...serverCommand(config, flags.listeners)];
+  const server = await startCommand(command);
+  watchChild(server.child);
+  const crashed = once(server.child, "exit").then(([code, signal]) => {
+    throw new Error(`the server ended by itself: code ${code}, signal ${signal}`);
+  });
+  try {
+    const isClean = await Promise.race([run(server, started, { minutes, hasLane }), crashed]);
+    crashed.catch(() => {});
+    await stopInTime(server);
+    console.log(isClean ? "Clean, and the server ended with 0." : "NOT CLEAN, see above.");
+    return isClean ? 0 : 1;
+  } finally {
+    started.delete();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function stopInTime(server: StartedCommand): Promise<void> {
+  const late = wait(END_WITHIN_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`the server has not ended ${END_WITHIN_MS / 1000} s after it was told to`);
+  });
+  await Promise.race([server.stop(), late]);
+}
+
+function fromRoot(path: string): string {
+  return fileURLToPath(new URL(`../${path}`, import.meta.url));
+}
+
+function serverCommand(config: string, listeners: string): string[] {
+  return [
+    fromRoot("bin/kserving.cjs"),
+    // A death is to be seen.
+    ...["--config", config, "--server-timing", "--no-supervisor"],
+    ...["--hook-stall", "1", "--threads", "1", "--listeners", listeners],
+    ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
+  ];
+}
+
+/** The pipeline with hooks, and perhaps a model without. */
+function modelsOf(started: StartedNumbers, hasLane: boolean): readonly object[] {
+  const path = fromRoot("test/fixtures/models/half-plus-two.onnx");
+  const pipeline = {
+    name: HOOKED_MODEL,
+    stages: [{ path }, { driver: fromRoot("bench/echo-driver.ts"), path: "none" }],
+    hooks: fromRoot("bench/soak-hooks.ts"),
+    options: { soak_folder: started.folder },
+    workers: 2,
+  };
+  return hasLane ? [pipeline, { name: LANE_MODEL, path }] : [pipeline];
+}
+
+/** Gives whether everything was as it should be. */
+async function run(
+  { child, grpc, http }: StartedCommand,
+  started: StartedNumbers,
+  { minutes, hasLane }: { readonly minutes: number; readonly hasLane: boolean },
+): Promise<boolean> {
+  const pid = child.pid as number;
+  const asking = new Asking(grpc, http);
+  const soaking = new SoakRun(asking, started, hasLane ? LANE_MIX : HOOK_MIX);
+  const reloads = countReloads(child);
+  let [laneRuns, isClean] = [0, true];
+  const report = (when: string) => {
+    const runs = asking.laneRuns();
+    laneRuns += runs;
+    const lane = hasLane ? `${runs} REST runs in the main thread, ` : "";
+    isClean = print(when, soaking.report(), `${lane}${reloads()}, ${memory(pssMb(pid))}`) && isClean;
+  };
+  const rests: number[] = [];
+  while (rests.length < PARTS) {
+    if (rests.length > 0) soaking.goOn();
+    const part = `part ${rests.length + 1}`;
+    await disturb(pid, soaking, (minutes * 60_000) / PARTS, (minute) => report(`${part}, minute ${minute}`));
+    await soaking.finish();
+    report(`${part}, what was left`);
+    rests.push(await restingMb(pid));
+    console.log(`${part}, at rest: ${memory(rests.at(-1) as number)}`);
+  }
+  asking.close();
+  const isLaneUsed = !hasLane || laneRuns > 0;
+  if (!isLaneUsed) console.log("The small model never ran in the main thread.");
+  const isGrowing = minutes >= JUDGED_MINUTES && hasGrown(rests);
+  if (isGrowing) console.log("The memory at rest has grown.");
+  return isClean && isLaneUsed && !isGrowing;
+}
+
+/** Kills threads and loads hooks again for so long. */
+async function disturb(pid: number, soaking: SoakRun, ms: number, report: (minute: number) => void): Promise<void> {
+  const began = performance.now();
+  for (let step = 1; step * KILL_EACH_MS <= ms; step++) {
+    await wait(began + step * KILL_EACH_MS - performance.now());
+    if ((step * KILL_EACH_MS) % RELOAD_EACH_MS === 0) process.kill(pid, "SIGHUP");
+    soaking.kill(step % 2 === 1 ? 1 : 2);
+    const minute = (step * KILL_EACH_MS) / 60_000;
+    if (Number.isInteger(minute)) report(minute);
+  }
+}
+
+function print(when: string, counts: SoakCounts, rest: string): boolean {
+  const { requests, wrong, crossTalk, unexplained, failures, kills } = counts;
+  console.log(`${when}: ${requests} requests, ${wrong} wrong, ${crossTalk} cross-talk, ${kills} kills, ${rest}`);
+  for (const [name, count] of Object.entries(failures)) console.log(`  ${count} × ${name}`);
+  return wrong + crossTalk + unexplained === 0;
+}
+
+/** Tells how many reloads there were since the last question, and how long the slowest took. */
+function countReloads(child: StartedCommand["child"]): () => string {
+  let durations: number[] = [];
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    for (const [, ms] of text.matchAll(/"ms":(\d+)[^\n]*"msg":"hooks reloaded"/g)) durations.push(Number(ms));
+  });
+  return () => {
+    const report = `${durations.length} reloads (${Math.max(0, ...durations)} ms at most)`;
+    durations = [];
+    return report;
+  };
+}
+
+function memory(mb: number): string {
+  return `PSS ${mb.toFixed(0)} MB`;
+}
