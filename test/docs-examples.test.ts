@@ -47,7 +47,7 @@ test("the compiler takes every example in TypeScript, in a strict project of a u
 }, async () => {
   const pages = [
     "README.md",
-    ...readdirSync("docs")
+    ...readdirSync("docs", { encoding: "utf8", recursive: true })
       .filter((name) => name.endsWith(".md"))
       .map((name) => join("docs", name)),
   ];

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -11,31 +11,39 @@ import { PYTHON_FRAMEWORKS } from "../../src/runtimes/python-frameworks.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { describeDriver } from "./driver-contract.ts";
 
-const docs = readFileSync("docs/drivers.md", "utf8");
-
 describe("docs/drivers.md", () => {
-  it.each(DRIVER_NAMES)("has a section for the %s driver", (name) => {
-    expect(docs).toContain(`\n## ${name}\n`);
-  });
+  it.each(DRIVER_NAMES)(
+    "leads to the page of the %s driver, which has its options as its table has them",
+    async (name) => {
+      expect(readPage("drivers.md")).toContain(`\n| [${name}](drivers/${name}.md) | `);
+      const { options } = (await findDriver(name)).driver;
+      const shared = Object.hasOwn(PYTHON_FRAMEWORKS, name) ? toRows(PYTHON_HOST_OPTIONS) : [];
+      expect([...rowsOf(readPage(`drivers/${name}.md`)), ...shared]).toEqual(toRows(options));
+    },
+  );
 
-  it.each(DRIVER_NAMES)("has the options of the %s driver as its table has them", async (name) => {
-    const { options } = (await findDriver(name)).driver;
-    const shared = Object.hasOwn(PYTHON_FRAMEWORKS, name) ? toRows(PYTHON_HOST_OPTIONS) : [];
-    expect([...rowsOf(name), ...shared]).toEqual(toRows(options));
+  it("has no page of a driver that is none", () => {
+    const others = ["models-in-python", "own-drivers"];
+    expect(readdirSync("docs/drivers").toSorted()).toEqual(
+      [...DRIVER_NAMES, ...others].map((name) => `${name}.md`).toSorted(),
+    );
   });
 
   it.each([
-    ["models in Python", PYTHON_HOST_OPTIONS],
-    ["every driver", HOST_OPTIONS],
-  ])("has the options of %s as their table has them", (section, options) => {
-    expect(rowsOf(section)).toEqual(toRows(options));
+    ["models in Python", "drivers/models-in-python.md", PYTHON_HOST_OPTIONS],
+    ["every driver", "drivers.md", HOST_OPTIONS],
+  ])("has the options of %s as their table has them", (_, page, options) => {
+    expect(rowsOf(readPage(page).split("\n## Every driver\n").at(-1) as string)).toEqual(toRows(options));
   });
 });
 
-/** The rows of a section's options table. */
-function rowsOf(name: string): string[] {
-  const section = docs.split(`\n## ${name}\n`)[1]?.split("\n## ")[0] as string;
-  return section.split("\n").filter((line) => line.startsWith("| `"));
+function readPage(name: string): string {
+  return readFileSync(`docs/${name}`, "utf8");
+}
+
+/** The rows of a page's options table. */
+function rowsOf(page: string): string[] {
+  return page.split("\n").filter((line) => line.startsWith("| `"));
 }
 
 function toRows(options: Readonly<Record<string, OptionSpec>>): string[] {
@@ -56,12 +64,12 @@ function toValues(spec: OptionSpec): string {
 
 const folder = mkdtempSync(join(tmpdir(), "kserving-docs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const example = docs.split("## How to write a driver")[1]?.match(/```ts\n([\s\S]*?)```/)?.[1] as string;
+const example = readPage("drivers/own-drivers.md").match(/```ts\n([\s\S]*?)```/)?.[1] as string;
 writeFileSync(join(folder, "linear.ts"), example);
 writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
 writeFileSync(join(folder, "double.linear.json"), JSON.stringify({ weight: 2, bias: 1 }));
 
-describe("the driver in docs/drivers.md", () => {
+describe("the driver in docs/drivers/own-drivers.md", () => {
   it("satisfies the compiler", () => {
     const compilerOptions = {
       paths: { kserving: [resolve("dist/index.d.ts")] },

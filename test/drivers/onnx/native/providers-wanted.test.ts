@@ -6,8 +6,8 @@ import { parseOptions, type RawOptions } from "../../../../src/drivers/option-ta
 
 const wanted = (raw: RawOptions) => wantedProviders(parseOptions<OnnxOptions>(ONNX_OPTIONS, raw));
 
-it("docs/drivers.md has CUDA's options", async () => {
-  const doc = await readFile("docs/drivers.md", "utf8");
+it("docs/drivers/onnx.md has CUDA's options", async () => {
+  const doc = await readFile("docs/drivers/onnx.md", "utf8");
   for (const name of Object.keys(CUDA_OPTIONS)) expect(doc).toContain(`\`${name}\``);
 });
 

@@ -115,8 +115,8 @@ function tensorOf(layer: string) {
   return { class_name: "__keras_tensor__", config: { keras_history: [layer, 0, 0] } };
 }
 
-describe("docs/drivers.md", () => {
-  const page = readFileSync("docs/drivers.md", "utf8");
+describe("docs/drivers/tensorflow.md", () => {
+  const page = readFileSync("docs/drivers/tensorflow.md", "utf8");
 
   it.each(Object.keys(LAYER_RULES))("names the layer %s", (name) => {
     expect(page).toContain(`\`${name}\``);
