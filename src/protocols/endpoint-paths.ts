@@ -58,9 +58,13 @@ export function operationIdOf(method: string, path: string): string {
 /** The paths, with a number behind the id of an operation that one before has: models may be named a-b and a_b. */
 export function withOwnIds(paths: Paths): Paths {
   const taken = new Set<unknown>();
-  const toOwn = (id: string, count = 1): string => {
-    const own = count === 1 ? id : `${id}_${count}`;
-    return taken.has(own) ? toOwn(id, count + 1) : own;
+  const counts = new Map<string, number>();
+  const toOwn = (id: string): string => {
+    for (let count = (counts.get(id) ?? 0) + 1; ; count++) {
+      counts.set(id, count);
+      const own = count === 1 ? id : `${id}_${count}`;
+      if (!taken.has(own)) return own;
+    }
   };
   const named = Object.entries(paths).map(([path, methods]) => {
     const own = Object.entries(methods as Record<string, { operationId: string }>).map(([method, operation]) => {

@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { findPlatformModel, type PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
+import { assertModelName } from "../serving/model-name.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { ServedModels } from "./served-models.ts";
 
@@ -20,6 +21,7 @@ export class HostedFolders implements PlatformModels {
   }
 
   async load(name: string, url: string): Promise<void> {
+    assertModelName(name);
     if (this.#models.has(name)) throw new ServingError("already_exists", `Model ${name} is already loaded.`);
     this.#models.set(name, false);
     try {

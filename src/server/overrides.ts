@@ -7,6 +7,7 @@ import type { readConfigOverride as ReadConfigOverride } from "../repository/ove
 import { writeOverrideFiles } from "../repository/overrides/write-files.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
+import { assertModelName } from "../serving/model-name.ts";
 
 /** A model that is served as a client has described it. */
 export interface OverriddenModel {
@@ -65,6 +66,7 @@ function partsBeside({ hooks, labels, workers, threads, maxQueue, maxQueueBytes 
 
 /** Throws, with Triton's texts, for a name that no model of a repository may have. */
 function assertName(name: string): void {
+  assertModelName(name);
   if (name.trim() === "") throw invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");
   if (name !== ".." && !/[/\0]/.test(name)) return;
   throw invalidArgument(`invalid model name '${name}', model name must not contain path traversal characters`);

@@ -1,5 +1,7 @@
 /** No name that people type is longer; comparing takes a time that grows with the product of the lengths. */
 const MAX_LENGTH = 100;
+/** Pairs of characters that are compared at most, a few milliseconds: a server may know thousands of names. */
+const MAX_PAIRS = 200_000;
 
 /**
  * The known name nearest to a misspelt one, or undefined when none is near enough to
@@ -9,8 +11,12 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   if (name.length > MAX_LENGTH) return undefined;
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  let pairs = 0;
   for (const candidate of known) {
-    if (candidate.length > MAX_LENGTH) continue;
+    // Names of other lengths are at least so far away.
+    if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) >= bestDistance) continue;
+    pairs += candidate.length * name.length;
+    if (pairs > MAX_PAIRS) break;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }

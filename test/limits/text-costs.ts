@@ -1,3 +1,4 @@
+import { createWebTokenCheck } from "../../src/access/authentication/web-tokens.ts";
 import { NamePatterns } from "../../src/access/rules/name-patterns.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 import { parseJsonTree } from "../../src/codecs/config/parse-json-tree.ts";
@@ -9,6 +10,7 @@ import { parseJson } from "../../src/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../src/codecs/json/tensor-from-json.ts";
 import { readNpy } from "../../src/codecs/npy/read-npy.ts";
 import { publicText, ServingError } from "../../src/errors.ts";
+import { readCallHeaders } from "../../src/grpc/call-headers.ts";
 import { splitBinary } from "../../src/grpc/metadata-headers.ts";
 import { DecodeBudget } from "../../src/limits/memory/decode-budget.ts";
 import { boundFields } from "../../src/observability/bound-event.ts";
@@ -16,7 +18,11 @@ import { LogFilter } from "../../src/observability/log-filter.ts";
 import { createOutputLogger } from "../../src/observability/logger.ts";
 import { requestIdOf } from "../../src/observability/request-id.ts";
 import { parentOf } from "../../src/observability/trace-context.ts";
+import { withOwnIds } from "../../src/protocols/endpoint-paths.ts";
 import { acceptedType } from "../../src/protocols/sagemaker/accepted-type.ts";
+import { readCustomAttributes } from "../../src/protocols/sagemaker/custom-attributes.ts";
+import { splitForm } from "../../src/protocols/split-form.ts";
+import { readReloadConfig } from "../../src/protocols/tensorflow-serving/reload-config.ts";
 import { lastError } from "../../src/remote/connection-problem.ts";
 import { readConfigOverride } from "../../src/repository/overrides/read-override.ts";
 import { parseVersion } from "../../src/serving/parse-version.ts";
@@ -117,6 +123,13 @@ export const TEXT_COSTS: readonly TextCost[] = [
   { name: "error between threads", most: TEXT, texts: RUNS, read: (text) => toWireError(withoutStack(text)) },
   { name: "line of the log", most: TEXT, texts: RUNS, read: (text) => quiet.info(text, { text, list: [text] }) },
   { name: "fields of an event", most: TEXT, texts: RUNS, read: (text) => boundFields({ a: { b: [text] } }) },
+  { name: "JSON Web Token", most: HEAD, texts: { ...RUNS, ...tokenTexts() }, read: (text) => checkToken(text) },
+  { name: "grpc-timeout", most: METADATA, texts: RUNS, read: (text) => toHead({ "grpc-timeout": text }) },
+  { name: "headers of a call", most: METADATA, texts: RUNS, read: (text) => toHead({ cookie: text, "a-bin": text }) },
+  { name: "multipart boundary", most: HEAD, texts: RUNS, read: (text) => toForm(text, "") },
+  { name: "custom attributes", most: HEAD, texts: attributeTexts(), read: (text) => readCustomAttributes(text) },
+  { name: "names of operations", most: CONFIG, texts: { alike: filled("-a") }, read: toOperations },
+  { name: "config of a reload", most: LARGE, isInMainThread: false, texts: { names: filled("a") }, read: toReload },
   { name: "failure of a connection", most: METADATA, texts: RUNS, read: lastError },
   {
     name: "config.pbtxt",
@@ -127,11 +140,77 @@ export const TEXT_COSTS: readonly TextCost[] = [
   },
   { name: "YAML", most: CONFIG, isInMainThread: false, texts: yamlTexts(), read: (text) => parseYaml(text, "file") },
   { name: "JSON of a request", most: LARGE, isInMainThread: false, texts: JSON_TEXTS, read: toJson },
+  {
+    name: "parts of a form",
+    most: LARGE,
+    isInMainThread: false,
+    texts: partTexts(),
+    read: (text) => toForm("b", text),
+  },
   { name: "exact JSON", most: LARGE, isInMainThread: false, texts: exactTexts(), read: parseExactJson },
   { name: "base64", most: LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
   { name: "CSV", most: LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
   { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
 ];
+
+/** With a key that has signed none of them. */
+const checkToken = createWebTokenCheck({
+  keys: { path: "", content: async () => new Uint8Array(32), refresh: async () => false },
+  ...{ issuer: "a", audience: "b" },
+});
+
+function tokenTexts(): TextCost["texts"] {
+  const base64 = (text: string) => Buffer.from(text).toString("base64url");
+  const start = `${base64('{"alg":"HS256"}')}.`;
+  return {
+    signature: between(`${start}e30.`, "a"),
+    claims: (length) => `${start}${base64(filled("[")((length - start.length) / 1.4))}.aa`,
+    head: (length) => `${base64(between('{"alg":"HS256","a":', "[")(length / 1.4))}.e30.aa`,
+    points: filled("a."),
+  };
+}
+
+function toHead(byName: Readonly<Record<string, string>>): unknown {
+  return readCallHeaders({ byName, raw: Object.entries(byName).flat() });
+}
+
+function toForm(boundary: string, body: string): Promise<unknown> {
+  return splitForm(
+    Buffer.from(body || `--${boundary}\r\n\r\n--${boundary}--`),
+    `multipart/form-data; boundary=${boundary}`,
+  );
+}
+
+function partTexts(): TextCost["texts"] {
+  const part = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n';
+  return {
+    parts: filled(part, "--b--"),
+    dashes: between(part, "\r\n--", "--b--"),
+    names: between('--b\r\ncontent-disposition: form-data; name="', "a", '"\r\n\r\n1\r\n--b--'),
+    parameters: between("--b\r\ncontent-disposition: form-data", "; a=b", "\r\n\r\n1\r\n--b--"),
+    quotes: between('--b\r\ncontent-disposition: form-data; name="', '\\"', '"\r\n\r\n1\r\n--b--'),
+    percents: between("--b\r\ncontent-disposition: form-data; name*=utf-8''", "%41", "\r\n\r\n1\r\n--b--"),
+    headers: between("--b\r\n", "a: b\r\n", "\r\n1\r\n--b--"),
+  };
+}
+
+function attributeTexts(): TextCost["texts"] {
+  return { ...RUNS, prefixes: filled("tfs-"), names: filled("tfs-a=b,"), letters: between("tfs-", "a", "=b") };
+}
+
+/** Models whose names differ by what an operation's id may not have. */
+function toOperations(text: string): unknown {
+  const paths = Array.from(
+    { length: text.length / 32 },
+    (_, at) => [`/${at}`, { post: { operationId: "a_b" } }] as const,
+  );
+  return withOwnIds(Object.fromEntries(paths));
+}
+
+function toReload(text: string): unknown {
+  const config = Array.from({ length: text.length / 32 }, (_, at) => ({ name: `a${at}`, base_path: "/a" }));
+  return readReloadConfig({ config: { model_config_list: { config } } });
+}
 
 function toState(text: string): unknown {
   return parentOf({ traceparent: `00-${"1".repeat(32)}-${"1".repeat(16)}-01`, tracestate: text });
@@ -168,6 +247,11 @@ function yamlTexts(): TextCost["texts"] {
     comments: filled("# x\n", "a: 1"),
     spaces: between("a:", " ", "b"),
     digits: between("a: ", "1"),
+    block: between("a: |\n", " b\n"),
+    blank: between("a: |\n b\n", "\n"),
+    folded: between("a: >\n", " b\n\n"),
+    plain: between("a: b\n", " b\n"),
+    quoted: between('a: "', " b\n", '"'),
   };
 }
 
@@ -179,12 +263,16 @@ function exactTexts(): TextCost["texts"] {
 }
 
 /** The least of several times that a text takes, in milliseconds: others compute on this machine too. */
-export function leastMs({ read }: TextCost, text: string, enough: (ms: number, tries: number) => boolean): number {
+export async function leastMs(
+  { read }: TextCost,
+  text: string,
+  enough: (ms: number, tries: number) => boolean,
+): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries === 0 || !enough(least, tries); tries++) {
     const start = performance.now();
     try {
-      read(text);
+      await read(text);
     } catch {}
     least = Math.min(least, performance.now() - start);
   }

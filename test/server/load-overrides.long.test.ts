@@ -130,6 +130,8 @@ describe("a load with a configuration and files", () => {
       connectKserve(server.grpcAddress)("RepositoryModelLoad", { model_name: "half", parameters }),
     ).rejects.toThrow("must have bytes type for its value");
     await expect(overGrpc("a/b", "{}", { "file:1/a": HALF })).rejects.toThrow("must not contain path traversal");
+    const long = "The model's name has 100000 characters; expected 1024 at most. It begins \"aaa";
+    await expect(overGrpc("a".repeat(100_000), "{}", { "file:1/a": HALF })).rejects.toThrow(long);
   });
 
   it("is only for clients that may control the server, and its files are private", async () => {

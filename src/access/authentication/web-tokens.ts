@@ -12,6 +12,10 @@ export interface WebTokenRules {
 
 /** Seconds by which clocks may differ. */
 const CLOCK_TOLERANCE_S = 30;
+/** Characters of a token: no server's head of a request takes more over HTTP. */
+const MAX_TOKEN = 16 * 1024;
+/** Characters of a user's name, in rules, accounts and logs; OpenID Connect's are of 255 at most. */
+const MAX_SUBJECT = 1024;
 const SIGNED = ["RS", "PS", "ES", "HS"].flatMap((family) => ["256", "384", "512"].map((bits) => family + bits));
 /** Everything but none: a key decides which it is for. */
 const ALGORITHMS = [...SIGNED, "EdDSA", "Ed25519"];
@@ -19,6 +23,7 @@ const ALGORITHMS = [...SIGNED, "EdDSA", "Ed25519"];
 /** Checks JSON Web Tokens (RFC 7519); rejects with `unauthenticated` and the reason for one that does not count. */
 export function createWebTokenCheck(rules: WebTokenRules): BearerCheck {
   return async (token) => {
+    if (token.length > MAX_TOKEN) throw tooLong("token", token.length, MAX_TOKEN);
     if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)) return undefined;
     const { keys } = rules;
     const { content } = keys;
@@ -46,6 +51,7 @@ async function verify(
   const { payload } = await jwtVerify(token, content as never, { ...claims, algorithms: ALGORITHMS });
   const { sub, exp = 0 } = payload;
   if (typeof sub !== "string" || sub === "") throw invalidArgument("The token names no user; expected a claim sub.");
+  if (sub.length > MAX_SUBJECT) throw tooLong("token's claim sub", sub.length, MAX_SUBJECT);
   return { identity: { names: [`jwt:${sub}`] }, until: exp * 1000, holds: () => keys.content === content };
 }
 
@@ -55,8 +61,12 @@ function keyOf(token: string): string {
   return String(kid ?? "");
 }
 
+function tooLong(what: string, length: number, most: number): ServingError {
+  return new ServingError("unauthenticated", `The ${what} has ${length} characters; expected ${most} at most.`);
+}
+
 function toRefusal(reason: unknown): unknown {
-  if (reason instanceof ServingError && reason.code === "unavailable") return reason;
+  if (reason instanceof ServingError && reason.code !== "invalid_argument") return reason;
   return new ServingError("unauthenticated", textOf(reason), { cause: reason });
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import type { DescribedModel } from "../../serving/described-model.ts";
+import { assertModelName } from "../../serving/model-name.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
 
 /**
@@ -11,7 +12,8 @@ export function readReloadConfig(request: JsonObject): readonly DescribedModel[]
   const { model_config_list: list } = (request.config ?? {}) as { model_config_list?: { config: JsonObject[] } };
   if (list === undefined) throw invalidArgument(NO_LIST);
   const models = list.config.map(toModel);
-  const twice = models.find(({ name }, index) => models.findIndex((one) => one.name === name) < index);
+  const names = new Set<string>();
+  const twice = models.find(({ name }) => names.size === names.add(name).size);
   if (twice !== undefined) throw invalidArgument(`Illegal to list model ${twice.name} multiple times in config list`);
   return models;
 }
@@ -22,6 +24,7 @@ const NO_LIST =
 function toModel(config: JsonObject): DescribedModel {
   const { name, base_path, model_version_policy: policy, version_labels, logging_config: logging } = config;
   if (name === "") throw invalidArgument("A model of the config list has no name; expected one.");
+  assertModelName(String(name));
   const labels = Object.entries((version_labels ?? {}) as Record<string, string>);
   return {
     name: String(name),

@@ -174,3 +174,15 @@ test("issuer and audience have to be told", async () => {
   const opening = openAuthentication({ jwks: "keys.json" }, { proxies: new TrustedProxies([]) });
   await expect(opening).rejects.toThrow("--auth-jwt-audience");
 });
+
+test("a token, and a user's name in it, have a limit", async () => {
+  const key = await makeKey("ES256", "one");
+  const authentication = await open(keyFile([key.jwk]));
+  const refused = async (claims: JWTPayload) => nameOf(authentication, await key.sign(claims));
+  expect(await refused({ ...CLAIMS, sub: "d".repeat(1024) })).toBe(`jwt:${"d".repeat(1024)}`);
+  const longName = "unauthenticated: The token's claim sub has 1025 characters; expected 1024 at most.";
+  expect(await refused({ ...CLAIMS, sub: "d".repeat(1025) })).toBe(longName);
+  const longToken = /^unauthenticated: The token has \d+ characters; expected 16384 at most\.$/;
+  expect(await refused({ ...CLAIMS, groups: "g".repeat(16_384) })).toMatch(longToken);
+  expect(await refused({ ...CLAIMS, groups: "[".repeat(8000) })).toBe("jwt:dora");
+});

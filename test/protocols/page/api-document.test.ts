@@ -171,3 +171,18 @@ test("a caller gets the models that it may know of, and none without a name", as
   expect(await ask("alice", "open sesame")).toEqual(["/v1/models/default:predict"]);
   expect((await ask("root", "toor")).length).toBe(3);
 });
+
+test("beyond two thousand inputs and outputs, models are described as any", async () => {
+  const wide = (count: number): Hooks => ({
+    inputs: Array.from({ length: count }, (_, at) => ({ name: `x${at}`, dtype: "float32", shape: [-1, 3] })),
+    process: () => ({}),
+  });
+  const all = { most: wide(1900), more: wide(1900), few: wide(2) };
+  const pairs = Object.entries(all).map(([name, own]) => [name, { driver: "null", hooks: own }] as const);
+  const paths = await readDocument({ models: Object.fromEntries(pairs) });
+  const tensors = Object.keys(all).map((name) => {
+    const operation = paths[`/v2/models/${name}/infer`]?.post;
+    return operation?.requestBody?.content["application/json"]?.schema.properties.inputs.items.oneOf?.length;
+  });
+  expect(tensors).toEqual([1900, undefined, 2]);
+});

@@ -55,6 +55,13 @@ test("a model passes over options that other models need, and over no misspelt o
   });
 });
 
+test("a model's name has a limit", async () => {
+  const { load } = await serve(modelFolder("a"));
+  const refused = { status: 500, text: expect.stringContaining("name has 1025 characters; expected 1024 at most") };
+  expect(await load("n".repeat(1025), `${ROOT}/a`)).toMatchObject(refused);
+  expect((await load("n".repeat(1024), `${ROOT}/a`)).status).toBe(200);
+});
+
 test("models are loaded, listed, run and unloaded by their names", async () => {
   const { server, ask, load } = await serve(modelFolder("a/1", "a/2", "b", "c/model/x/00000123"));
   expect((await ask("GET", "/ping")).status).toBe(200);
