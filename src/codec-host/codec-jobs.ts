@@ -53,8 +53,11 @@ export function encodeInThread<Args extends readonly unknown[], Result>(
 ): Promise<Result> {
   const transfer = memory?.isWireOnly === true ? "owned" : undefined;
   const scratchBytes = encodingBytes(args, form);
-  const costBytes = form === "text" ? TEXT_SHARE * scratchBytes : scratchBytes;
-  return codecs.run(job, args, { transfer, signal, memory, scratchBytes, costBytes });
+  return codecs.run(job, args, { transfer, signal, memory, scratchBytes, costBytes: costOf(scratchBytes, form) });
+}
+
+function costOf(scratchBytes: number, form: EncodedForm): number {
+  return form === "text" ? TEXT_SHARE * scratchBytes : scratchBytes;
 }
 
 /** Share of a message's maximum memory that its bytes seldom exceed: buffers that grow are counted twice there. */
@@ -76,7 +79,8 @@ export function encodeInParts<Args extends readonly unknown[]>(
     if (part instanceof Uint8Array) return part;
     const scratchBytes = encodingBytes(part, form);
     const room = borrowMemory(Math.ceil((ROOM_SHARE * scratchBytes) / ROOM_UNIT) * ROOM_UNIT);
-    const options = { transfer: new Set([room]), signal, memory, scratchBytes };
+    const costBytes = costOf(scratchBytes, form);
+    const options = { transfer: new Set([room]), signal, memory, scratchBytes, costBytes };
     const made = await codecs.run(job, [...part, new Uint8Array(room)] as const, options);
     markBorrowed(made.buffer);
     return made;

@@ -7,7 +7,7 @@ import { encodingBytes } from "./encoding-bytes.ts";
 import type { Job } from "./job.ts";
 import { fromJobMessage, toJobMessage } from "./job-message.ts";
 import type { MayTransfer } from "./move-views.ts";
-import { type JobClient, ShareQueue } from "./share-queue.ts";
+import { type JobClient, ShareClock, ShareQueue } from "./share-queue.ts";
 
 /** Memory and time that a job may use. */
 export interface JobOptions {
@@ -16,7 +16,7 @@ export interface JobOptions {
   /** Ends the job when it aborts: it leaves the queue, or its thread is terminated. */
   readonly signal?: CancelSignal | undefined;
   /** Counts `scratchBytes` while the job runs. */
-  readonly memory?: (Pick<MemoryShare, "check" | "grow" | "shrink"> & { readonly client?: JobClient }) | undefined;
+  readonly memory?: (Pick<MemoryShare, "hasRoom" | "grow" | "shrink"> & { readonly client?: JobClient }) | undefined;
   /** Largest number of bytes that the job may make. While others run, it waits until there is room for that. */
   readonly scratchBytes?: number;
   /** Bytes that it reads or writes, for its turn. Default: `scratchBytes`, else those of its arguments. */
@@ -25,7 +25,7 @@ export interface JobOptions {
 
 /** Limits of a pool. */
 interface CodecPoolOptions {
-  /** Threads at most, but for the one that only small jobs have. Default: as many as there are cores, 4 at most. */
+  /** Threads at most, but for one that keeps small jobs and large ones from waiting for each other. Default: as many as there are cores, 4 at most. */
   readonly maxThreads?: number;
   /** Milliseconds that a thread without work is kept. Default 30 s. */
   readonly idleMs?: number;
@@ -52,9 +52,9 @@ interface Task {
 
 /**
  * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when
- * there is work, do one job each at a time, and end after a while without work. Clients take turns by bytes
- * ({@link ShareQueue}). One thread more than the others is for small jobs alone, which never wait for large ones; and
- * where large ones wait, one of them runs.
+ * there is work, do one job each at a time, and end after a while without work. Clients take turns by bytes, small jobs
+ * and large ones together ({@link ShareQueue}). Where either kind waits, one of it runs, so that neither waits for the
+ * other.
  */
 export class CodecPool {
   /** Large jobs that it does at the same time, at most. */
@@ -62,8 +62,9 @@ export class CodecPool {
   readonly #idleMs: number;
   readonly #idle = new Map<CodecWorker, NodeJS.Timeout>();
   readonly #running = new Map<Task, CodecWorker>();
-  readonly #small = new ShareQueue<Task>();
-  readonly #large = new ShareQueue<Task>();
+  readonly #clock = new ShareClock();
+  readonly #small = new ShareQueue<Task>(this.#clock);
+  readonly #large = new ShareQueue<Task>(this.#clock);
 
   constructor({ maxThreads = defaultThreads(), idleMs = IDLE_MS }: CodecPoolOptions = {}) {
     this.maxThreads = maxThreads;
@@ -115,11 +116,12 @@ export class CodecPool {
     }
   }
 
-  /** A small job that may start, else a large one; before small ones where no large one runs. */
+  /** The job that may start of the client that had least; one of a kind of which none runs goes before. */
   #next(): Task | undefined {
-    const [large, small] = [this.#large.peek(), this.#small.peek()];
-    const first = this.#count(true) === 0 ? [large, small] : [small, large];
-    return first.find((task) => task !== undefined && this.#hasRoom(task));
+    const inTurn = this.#small.nextStart <= this.#large.nextStart;
+    const [first, second] = inTurn ? [this.#small, this.#large] : [this.#large, this.#small];
+    const tasks = [first.peek(), second.peek()].filter((task) => task !== undefined);
+    return tasks.find(({ isLarge }) => this.#count(isLarge) === 0) ?? tasks.find((task) => this.#hasRoom(task));
   }
 
   #count(isLarge: boolean): number {
@@ -128,12 +130,9 @@ export class CodecPool {
     return count;
   }
 
-  /** A job alone of its kind is always done, as a request alone is always let in. */
   #hasRoom({ options, isLarge }: Task): boolean {
-    const ofKind = this.#count(isLarge);
-    if (ofKind === 0) return true;
-    const isFree = isLarge ? ofKind < this.maxThreads : this.#running.size <= this.maxThreads;
-    return isFree && fits(options);
+    if (isLarge && this.#count(true) >= this.maxThreads) return false;
+    return this.#running.size <= this.maxThreads && fits(options);
   }
 
   async #do(task: Task): Promise<void> {
@@ -198,10 +197,5 @@ function defaultThreads(): number {
 }
 
 function fits({ memory, scratchBytes = 0 }: JobOptions): boolean {
-  try {
-    memory?.check(scratchBytes);
-    return true;
-  } catch {
-    return false;
-  }
+  return memory?.hasRoom(scratchBytes) ?? true;
 }

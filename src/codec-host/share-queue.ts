@@ -14,6 +14,37 @@ const BYTES_PER_MS = 30 * 1024;
 /** The client of jobs that have none. */
 const NO_CLIENT: JobClient = {};
 
+/** Bytes that each client has been given, for queues among which clients have one share. */
+export class ShareClock {
+  /** Bytes at which a client's next job starts. */
+  readonly #starts = new WeakMap<JobClient, number>();
+  readonly #queues: { readonly nextStart: number }[] = [];
+  /** The least start of a job that waited when one was taken last. */
+  #now = 0;
+
+  /** Adds a queue of the same clients. */
+  add(queue: { readonly nextStart: number }): void {
+    this.#queues.push(queue);
+  }
+
+  /** Start of a client's next job. */
+  startOf(client: JobClient): number {
+    return this.#starts.get(client) ?? 0;
+  }
+
+  /** To be called for a client that begins to wait: time in which it had nothing to do earns it nothing. */
+  begin(client: JobClient): void {
+    this.#starts.set(client, Math.max(this.#now, this.startOf(client)));
+  }
+
+  /** To be called before a job leaves its queue. */
+  take(client: JobClient, cost: number): void {
+    const least = Math.min(...this.#queues.map(({ nextStart }) => nextStart));
+    this.#now = Math.max(this.#now, least);
+    this.#starts.set(client, this.startOf(client) + cost);
+  }
+}
+
 interface Waiting<Item> {
   readonly item: Item;
   readonly cost: number;
@@ -21,20 +52,28 @@ interface Waiting<Item> {
 }
 
 /**
- * A queue that gives each client the same number of bytes: the next job is one of the client that had fewest since it
- * began to wait (start-time fair queueing), however many jobs others have waiting. Among a client's own jobs small ones
- * go first, but overtake a large one only while that is young.
+ * A queue that gives each client the same number of bytes, together with those from other queues of the same clock: the
+ * next job is one of the client that had fewest since it began to wait (start-time fair queueing), however many jobs
+ * others have waiting. Among a client's own jobs small ones go first, but overtake a large one only while that is young.
  */
 export class ShareQueue<Item> {
   /** Jobs of each client that has any, in their order. */
   readonly #waiting = new Map<JobClient, Waiting<Item>[]>();
-  /** Bytes at which a client's next job starts, on the clock of {@link #now}. */
-  readonly #starts = new WeakMap<JobClient, number>();
-  /** The start of the job that was taken last. */
-  #now = 0;
+  readonly #clock: ShareClock;
+
+  constructor(clock = new ShareClock()) {
+    this.#clock = clock;
+    clock.add(this);
+  }
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0;
+  }
+
+  /** Bytes at which the next job starts; infinite where there is none. */
+  get nextStart(): number {
+    const client = this.#next();
+    return client === undefined ? Number.POSITIVE_INFINITY : this.#clock.startOf(client);
   }
 
   push(item: Item, { cost, client = NO_CLIENT }: JobPlace): void {
@@ -57,9 +96,8 @@ export class ShareQueue<Item> {
     const client = this.#next();
     if (client === undefined) return;
     const own = this.#waiting.get(client)!;
-    const { cost } = own.shift()!;
-    this.#now = this.#startOf(client);
-    this.#starts.set(client, this.#now + cost);
+    this.#clock.take(client, own[0]!.cost);
+    own.shift();
     if (own.length === 0) this.#waiting.delete(client);
   }
 
@@ -74,21 +112,16 @@ export class ShareQueue<Item> {
     }
   }
 
-  /** Time in which a client had nothing to do earns it nothing. */
   #begin(client: JobClient, own: Waiting<Item>[]): void {
     this.#waiting.set(client, own);
-    this.#starts.set(client, Math.max(this.#now, this.#startOf(client)));
+    this.#clock.begin(client);
   }
 
   #next(): JobClient | undefined {
     let best: JobClient | undefined;
     for (const client of this.#waiting.keys()) {
-      if (best === undefined || this.#startOf(client) < this.#startOf(best)) best = client;
+      if (best === undefined || this.#clock.startOf(client) < this.#clock.startOf(best)) best = client;
     }
     return best;
-  }
-
-  #startOf(client: JobClient): number {
-    return this.#starts.get(client) ?? 0;
   }
 }

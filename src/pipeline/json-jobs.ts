@@ -33,7 +33,10 @@ export const echoJsonJob = defineJob(import.meta.url, "echoJsonJob", (json: Uint
 /** Texts up to this size are parsed at once where hooks run, in bytes: what takes longest then takes some 40 ms. */
 const CUT_BYTES = 1024 * 1024;
 
-/** Checks a JSON object, and finds the steps by which it can be parsed in turns. */
+/**
+ * Checks a JSON object, and finds the steps by which it can be parsed in turns.
+ * @public Codec threads import it by its name.
+ */
 export const cutJsonJob = defineJob(import.meta.url, "cutJsonJob", (json: Uint8Array): JsonPayload => {
   openPayload({ kind: "json", json });
   return { kind: "json", json, steps: cutJson(json) };

@@ -6,6 +6,7 @@ import { CodecPool } from "../../src/codec-host/codec-pool.ts";
 import { defineJob } from "../../src/codec-host/job.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
+import { MessageArrival } from "../../src/limits/memory/message-arrival.ts";
 import { parseKibernetikaJsonJob } from "../../src/protocols/kibernetika/http-codec.ts";
 import { countListeners } from "../helpers/count-listeners.ts";
 
@@ -138,4 +139,17 @@ test("does a large job though small ones never end", async () => {
   await run(200_000);
   isDone = true;
   await Promise.all(floods);
+});
+
+test("ends no other request where a job waits for memory", async () => {
+  const pool = startPool(2);
+  const budget = new MemoryBudget(1000);
+  const [one, other, arriving] = [budget.open(0, "a"), budget.open(0, "b"), budget.open(0, "c")];
+  let ended = 0;
+  new MessageArrival(arriving, () => ended++).add(600);
+  const options = (memory: MemoryShare) => ({ transfer: NOTHING, memory, scratchBytes: 500 });
+  await Promise.all(
+    [one, other].map((memory) => pool.run(parseKibernetikaJsonJob, [textsOf(1), MAX_BYTES], options(memory))),
+  );
+  expect([ended, arriving.bytes]).toEqual([0, 600]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ShareQueue } from "../../src/codec-host/share-queue.ts";
+import { ShareClock, ShareQueue } from "../../src/codec-host/share-queue.ts";
 
 const MB = 1024 * 1024;
 
@@ -49,4 +49,33 @@ test("forgets a job that is removed", () => {
   queue.remove("b");
   queue.remove("none");
   expect(takeAll(queue)).toEqual(["a", "c"]);
+});
+
+test("counts what a client gets from another queue, so that both give it one share", () => {
+  const clock = new ShareClock();
+  const [small, large] = [new ShareQueue<string>(clock), new ShareQueue<string>(clock)];
+  const [flood, other] = [{}, {}];
+  for (let job = 0; job < 40; job++) small.push("small", { cost: MB, client: flood });
+  for (const name of ["l1", "l2", "l3"]) large.push(name, { cost: 10 * MB, client: other });
+  const order: string[] = [];
+  while (!large.isEmpty) {
+    const next = small.nextStart <= large.nextStart ? small : large;
+    order.push(next.peek() as string);
+    next.shift();
+  }
+  const before = (name: string) => order.slice(0, order.indexOf(name)).filter((each) => each === "small").length;
+  expect(["l1", "l2", "l3"].map(before)).toEqual([1, 11, 21]);
+  expect([small, large].map(({ nextStart }) => nextStart)).toEqual([21 * MB, Number.POSITIVE_INFINITY]);
+});
+
+test("a client that begins to wait starts with those that had least, though another was served ahead of them", () => {
+  const clock = new ShareClock();
+  const [small, large] = [new ShareQueue<string>(clock), new ShareQueue<string>(clock)];
+  const [flood, other, late] = [{}, {}, {}];
+  for (let job = 0; job < 40; job++) small.push("small", { cost: MB, client: flood });
+  large.push("large", { cost: 10 * MB, client: other });
+  for (let job = 0; job < 20; job++) small.shift();
+  small.push("late", { cost: MB, client: late });
+  expect(small.peek()).toBe("late");
+  expect(large.nextStart).toBe(0);
 });

@@ -80,6 +80,11 @@ export class MemoryBudget {
     }
   }
 
+  /** Checks if a request with `ownBytes` could get `bytes` more without an end of others. */
+  hasRoom(bytes: number, ownBytes: number): boolean {
+    return this.#problem(bytes, ownBytes) === undefined;
+  }
+
   /** Throws `unavailable` where so many bytes more would not fit if all were ended that may be. */
   checkAnnounced(bytes: number, ownBytes: number): void {
     const problem = this.#problem(bytes, ownBytes);

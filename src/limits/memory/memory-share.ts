@@ -6,6 +6,7 @@ import { Holder } from "../overload-manager.ts";
 interface SharedMemoryBudget {
   readonly clients: ClientAccounts;
   check(bytes: number, ownBytes: number, share: MemoryShare): void;
+  hasRoom(bytes: number, ownBytes: number): boolean;
   checkAnnounced(bytes: number, ownBytes: number): void;
   add(bytes: number): void;
   watch(share: MemoryShare): void;
@@ -68,6 +69,11 @@ export class MemoryShare extends Holder {
   /** Throws `unavailable` unless there is room for `bytes` more now; reserves nothing. */
   check(bytes: number): void {
     this.#budget.check(bytes, this.#bytes, this.#whole ?? this);
+  }
+
+  /** Checks if there is room for `bytes` more now, though nothing is ended for it. */
+  hasRoom(bytes: number): boolean {
+    return this.#budget.hasRoom(bytes, this.#bytes);
   }
 
   /**
