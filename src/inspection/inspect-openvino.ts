@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
 import { dtypeOf } from "../drivers/openvino/element-types.ts";
-import { readIrFile } from "../drivers/openvino/ir-file.ts";
+import { constantsOf, readIrFile } from "../drivers/openvino/ir-file.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
-const LAYER = /<layer [^>]*?\stype="([^"]*)"/g;
-const CONSTANT =
-  /<data(?=[^>]*\selement_type="([^"]*)")(?=[^>]*\soffset=)(?=[^>]*\sshape="([^"]*)")[^>]*\ssize="(\d+)"/g;
+const LAYER = /<layer [^<>]{0,4096}?\stype="([^"<>]{0,256})"/g;
 const NOTE = /<(\w+) value="([^"]*)"\s*\/>/g;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 
@@ -16,10 +14,10 @@ export function inspectOpenvino(path: string): FileFacts {
   const operators = new Map<string, number>();
   for (const [, type = ""] of text.matchAll(LAYER)) countOne(operators, type);
   const weights = new Map<string, WeightCount>();
-  for (const [, type = "", shape = "", size] of text.matchAll(CONSTANT)) {
+  for (const { type, shape, size } of constantsOf(text)) {
     const sizes = shape.split(",").filter((each) => each.trim() !== "");
     const elements = sizes.reduce((product, each) => product * Number(each), 1);
-    countWeight(weights, dtypeOf(type) ?? type, { elements, bytes: Number(size) });
+    countWeight(weights, dtypeOf(type) ?? type, { elements, bytes: size });
   }
   const notes = text.slice(Math.max(0, text.lastIndexOf("</edges>")));
   const metadata = Object.fromEntries([...notes.matchAll(NOTE)].map(([, name, value = ""]) => [name, plain(value)]));

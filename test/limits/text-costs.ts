@@ -9,6 +9,7 @@ import { decodeBase64 } from "../../src/codecs/json/decode-base64.ts";
 import { parseJson } from "../../src/codecs/json/json-reader.ts";
 import { parseExactJson } from "../../src/codecs/json/tensor-from-json.ts";
 import { readNpy } from "../../src/codecs/npy/read-npy.ts";
+import { constantsOf } from "../../src/drivers/openvino/ir-file.ts";
 import { publicText, ServingError } from "../../src/errors.ts";
 import { readCallHeaders } from "../../src/grpc/call-headers.ts";
 import { splitBinary } from "../../src/grpc/metadata-headers.ts";
@@ -139,6 +140,13 @@ export const TEXT_COSTS: readonly TextCost[] = [
     read: toText,
   },
   { name: "YAML", most: CONFIG, isInMainThread: false, texts: yamlTexts(), read: (text) => parseYaml(text, "file") },
+  {
+    name: "constants of an IR",
+    most: LARGE,
+    isInMainThread: false,
+    texts: irTexts(),
+    read: (text) => [...constantsOf(text)],
+  },
   { name: "JSON of a request", most: LARGE, isInMainThread: false, texts: JSON_TEXTS, read: toJson },
   {
     name: "parts of a form",
@@ -191,6 +199,15 @@ function partTexts(): TextCost["texts"] {
     quotes: between('--b\r\ncontent-disposition: form-data; name="', '\\"', '"\r\n\r\n1\r\n--b--'),
     percents: between("--b\r\ncontent-disposition: form-data; name*=utf-8''", "%41", "\r\n\r\n1\r\n--b--"),
     headers: between("--b\r\n", "a: b\r\n", "\r\n1\r\n--b--"),
+  };
+}
+
+function irTexts(): TextCost["texts"] {
+  return {
+    offsets: between("<data", '\toffset="0"e', "<"),
+    types: between("<data", '\telement_type=\toffset="0"e', "<"),
+    tags: filled(`<data${'\telement_type="a"\toffset="0"e'.repeat(200)}`),
+    begins: filled("<data "),
   };
 }
 

@@ -25,7 +25,8 @@ const VERSIONS = ["10", "11"];
 const STATE = /\stype="(ReadValue|Assign)"/;
 const LOOPS = /\stype="(Loop|TensorIterator|If)"/;
 const OPERATOR = /<layer [^<>]{0,4096}\stype="(?!(?:Parameter|Const|Result)")/;
-const WEIGHTS = /<data(?=[^<>]{0,4096}\selement_type=)[^<>]{0,4096}\soffset="(\d+)"[^<>]{0,4096}\ssize="(\d+)"/g;
+/** Tags of constants, whose attributes are read one by one: a pattern for all takes a time of their number's power. */
+const DATA = /<data(\s[^<>]{0,8192})/g;
 
 /**
  * Reads an IR's .xml; throws `failed_precondition` for a file that is not an IR, is cut short, or has a version that
@@ -73,8 +74,27 @@ function whatElse(path: string): string {
 
 function endOfWeights(text: string): number {
   let end = 0;
-  for (const [, offset, size] of text.matchAll(WEIGHTS)) end = Math.max(end, Number(offset) + Number(size));
+  for (const { offset, size } of constantsOf(text)) end = Math.max(end, offset + size);
   return end;
+}
+
+/** A constant of an IR: its type and shape as they are written, and its place among the weights. */
+export interface IrConstant {
+  readonly type: string;
+  readonly shape: string;
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** The constants of an IR's text. */
+export function* constantsOf(text: string): Iterable<IrConstant> {
+  for (const [, tag = ""] of text.matchAll(DATA)) {
+    const type = /\selement_type="([^"]*)"/.exec(tag)?.[1];
+    const offset = /\soffset="(\d+)"/.exec(tag)?.[1];
+    const size = /\ssize="(\d+)"/.exec(tag)?.[1];
+    if (type === undefined || offset === undefined || size === undefined) continue;
+    yield { type, shape: /\sshape="([^"]*)"/.exec(tag)?.[1] ?? "", offset: Number(offset), size: Number(size) };
+  }
 }
 
 /** An IR's weights. */

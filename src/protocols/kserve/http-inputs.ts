@@ -58,13 +58,13 @@ function isPrefixed(bytes: Uint8Array): boolean {
   return length >= LENGTH_BYTES && new DataView(buffer, byteOffset).getUint32(0, true) === length - LENGTH_BYTES;
 }
 
-/** Characters of the longest list of sizes: more of them need more stack than a pattern has. */
+/** Characters of the longest list of sizes. */
 const MAX_SIZES_TEXT = 1024 * 1024;
 
 /** Sizes written as text: OpenVINO's documentation does so even for a single one. */
 function parseSizes(text: string): readonly number[] {
-  if (text.length <= MAX_SIZES_TEXT && /^\s*\d{1,15}(\s*,\s*\d{1,15})*\s*$/.test(text))
-    return text.split(",").map(Number);
+  const sizes = text.length <= MAX_SIZES_TEXT ? text.split(",").map((size) => size.trim()) : [];
+  if (sizes.length > 0 && sizes.every((size) => /^\d{1,15}$/.test(size))) return sizes.map(Number);
   throw invalidArgument(
     `${SIZE} parameter is invalid and cannot be parsed: '${text.slice(0, 40)}'; expected an integer, or sizes of images separated by commas`,
   );
