@@ -117,11 +117,19 @@ async function named<Result>(text: string, step: () => Promise<Result>): Promise
   const { title } = openAddress(text);
   try {
     return await step();
-  } catch (reason) {
+  } catch (thrown) {
+    const reason = isOtherForm(thrown) ? new ServingError("unavailable", OTHER_FORM, { cause: thrown }) : thrown;
     const { code } = ServingError.from(reason);
     const why = reasonText(reason).replace(/\.$/, "");
     throw new ServingError(code === "aborted" ? "unavailable" : code, `${title} cannot be read: ${why}.`, {
       cause: reason,
     });
   }
+}
+
+const OTHER_FORM = "the server's answer is not one of such a storage. Check the address";
+
+/** An answer's JSON is read without a look at its form: what lacks a member ends so. */
+function isOtherForm(reason: unknown): boolean {
+  return reason instanceof TypeError && !("code" in reason);
 }

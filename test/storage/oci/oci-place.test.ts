@@ -223,3 +223,23 @@ describe("an error says what to do", () => {
     await expect(fetch(at(reference))).rejects.toThrow(message);
   });
 });
+
+test.each([
+  "null",
+  "[]",
+  "1",
+  '{"layers": "abc"}',
+  '{"layers": [null]}',
+  '{"layers": {}}',
+  '{"layers": [{"digest": 5}]}',
+  '{"manifests": [null]}',
+  '{"manifests": 1}',
+  '{"layers": [{"annotations": {"org.opencontainers.image.title": 1}}]}',
+])("an answer of another form than a manifest's is refused in words: %s", async (manifest) => {
+  const { registry, at, fetch } = await openRegistry();
+  registry.tags.set("v1", registry.blob("application/x", manifest).digest);
+  await expect(fetch(at(":v1"))).rejects.toMatchObject({
+    code: expect.stringMatching(/^(?:unavailable|failed_precondition)$/),
+    message: expect.not.stringMatching(/undefined|null|not a function|iterable/),
+  });
+});
