@@ -63,10 +63,21 @@ describe("calls that change the server", () => {
     "x-real-ip",
     "x-envoy-external-address",
     "cf-ray",
+    "x-forwarded",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-original-host",
+    "true-client-ip",
   ])("may not come through a proxy, which %s tells, where they are open to this machine", (name) => {
     const caller = { ...LOCAL, headers: { [name]: "x" } };
     expect(() => new AccessPolicy({ allowControl: "local" }).check("control", caller)).toThrow(refusal(name));
     new AccessPolicy({ allowControl: "all" }).check("control", caller);
+  });
+
+  it("may come with headers that no proxy adds", () => {
+    const names = ["x-forwardedness", "a-via", "viaduct", "ax-real-ip", "x-real-ips", "cfray", "x-original", "xcf-ray"];
+    const headers = Object.fromEntries(names.map((name) => [name, "x"]));
+    new AccessPolicy({ allowControl: "local" }).check("control", { ...LOCAL, headers });
   });
 
   it("may not come in HTTP/1.0, where they are open to this machine", () => {
@@ -190,4 +201,39 @@ describe("the server's own page", () => {
       refusal("--cors-origin"),
     );
   });
+});
+
+describe("a port that does not answer some kinds of calls", () => {
+  const refused = { kinds: ["control", "metrics"], code: "not_found", message: "not here" } as const;
+  const policy = new AccessPolicy({ allowControl: "all", corsOrigins: ["*"] }).refusing(refused);
+
+  it("refuses them before it looks at their callers, and answers the others as before", () => {
+    const problem = expect.objectContaining({ code: "not_found", message: "not here" });
+    for (const kind of refused.kinds) {
+      expect(() => policy.check(kind, REMOTE)).toThrow(problem);
+      expect(() => policy.enter(kind, REMOTE)).toThrow(problem);
+    }
+    policy.check("inference", { ...REMOTE, headers: { origin: "https://a.example" } });
+    expect(policy.enter("inference", REMOTE)).toBeUndefined();
+  });
+
+  it("refuses those of earlier refusals too", () => {
+    const both = policy.refusing({ kinds: ["read"], code: "unimplemented", message: "nor here" });
+    expect(() => both.check("read", REMOTE)).toThrow("nor here");
+    expect(() => both.check("metrics", REMOTE)).toThrow("not here");
+    policy.check("read", REMOTE);
+  });
+});
+
+it("an origin with permission is told to its page as it was sent", () => {
+  const named = new AccessPolicy({ corsOrigins: ["https://App.example.com", "null"] });
+  const origins = ["https://APP.example.com", "null", "http://app.example.com", "https://app.example.com:8443"];
+  expect(origins.map((origin) => named.allowedOrigin(origin))).toEqual([...origins.slice(0, 2), undefined, undefined]);
+  expect(new AccessPolicy({ corsOrigins: ["*"] }).allowedOrigin("https://a.example")).toBe("*");
+  expect([new AccessPolicy().dependsOnOrigin, named.dependsOnOrigin]).toEqual([false, true]);
+});
+
+it("without names, no call is asked about again", () => {
+  const end = () => expect.fail();
+  new AccessPolicy().watch({ kind: "read", caller: LOCAL, scope: {} as never, end })();
 });

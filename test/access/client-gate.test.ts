@@ -26,3 +26,16 @@ test("messages of a stream come at their client's rate, the first with its call"
   await reading;
   expect(got).toEqual([1, 2, 3]);
 });
+
+test("a refusal is told with its client, to the caller and to who looks after the server", () => {
+  const refused: string[][] = [];
+  const onRefused = (...refusal: [string, string]) => void refused.push(refusal);
+  const gate = new LocalGate({ key: ({ address }) => address, rate: 0, maxInFlight: 1, onRefused });
+  const end = gate.enter(CALL);
+  expect(() => gate.enter(CALL)).toThrow(expect.objectContaining({ code: "resource_exhausted" }));
+  expect(refused).toEqual([[CALL.address, expect.stringContaining("1 request in flight")]]);
+  end();
+  gate.enter(CALL);
+  gate.enterAs("another")();
+  expect(refused).toHaveLength(1);
+});

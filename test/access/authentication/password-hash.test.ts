@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { hashPassword, matchesHash, parsePasswordHash } from "../../../src/access/authentication/password-hash.ts";
+import {
+  hashPassword,
+  isSameHash,
+  matchesHash,
+  parsePasswordHash,
+} from "../../../src/access/authentication/password-hash.ts";
 import { CHEAP } from "../auth-fixture.ts";
 
 test("a hash tells its password from others, in whatever form its letters are", async () => {
@@ -39,4 +44,45 @@ test.each([
 ])("%s is refused, without being told", (text, message) => {
   expect(() => parsePasswordHash(text)).toThrow(message);
   expect(() => parsePasswordHash(text)).not.toThrow(text);
+});
+
+const HASH = "A".repeat(43);
+
+test.each([
+  ["256 MB", "ln=18,r=8,p=1", "ln=18,r=9,p=1"],
+  ["64 times the work of 16 MB", "ln=14,r=8,p=64", "ln=14,r=8,p=65"],
+  ["as little as there is", "ln=1,r=1,p=1", "ln=1,r=1,p=0"],
+])("a hash may cost %s, and no more or less", (_, taken, refused) => {
+  expect(parsePasswordHash(`$scrypt$${taken}$AAAA$${HASH}`).hash).toHaveLength(32);
+  expect(() => parsePasswordHash(`$scrypt$${refused}$AAAA$${HASH}`)).toThrow("costs");
+});
+
+test.each([
+  ` $scrypt$ln=14,r=8,p=5$AAAA$${HASH}`,
+  `$scrypt$ln=14,r=8,p=5$AAAA$${HASH} `,
+  `$scrypt$ln=14,r=8,p=5$$${HASH}`,
+])("%j is not a hash", (text) => {
+  expect(() => parsePasswordHash(text)).toThrow("is not $scrypt");
+});
+
+test("hashes are the same with the same salt and costs alone", () => {
+  const hash = (cost: string, salt = "AAAA", end = "A") =>
+    parsePasswordHash(`$scrypt$${cost}$${salt}$${"A".repeat(42)}${end}`);
+  const one = hash("ln=4,r=8,p=1");
+  expect(isSameHash(hash("ln=4,r=8,p=1"), one)).toBe(true);
+  const others = [
+    ...["ln=5,r=8,p=1", "ln=4,r=9,p=1", "ln=4,r=8,p=2"].map((cost) => hash(cost)),
+    ...[hash("ln=4,r=8,p=1", "BAAA"), hash("ln=4,r=8,p=1", "AAAA", "E"), undefined],
+  ];
+  expect(others.map((other) => isSameHash(other, one))).toEqual(others.map(() => false));
+});
+
+test("letters of a password of 1024 characters may have any form, and of a longer one none", async () => {
+  for (const [length, isSame] of [
+    [1024, true],
+    [1025, false],
+  ] as const) {
+    const hash = parsePasswordHash(await hashPassword(`${"x".repeat(length - 2)}e\u0301`, CHEAP));
+    expect(await matchesHash(`${"x".repeat(length - 2)}\u00e9`, hash)).toBe(isSame);
+  }
 });
