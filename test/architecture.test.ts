@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { readSources } from "../scripts/house/read-sources.ts";
+import { readSources, type Source } from "../scripts/house/read-sources.ts";
 
 /**
  * The folders of src/ with those that each may import, in addition to itself and the files of src/, from the lowest
@@ -11,10 +11,10 @@ text:
 async:
 observability: text
 machine:
-limits: text async observability machine
+limits: async observability machine
 net: limits
 shared-memory:
-user-module: text observability
+user-module: text
 archives:
 tensor: text
 signature: tensor
@@ -23,43 +23,39 @@ storage: text async observability machine user-module archives codecs
 tracing: async observability codecs
 access: text observability limits codecs
 threads: text async observability tensor
-codec-host: text async machine limits tensor threads
-native: text async observability machine
+codec-host: async machine limits tensor threads
+native: async machine
 processes: observability
-runtimes: text async observability machine user-module archives native
+runtimes: text async machine archives native
 drivers: text async observability tensor signature machine user-module archives codecs native processes runtimes
 inspection: text tensor drivers
-media: text async limits tensor
-hooks: text async observability tensor signature user-module media drivers
-model-host: text async observability tensor signature machine limits user-module media threads native processes
-  drivers
-pipeline: text async observability tensor signature limits user-module media threads codec-host drivers hooks
-  model-host
-hook-host: text async observability tensor signature machine user-module media threads drivers hooks model-host
-  pipeline
-serving: text async observability tensor signature limits drivers hooks model-host pipeline
-grpc: text async observability tensor signature net limits shared-memory access codecs codec-host serving
-proxy: text async observability tensor signature net limits shared-memory access codecs codec-host serving
+media: limits tensor
+hooks: text async observability tensor signature drivers
+model-host: text async observability tensor signature machine limits media threads native processes drivers
+pipeline: async observability tensor signature limits codec-host hooks model-host
+hook-host: text async observability tensor signature machine user-module threads drivers hooks model-host pipeline
+serving: text async observability tensor signature limits hooks model-host pipeline
+grpc: text async observability tensor net limits shared-memory access codecs serving
+proxy: text async observability net limits shared-memory access codec-host serving
 protocols: text async observability tensor signature net limits shared-memory access codecs codec-host serving media
   grpc proxy
 page: text tensor protocols observability
-remote: text async observability tensor signature net limits shared-memory access codecs codec-host serving pipeline
-  grpc protocols
-client: text async observability tensor signature limits codecs grpc protocols remote
-request-log: text async observability tensor signature limits codecs codec-host drivers pipeline serving protocols
+remote: text async observability tensor signature limits access codec-host serving pipeline grpc protocols
+client: text async tensor signature limits codecs grpc protocols remote
+request-log: text async observability tensor signature limits codecs codec-host pipeline serving protocols
 repository: text async observability tensor signature codecs user-module storage drivers hooks model-host pipeline
   hook-host serving
 export: text codecs runtimes
-replay: text async observability tensor signature limits codecs protocols remote repository
-server: text async observability tensor signature net limits shared-memory access codecs codec-host serving machine
-  threads storage drivers hooks model-host pipeline repository grpc proxy protocols remote request-log tracing
-comparison: text async observability tensor signature client replay server
+replay: text observability tensor limits codecs protocols remote repository
+server: text async observability tensor signature net limits shared-memory access codec-host serving machine threads
+  storage drivers hooks model-host pipeline repository grpc proxy protocols remote request-log tracing
+comparison: text tensor signature client replay server
 benchmark: text async observability tensor signature threads grpc client server
 testing: observability tensor user-module drivers hooks model-host pipeline repository server
 tuning: text benchmark
-cli: text async observability tensor signature net limits shared-memory access codecs codec-host serving machine
-  user-module native processes storage runtimes drivers inspection media model-host repository export proxy protocols
-  client remote replay tracing request-log server comparison benchmark tuning
+cli: text async observability tensor signature net limits access codecs serving machine user-module native processes
+  storage runtimes drivers inspection media model-host repository export proxy protocols client remote replay tracing
+  request-log server comparison benchmark tuning
 `);
 
 /** Packages that belong to folders. */
@@ -106,6 +102,18 @@ function refusedImports(isRefused: (folder: string, imported: string) => boolean
     return refused.map((imported) => `${path} -> ${imported}`);
   });
 }
+
+test("a source is read by its syntax: what it imports, names, calls, declares and says", () => {
+  const find = (name: string) => SOURCES.find(({ path }) => path === `scripts/house/${name}.ts`);
+  expect(find("measures")?.imports).toEqual(new Set(["node:path", "scripts/house/read-sources.ts"]));
+  const { names, calls, types, comments, casts, exports } = find("read-sources") as Source;
+  expect(["readSources", "unstable"].map((name) => names.has(name))).toEqual([true, false]);
+  expect(["API", "sort"].map((name) => calls.has(name))).toEqual([true, false]);
+  expect(types).toEqual(["Source"]);
+  expect(comments()).toContain("/** Type assertions other than `as const`. */");
+  expect(casts).toBe(1);
+  expect(exports).toEqual({ all: 2, documented: 2 });
+});
 
 test("the layers have every folder of src/, and each imports from lower ones alone", () => {
   const order = [...LAYERS.keys()];
