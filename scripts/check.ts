@@ -54,7 +54,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
     steps: ["tsx scripts/check-costs.ts"],
   },
   faults: {
-    what: "the Nth call of open, read, write, rename, mmap, fork, connect, ftruncate, fsync and thread fails, for every N; --sample: for some (needs gcc)",
+    what: "the Nth call of open, read, write, rename, mmap, fork, connect, ftruncate, fsync and thread fails, for every N; --sample: for some, --every=5: for every fifth (needs gcc)",
     steps: ["tsx scripts/check-faults.ts"],
   },
   grpc: {
