@@ -176,7 +176,7 @@ function findEntries(): { readonly all: readonly string[]; readonly jobs: readon
   for (const name of readdirSync(SOURCE, { recursive: true, encoding: "utf8" })) {
     if (!/(?<!\.d)\.ts$/.test(name)) continue;
     const text = readFileSync(join(SOURCE, name), "utf8");
-    for (const [, thread, file] of text.matchAll(/threadEntry\("([^"]+)"\)|"\.\.\/\.\.\/dist\/([\w/-]+)\.js"/g))
+    for (const [, thread, file] of text.matchAll(/threadEntry\("([^"]+)"\)|"(?:\.\.\/)+dist\/([\w/-]+)\.js"/g))
       threads.push((thread ?? file) as string);
     if (/= defineJob\(/.test(text)) jobs.push(name.slice(0, -".ts".length));
   }

@@ -5,7 +5,7 @@ import { countOne, type FileFacts } from "./file-facts.ts";
 
 /** Facts about a .keras or .h5 file: its layers. */
 export function inspectKeras(source: ModelSource): Promise<FileFacts> {
-  return withKerasFile(source, ({ config: { root, major } }) => {
+  return withKerasFile(source, async ({ config: { root, major } }) => {
     const operators = new Map<string, number>();
     for (const { class_name: name } of allLayers(root)) countOne(operators, name);
     const name = String((root.config as { name?: unknown }).name ?? "");

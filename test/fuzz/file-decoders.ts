@@ -39,7 +39,7 @@ const S3_LIST =
 
 /**
  * Readers of files and texts that strangers make: archives, models' files, configurations, tokens. HDF5 files are left
- * out: a damaged one may hold their library for ever.
+ * out: each takes a thread of its own, which a damaged one may hold until its time is over.
  */
 export async function fileDecoders(): Promise<readonly Decoder[]> {
   return [...archiveDecoders(), ...modelDecoders(), ...textDecoders(), ...costDecoders(), await tokenDecoder()];

@@ -1,86 +1,88 @@
-import { randomUUID } from "node:crypto";
-import type { File as H5wasmFile, Group as H5wasmGroup } from "h5wasm";
-import { failedPrecondition, reasonText } from "../../../errors.ts";
-import { npmInstall } from "../../../npm-install.ts";
-
-type H5wasm = typeof import("h5wasm");
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { settlesWithin } from "../../../async/settles-within.ts";
+import { failedPrecondition } from "../../../errors.ts";
+import type { H5Answer, H5Question } from "./h5-thread.ts";
 
 /** A stored numeric array. */
 export interface StoredArray {
   readonly name: string;
   readonly shape: readonly number[];
-  /** Reads it, which may take any memory: its shape is to be checked before. Throws as {@link H5File.array} does. */
-  read(): Float32Array;
+  /** Reads it, which may take any memory: its shape is to be checked before. Rejects as {@link H5File.array} does. */
+  read(): Promise<Float32Array>;
 }
 
 /** An open HDF5 file. */
 export interface H5File {
   /** An attribute of a group; undefined where either is missing. */
-  attribute(group: string, name: string): unknown;
+  attribute(group: string, name: string): Promise<unknown>;
   /** Names of a group's members; none where it is missing. */
-  names(group: string): readonly string[];
-  /** An array of float32; throws `failed_precondition` where there is none, and when it is read for another type. */
-  array(path: string): StoredArray;
+  names(group: string): Promise<readonly string[]>;
+  /** An array of float32; rejects with `failed_precondition` where there is none, or, when read, for another type. */
+  array(path: string): Promise<StoredArray>;
 }
+
+const ENTRY = new URL("../../../../dist/drivers/tensorflow/keras/h5-thread-entry.js", import.meta.url);
+/** Milliseconds that one answer about a file may take, and bytes of it for each of which there is one more. */
+const [LIMIT_MS, BYTES_PER_MS] = [20_000, 10_000];
 
 /**
- * Opens an HDF5 file that is in memory, for as long as `read` runs.
- * Throws `failed_precondition` for bytes in another format, and where h5wasm is not
- * installed; `label` names the file in messages.
+ * Opens an HDF5 file that is in memory, for as long as `read` runs, in a thread of its own, which takes the bytes: some
+ * damaged files hold h5wasm for ever. Rejects with `failed_precondition` for those, for bytes in another format, and
+ * where h5wasm is not installed; `label` names the file in messages.
  */
-export async function withH5<T>(bytes: Uint8Array, label: string, read: (file: H5File) => T | Promise<T>): Promise<T> {
-  const h5wasm = await importH5wasm();
-  const module = await h5wasm.ready;
-  // Otherwise it writes to standard error and continues.
-  module.activate_throwing_error_handler();
-  const path = `/${randomUUID()}.h5`;
-  module.FS.writeFile(path, bytes);
+export async function withH5<T>(
+  bytes: Uint8Array,
+  label: string,
+  read: (file: H5File) => Promise<T>,
+  limitMs = LIMIT_MS + bytes.length / BYTES_PER_MS,
+): Promise<T> {
+  // A small one is a part of a buffer that others have parts of, too.
+  const own = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
+  const thread = new Worker(ENTRY, { workerData: own, transferList: [own.buffer as ArrayBuffer], name: "h5" });
+  const ask = async (question: H5Question) => {
+    const answering = once(thread, "message");
+    thread.postMessage(question);
+    if (!(await settlesWithin(answering, limitMs))) throw tookTooLong(label, limitMs);
+    const [answer] = await answering;
+    return answered(answer, label);
+  };
   try {
-    const file = new h5wasm.File(path, "r");
-    return await using(file, () => read(toH5File(file, label)));
-  } catch (cause) {
-    if (!reasonText(cause).startsWith("HDF5-DIAG")) throw cause;
-    throw failedPrecondition(`The file "${label}" is damaged or cut short: its HDF5 content cannot be read.`, cause);
+    return await read(toH5File(ask, label));
   } finally {
-    module.FS.unlink(path);
+    await thread.terminate();
   }
 }
 
-async function using<T>(file: H5wasmFile, use: () => T | Promise<T>): Promise<T> {
-  try {
-    return await use();
-  } finally {
-    file.close();
-  }
-}
-
-/** Imports h5wasm at the first use; throws `failed_precondition` with the way to install it. */
-export async function importH5wasm(load: () => Promise<unknown> = () => import("h5wasm")): Promise<H5wasm> {
-  try {
-    return (await load()) as H5wasm;
-  } catch (cause) {
-    const message = `Keras files (.h5, .keras) need the package h5wasm. Run: ${npmInstall("h5wasm")}`;
-    throw failedPrecondition(message, cause);
-  }
-}
-
-function toH5File(file: H5wasmFile, label: string): H5File {
-  const groupAt = (path: string) => file.get(path) as H5wasmGroup | null;
+function toH5File(ask: (question: H5Question) => Promise<unknown>, label: string): H5File {
   return {
-    attribute: (group, name) => groupAt(group)?.attrs[name]?.value,
-    names: (group) => groupAt(group)?.keys?.() ?? [],
-    array: (path) => {
-      const dataset = file.get(path) as { shape?: number[]; value?: unknown } | null;
+    attribute: (group, attribute) => ask({ path: group, attribute }),
+    names: async (group) => (await ask({ path: group, what: "names" })) as readonly string[],
+    array: async (path) => {
       const missing = () => failedPrecondition(`The file "${label}" has no float32 array "${path}".`);
-      if (dataset === null) throw missing();
-      const read = () => {
-        const data = dataset.value;
-        if (data instanceof Float32Array) return data;
-        // A scalar, or a count.
-        if (typeof data === "number" || typeof data === "bigint") return Float32Array.of(Number(data));
-        throw missing();
+      const shape = (await ask({ path, what: "shape" })) as readonly number[] | undefined;
+      if (shape === undefined) throw missing();
+      const read = async () => {
+        const values = await ask({ path, what: "values" });
+        if (values === undefined) throw missing();
+        return values as Float32Array;
       };
-      return { name: path, shape: dataset.shape ?? [], read };
+      return { name: path, shape, read };
     },
   };
+}
+
+function answered(answer: H5Answer, label: string): unknown {
+  if ("value" in answer) return answer.value;
+  if ("refusal" in answer) throw failedPrecondition(answer.refusal);
+  if ("failure" in answer) throw new Error(answer.failure);
+  const message = `The file "${label}" is damaged or cut short: its HDF5 content cannot be read.`;
+  throw failedPrecondition(message, new Error(answer.damage));
+}
+
+function tookTooLong(label: string, limitMs: number): Error {
+  const seconds = Math.round(limitMs / 100) / 10;
+  return failedPrecondition(
+    `The file "${label}" is damaged: its HDF5 content could not be read within ${seconds} s. Save or copy it again.`,
+  );
 }

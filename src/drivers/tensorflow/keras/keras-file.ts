@@ -20,9 +20,9 @@ export interface KerasFile {
 /** Opens a .keras or .h5 file while `read` runs; throws `failed_precondition` with the file's error. */
 export async function withKerasFile<T>(
   { format, path }: ModelSource,
-  read: (file: KerasFile) => T | Promise<T>,
+  read: (file: KerasFile) => Promise<T>,
 ): Promise<T> {
-  if (format === "h5") return withH5(readFileSync(path), path, (weights) => read(toH5Model(weights, path)));
+  if (format === "h5") return withH5(readFileSync(path), path, async (weights) => read(await toH5Model(weights, path)));
   const { config, metadata, weights } = await readArchive(path);
   const { keras_version } = parseJson(metadata, path) as { keras_version?: string };
   const root = parseJson(config, path) as LayerConfig;
@@ -31,8 +31,8 @@ export async function withKerasFile<T>(
   });
 }
 
-function toH5Model(weights: H5File, path: string): KerasFile {
-  const text = weights.attribute("/", "model_config");
+async function toH5Model(weights: H5File, path: string): Promise<KerasFile> {
+  const text = await weights.attribute("/", "model_config");
   if (typeof text !== "string") {
     const hint = "Save the whole model with model.save(), or export it with model.export().";
     throw failedPrecondition(
@@ -40,7 +40,8 @@ function toH5Model(weights: H5File, path: string): KerasFile {
     );
   }
   const root = parseJson(text, path) as LayerConfig;
-  const version = weights.attribute("/", "keras_version") ?? weights.attribute("model_weights", "keras_version");
+  const version =
+    (await weights.attribute("/", "keras_version")) ?? (await weights.attribute("model_weights", "keras_version"));
   return { config: { root, major: majorOf(version) }, layout: "h5", weights };
 }
 

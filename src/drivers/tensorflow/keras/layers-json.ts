@@ -45,13 +45,13 @@ function toH5File(root: LayerConfig, tensors: Readonly<Record<string, Tensor>>):
   }
   const layerOf = (group: string) => group.replace(/^model_weights\//, "");
   return {
-    attribute: (group, name) => (name === "weight_names" ? (namesOf.get(layerOf(group)) ?? []) : undefined),
-    names: () => [],
-    array: (path) => {
+    attribute: async (group, name) => (name === "weight_names" ? (namesOf.get(layerOf(group)) ?? []) : undefined),
+    names: async () => [],
+    array: async (path) => {
       const [, , ...name] = path.split("/");
       const tensor = tensors[name.join("/")];
       if (tensor === undefined) throw failedPrecondition(`The model.json has no weight "${name.join("/")}".`);
-      return { name: name.join("/"), shape: tensor.shape, read: () => Float32Array.from(tensor.dataSync()) };
+      return { name: name.join("/"), shape: tensor.shape, read: async () => Float32Array.from(tensor.dataSync()) };
     },
   };
 }

@@ -30,7 +30,7 @@ export async function loadKerasModel(file: KerasFile, path: string): Promise<Ker
   const model = await build(config, path);
   try {
     refuse(path, findBuiltObstacles(model));
-    for (const weight of findWeights(model, file)) setWeight(weight);
+    for (const weight of await findWeights(model, file)) await setWeight(weight);
     return { model, inputDTypes: readInputDTypes(file.config.root) };
   } catch (reason) {
     model.dispose();
@@ -61,9 +61,12 @@ async function build(config: LayerConfig, path: string): Promise<LayersModel> {
   }
 }
 
-function findWeights(model: LayersModel, { config: { root }, layout, weights }: KerasFile): FoundWeight[] {
+async function findWeights(
+  model: LayersModel,
+  { config: { root }, layout, weights }: KerasFile,
+): Promise<FoundWeight[]> {
   const slots = findWeightSlots(root, model);
-  const found = layout === "archive" ? findInArchive(weights, slots) : findInH5(weights, root, slots);
+  const found = await (layout === "archive" ? findInArchive(weights, slots) : findInH5(weights, root, slots));
   const known = new Set(found.map(({ variable }) => variable));
   const missing = model.weights.find((variable) => !known.has(variable));
   if (missing !== undefined)
@@ -71,8 +74,8 @@ function findWeights(model: LayersModel, { config: { root }, layout, weights }: 
   return found;
 }
 
-function setWeight({ variable, stored }: FoundWeight): void {
-  const value = tf.tensor(stored.read(), [...stored.shape]);
+async function setWeight({ variable, stored }: FoundWeight): Promise<void> {
+  const value = tf.tensor(await stored.read(), [...stored.shape]);
   variable.write(value);
   value.dispose();
 }

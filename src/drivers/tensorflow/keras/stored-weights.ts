@@ -16,17 +16,20 @@ export interface FoundWeight {
  * Finds every weight in the `model.weights.h5` of a .keras file, where layers lie by class and number.
  * Throws `failed_precondition` naming a layer that the file has no weights or other weights for.
  */
-export function findInArchive(file: H5File, slots: readonly WeightSlots[]): FoundWeight[] {
-  return slots.flatMap(({ layer, group, learned, fixed }) => {
+export async function findInArchive(file: H5File, slots: readonly WeightSlots[]): Promise<FoundWeight[]> {
+  const weights: FoundWeight[] = [];
+  for (const { layer, group, learned, fixed } of slots) {
     const variables = [...learned, ...fixed];
-    const names = numbered(file.names(`${group}vars`));
+    const names = numbered(await file.names(`${group}vars`));
     checkCount(layer, variables.length, names.length);
-    const written = file.attribute(`${group.replace(/cell\/$/, "")}vars`, "name");
+    const written = await file.attribute(`${group.replace(/cell\/$/, "")}vars`, "name");
     if (typeof written === "string" && written !== layer) {
       throw failedPrecondition(`The file has weights of layer "${written}" where those of "${layer}" are expected.`);
     }
-    return variables.map((variable, index) => found(layer, variable, file.array(`${group}vars/${names[index]}`)));
-  });
+    for (const [index, variable] of variables.entries())
+      weights.push(found(layer, variable, await file.array(`${group}vars/${names[index]}`)));
+  }
+  return weights;
 }
 
 /**
@@ -34,28 +37,33 @@ export function findInArchive(file: H5File, slots: readonly WeightSlots[]): Foun
  * by name: first the ones that learn, then the others. Throws `failed_precondition`
  * naming a layer that the file has no weights or other weights for.
  */
-export function findInH5(file: H5File, model: LayerConfig, slots: readonly WeightSlots[]): FoundWeight[] {
-  return layersOf(model).flatMap((layer) => {
-    const name = nameOf(layer);
+export async function findInH5(
+  file: H5File,
+  model: LayerConfig,
+  slots: readonly WeightSlots[],
+): Promise<FoundWeight[]> {
+  const weights: FoundWeight[] = [];
+  for (const name of layersOf(model).map(nameOf)) {
     const group = `model_weights/${name}`;
-    const names = namesIn(file, group);
+    const names = await namesIn(file, group);
     const wanted = inH5Order(slots.filter(({ top }) => top === name));
     checkCount(name, wanted.length, names.length);
-    return wanted.map(({ variable, owner }, index) => {
+    for (const [index, { variable, owner }] of wanted.entries()) {
       const path = names[index]!;
       checkName(owner, variable, path);
-      return found(owner, variable, file.array(`${group}/${path}`));
-    });
-  });
+      weights.push(found(owner, variable, await file.array(`${group}/${path}`)));
+    }
+  }
+  return weights;
 }
 
 /** Names in an attribute, which is in parts where the list is longer than an attribute may be. */
-function namesIn(file: H5File, group: string): string[] {
-  const whole = file.attribute(group, "weight_names");
+async function namesIn(file: H5File, group: string): Promise<string[]> {
+  const whole = await file.attribute(group, "weight_names");
   if (Array.isArray(whole)) return whole as string[];
   const names: string[] = [];
   for (let part = 0; ; part++) {
-    const listed = file.attribute(group, `weight_names${part}`);
+    const listed = await file.attribute(group, `weight_names${part}`);
     if (!Array.isArray(listed)) return names;
     names.push(...(listed as string[]));
   }

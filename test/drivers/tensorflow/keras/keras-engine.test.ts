@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { memory } from "@tensorflow/tfjs-core";
 import { describe, expect, it } from "vitest";
-import { importH5wasm } from "../../../../src/drivers/tensorflow/keras/h5-file.ts";
+import { importH5wasm } from "../../../../src/drivers/tensorflow/keras/h5-thread.ts";
 import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
