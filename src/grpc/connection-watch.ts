@@ -1,4 +1,5 @@
 import type { ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 
@@ -37,6 +38,14 @@ export class ConnectionWatch {
     this.#timeoutMs = timeoutMs;
     this.#pingTimeoutMs = pingTimeoutMs;
     this.#pingIntervalMs = pingIntervalMs;
+  }
+
+  /** Closes a connection that has been ended here, where its client does not end it too in the time for a handshake. */
+  limitEnd(socket: Socket): void {
+    socket.once("finish", () => {
+      const timer = setTimeout(() => socket.destroy(), this.#timeoutMs).unref();
+      socket.once("close", () => clearTimeout(timer));
+    });
   }
 
   /** Watches a new connection until it closes. */

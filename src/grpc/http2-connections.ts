@@ -56,6 +56,7 @@ export class Http2Connections {
   constructor(server: Http2Server, watch: ConnectionWatch, rules: ConnectionRules = {}) {
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
+      watch.limitEnd(socket);
       const isBusy = () => {
         const session = sessionOf(socket);
         return session !== undefined && hasStreams(session) !== false;

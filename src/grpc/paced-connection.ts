@@ -130,8 +130,8 @@ export class PacedConnection {
   }
 
   #read(): void {
-    const mayRead = !this.#session.destroyed && !this.#isPaused && !this.#isStopped && !this.#isHeld;
-    if (mayRead) this.#reading?.readStart();
+    // After the end of its session too: only reading tells that the client has closed the connection.
+    if (!this.#isPaused && !this.#isStopped && !this.#isHeld) this.#reading?.readStart();
   }
 
   #release(): void {

@@ -6,6 +6,8 @@ import { ScriptedService, serve } from "./scripted-service.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS = "\0\0\0\x04\0\0\0\0\0";
+/** The client begins no more calls. */
+const GOAWAY = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
 /** A header frame of 100 bytes, of which one has come. */
 const HALF_HEADERS = "\0\0\x64\x01\x04\0\0\0\x01\x82";
 /** Headers that refer to no entry of a table, after which nghttp2 reads nothing any more. */
@@ -19,6 +21,7 @@ it.each([
   ["half a header frame", PREFACE + SETTINGS + HALF_HEADERS],
   ["headers that cannot be read", PREFACE + SETTINGS + UNREADABLE_HEADERS],
   ["no answer to a ping", PREFACE + SETTINGS],
+  ["its end, but does not close it,", PREFACE + SETTINGS + GOAWAY],
 ])("a connection that sends %s is closed in time", async (_, bytes) => {
   const { port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
   const client = new RawClient(port);

@@ -35,6 +35,13 @@ it("is not read on in a turn that it has used up, but in a later one", async () 
   expect(calls).toEqual(["stop", "start"]);
 });
 
+it("is read on after its session has ended, until its client has closed it", async () => {
+  const { session, calls } = watchedSession();
+  PacedConnection.of(session)?.skipTurn();
+  Object.assign(session, { destroyed: true });
+  await expect.poll(() => calls).toEqual(["stop", "start"]);
+});
+
 it("starts calls at once while there is time, and in later turns those that come when there is none", async () => {
   const { session, calls } = watchedSession();
   const connection = PacedConnection.of(session);
