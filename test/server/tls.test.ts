@@ -150,11 +150,12 @@ describe("a server with a certificate", () => {
     await expect(ask(`${server.httpUrl}/v2/health/ready`, "", { ecdhCurve })).rejects.toThrow(/handshake failure/);
   });
 
-  test("does not take keys that an RSA key alone keeps secret", async () => {
+  test("takes neither keys that an RSA key alone keeps secret nor chained blocks", async () => {
     const { server } = await start({ tls: { cert: tlsPath("rsa.pem"), key: tlsPath("rsa.key") } });
     const askBy = (ciphers: string) =>
       ask(`${server.httpUrl}/v2/health/ready`, "", { ca: tlsFile("rsa.pem"), maxVersion: "TLSv1.2", ciphers });
     await expect(askBy("AES128-GCM-SHA256:AES256-SHA")).rejects.toThrow(/handshake failure/);
+    await expect(askBy("ECDHE-RSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA384")).rejects.toThrow(/handshake failure/);
     expect((await askBy("ECDHE-RSA-AES128-GCM-SHA256"))[0]).toBe(405);
   });
 
