@@ -1,5 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { shorten } from "../../text/shorten.ts";
 import type { LoadParameters } from "./load-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 
@@ -23,6 +24,9 @@ export async function unloadModel(service: InferenceService, model: string, para
   await rename("unload", model, service.unload(model, { dependents }));
 }
 
+/** Characters of a model's name in an error, so that the reason behind it is not cut. */
+const SHOWN_NAME = 256;
+
 /** With the text by which Triton's clients recognise a failure. */
 async function rename(action: "load" | "unload", model: string, change: Promise<void>): Promise<void> {
   await change.catch((reason: unknown) => {
@@ -31,7 +35,8 @@ async function rename(action: "load" | "unload", model: string, change: Promise<
     if (isUnknown) assertName(model);
     // The only case in which Triton does not find the model to load.
     const known = isUnknown ? "failed to poll from model repository. " : "";
-    throw new ServingError(code, `failed to ${action} '${model}', ${known}${message}`, { cause: reason });
+    const named = shorten(model, SHOWN_NAME);
+    throw new ServingError(code, `failed to ${action} '${named}', ${known}${message}`, { cause: reason });
   });
 }
 
@@ -40,5 +45,7 @@ function assertName(model: string): void {
   const name = model.trim();
   if (name === "") throw invalidArgument("Model name cannot be empty. Please enter a valid name to deploy.");
   if (name !== ".." && !name.includes("/")) return;
-  throw invalidArgument(`invalid model name '${model}', model name must not contain path traversal characters`);
+  throw invalidArgument(
+    `invalid model name '${shorten(model, SHOWN_NAME)}', model name must not contain path traversal characters`,
+  );
 }
