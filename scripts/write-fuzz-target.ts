@@ -4,8 +4,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { createDecoders } from "../test/fuzz/decoders.ts";
 import { fileDecoders } from "../test/fuzz/file-decoders.ts";
+import { keptInputs } from "../test/fuzz/kept-inputs.ts";
 
-const HELP = `Writes what Jazzer.js, a fuzzer that follows coverage, needs: the decoders in one file, and a folder with samples for each of them.
+const HELP = `Writes what Jazzer.js, a fuzzer that follows coverage, needs: the decoders in one file, and a folder with inputs for each of them.
 Prints the commands; Jazzer.js is not among our packages.
 
   npm run check -- fuzz-target .cache/fuzz`;
@@ -38,7 +39,8 @@ async function write(where: string): Promise<void> {
   for (const { name, samples } of [...(await createDecoders()), ...(await fileDecoders())]) {
     const corpus = join(where, name.replaceAll(/\W+/g, "-"));
     mkdirSync(corpus, { recursive: true });
-    for (const [index, sample] of samples.entries()) writeFileSync(join(corpus, `sample${index}`), sample);
+    for (const [index, input] of [...samples, ...keptInputs(name)].entries())
+      writeFileSync(join(corpus, `input${index}`), input);
     console.log(`KSERVING_FUZZ_DECODER="${name}" npx -p @jazzer.js/core jazzer ${target} ${corpus} ${OPTIONS}`);
   }
 }

@@ -3,7 +3,8 @@ import { Random } from "../grpc/random.ts";
 import type { Decoder } from "./decoder.ts";
 import { createDecoders } from "./decoders.ts";
 import { fileDecoders } from "./file-decoders.ts";
-import { fuzz } from "./fuzz.ts";
+import { feed, fuzz } from "./fuzz.ts";
+import { keptInputs } from "./kept-inputs.ts";
 import { openTlsDecoders } from "./tls-decoders.ts";
 import { usedMb } from "./used-mb.ts";
 
@@ -34,6 +35,12 @@ describe("every decoder of what clients send", () => {
 
   it("takes or refuses changed messages, never fails otherwise, and keeps nothing", { timeout: LIMIT_MS }, async () => {
     expect(await fuzzAll(await createDecoders())).toBeGreaterThan(100);
+  });
+
+  it("reads or refuses what a fuzzer that follows coverage has kept, and so do the readers of files", async () => {
+    for (const decoder of [...(await createDecoders()), ...(await fileDecoders())]) {
+      for (const input of keptInputs(decoder.name)) await feed(decoder, input);
+    }
   });
 
   it("is seen to fail where it does", async () => {

@@ -1,6 +1,7 @@
 import { ServingError } from "../../src/errors.ts";
 import type { Random } from "../grpc/random.ts";
 import type { Decoder } from "./decoder.ts";
+import { keptInputs } from "./kept-inputs.ts";
 import { mutate } from "./mutate.ts";
 
 /** Results of the messages of one decoder. */
@@ -14,9 +15,10 @@ export interface FuzzCount {
 /** Gives each decoder changed messages in turn until the time is up; throws with the message for which one failed. */
 export async function fuzz(decoders: readonly Decoder[], random: Random, ms: number): Promise<readonly FuzzCount[]> {
   const counts = decoders.map(({ name }) => ({ name, taken: 0, refused: 0 }));
+  const inputs = decoders.map(({ name, samples }) => [...samples, ...keptInputs(name)]);
   for (const end = performance.now() + ms; performance.now() < end; ) {
     for (const [index, decoder] of decoders.entries()) {
-      const isTaken = await feed(decoder, mutate(random.pick(decoder.samples), random));
+      const isTaken = await feed(decoder, mutate(random.pick(inputs[index] as Buffer[]), random));
       (counts[index] as FuzzCount)[isTaken ? "taken" : "refused"]++;
     }
   }
