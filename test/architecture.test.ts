@@ -11,10 +11,10 @@ text:
 async:
 observability: text
 machine:
-limits: async observability machine
+limits: text async observability machine
 net: limits
 shared-memory:
-user-module: text
+user-module: text observability
 archives:
 tensor: text
 signature: tensor
@@ -23,16 +23,16 @@ storage: text async observability machine user-module archives codecs
 tracing: async observability codecs
 access: text observability limits codecs
 threads: text async observability tensor
-codec-host: async machine limits tensor threads
-native: async machine
+codec-host: text async machine limits tensor threads
+native: text async observability machine
 processes: observability
-runtimes: text async machine archives native
+runtimes: text async observability machine archives native
 drivers: text async observability tensor signature machine user-module archives codecs native processes runtimes
 inspection: text tensor drivers
-media: limits tensor
+media: text async limits tensor
 hooks: text async observability tensor signature drivers
 model-host: text async observability tensor signature machine limits media threads native processes drivers
-pipeline: async observability tensor signature limits codec-host hooks model-host
+pipeline: text async observability tensor signature limits codec-host hooks model-host
 hook-host: text async observability tensor signature machine user-module threads drivers hooks model-host pipeline
 serving: text async observability tensor signature limits hooks model-host pipeline
 grpc: text async observability tensor net limits shared-memory access codecs serving
@@ -41,15 +41,15 @@ protocols: text async observability tensor signature net limits shared-memory ac
   grpc proxy
 page: text tensor protocols observability
 remote: text async observability tensor signature limits access codec-host serving pipeline grpc protocols
-client: text async tensor signature limits codecs grpc protocols remote
+client: text async observability tensor signature limits codecs grpc protocols remote
 request-log: text async observability tensor signature limits codecs codec-host pipeline serving protocols
 repository: text async observability tensor signature codecs user-module storage drivers hooks model-host pipeline
   hook-host serving
 export: text codecs runtimes
-replay: text observability tensor limits codecs protocols remote repository
+replay: text async observability tensor limits codecs protocols remote repository
 server: text async observability tensor signature net limits shared-memory access codec-host serving machine threads
   storage drivers hooks model-host pipeline repository grpc proxy protocols remote request-log tracing
-comparison: text tensor signature client replay server
+comparison: text async observability tensor signature client replay server
 benchmark: text async observability tensor signature threads grpc client server
 testing: observability tensor user-module drivers hooks model-host pipeline repository server
 tuning: text benchmark
