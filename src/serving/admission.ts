@@ -2,7 +2,7 @@ import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { RequestInfo } from "../hooks/hooks.ts";
 import type { ClientAccount } from "../limits/client-account.ts";
-import type { ModelPlaces } from "./model-places.ts";
+import { type ModelPlaces, RESERVE_SHARE } from "./model-places.ts";
 
 /** A request that is waiting or running. */
 export interface InFlight {
@@ -11,9 +11,6 @@ export interface InFlight {
   /** Milliseconds since it was admitted. */
   readonly ageMs: number;
 }
-
-/** Places beyond the maximum for those who hold few of them, one in so many. */
-const RESERVE_SHARE = 16;
 
 /** Places that are kept for models, or clients, with few requests. */
 interface Reserve {

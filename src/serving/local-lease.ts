@@ -83,7 +83,7 @@ export class LocalLease implements Lease {
       const inputBytes = payloadBytes(inputs);
       memory.growTo(inputBytes + convertedBytes(inputs, signature.spec?.inputs));
       const { bytes } = memory;
-      this.#places.enter(bytes);
+      this.#places.enter(bytes, memory.client);
       queuedBytes = bytes;
       // A call from another model was admitted with that model's request, so it must end even while no new request may
       // begin.

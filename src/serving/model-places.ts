@@ -11,6 +11,9 @@ export interface QueueLimits {
   readonly maxQueueBytes?: number | undefined;
 }
 
+/** One place in so many is kept, beyond a model's own, for clients that have few requests under way. */
+export const RESERVE_SHARE = 16;
+
 /** Counts the requests of one model, so that a slow model does not use up the places of others. */
 export class ModelPlaces {
   readonly #model: string;
@@ -39,9 +42,14 @@ export class ModelPlaces {
     this.#maxBytes = maxQueueBytes ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Admits a request of a number of bytes; throws `unavailable` where there is no room for it. */
-  enter(bytes: number): void {
-    if (this.#count >= this.#maxCount) throw this.#full(`has ${this.#count} requests under way already (its maxQueue)`);
+  /**
+   * Admits a request of a number of bytes; throws `unavailable` where there is no room for it, nor a place that is kept
+   * for clients with as few `places` as its own has.
+   */
+  enter(bytes: number, client?: { readonly places: number }): void {
+    const kept = Math.floor(this.#maxCount / RESERVE_SHARE) - (this.#count - this.#maxCount);
+    if (this.#count >= this.#maxCount && (client === undefined || client.places >= kept))
+      throw this.#full(`has ${this.#count} requests under way already (its maxQueue)`);
     if (this.#count > 0 && this.#bytes + bytes > this.#maxBytes)
       throw this.#full(`has requests under way that hold ${this.#bytes} bytes (its maxQueueBytes ${this.#maxBytes})`);
     this.#count++;

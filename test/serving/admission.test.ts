@@ -63,3 +63,20 @@ test("a small limit is meant as it is", () => {
   const enter = createModel(admission, "m");
   expect(fill(() => enter(new ClientAccount("each another")))).toBe(2);
 });
+
+test("a model's own limit keeps places for clients that have few, where it has room for them", () => {
+  const places = new ModelPlaces("m");
+  places.limit({ maxQueue: MAX });
+  const [greedy, modest] = [new ClientAccount("greedy"), new ClientAccount("modest")];
+  const enter = (client: ClientAccount) => {
+    places.enter(0, client);
+    client.places++;
+  };
+  for (let count = 0; count < MAX; count++) enter(greedy);
+  expect(() => enter(greedy)).toThrow("The model m has 64 requests under way already (its maxQueue)");
+  enter(modest);
+  enter(modest);
+  expect(() => enter(modest)).toThrow("its maxQueue");
+  places.limit({ maxQueue: 15 });
+  expect(() => enter(new ClientAccount("third"))).toThrow("its maxQueue");
+});
