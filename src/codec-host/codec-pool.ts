@@ -25,7 +25,10 @@ export interface JobOptions {
 
 /** Limits of a pool. */
 interface CodecPoolOptions {
-  /** Threads at most, but for one that keeps small jobs and large ones from waiting for each other. Default: as many as there are cores, 4 at most. */
+  /**
+   * Threads at most, but for one that keeps small jobs and large ones from waiting for each other. Default: as many as
+   * there are cores, 4 at most.
+   */
   readonly maxThreads?: number;
   /** Milliseconds that a thread without work is kept. Default 30 s. */
   readonly idleMs?: number;

@@ -54,7 +54,7 @@ interface Waiting<Item> {
 /**
  * A queue that gives each client the same number of bytes, together with those from other queues of the same clock: the
  * next job is one of the client that had fewest since it began to wait (start-time fair queueing), however many jobs
- * others have waiting. Among a client's own jobs small ones go first, but overtake a large one only while that is young.
+ * others have waiting. Among a client's own jobs small ones go first, but overtake a large one only while it is young.
  */
 export class ShareQueue<Item> {
   /** Jobs of each client that has any, in their order. */
