@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { connect as connectSocket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { RawClient } from "../proxy/raw-client.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
@@ -21,12 +22,23 @@ it.each([
   ["half a header frame", PREFACE + SETTINGS + HALF_HEADERS],
   ["headers that cannot be read", PREFACE + SETTINGS + UNREADABLE_HEADERS],
   ["no answer to a ping", PREFACE + SETTINGS],
-  ["its end, but does not close it,", PREFACE + SETTINGS + GOAWAY],
 ])("a connection that sends %s is closed in time", async (_, bytes) => {
   const { port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
   const client = new RawClient(port);
   client.write(bytes);
   await client.closed();
+});
+
+it("a connection whose client ends its session, but not the connection, is closed in time", async () => {
+  const { port } = await serve(new ScriptedService(), { handshakeTimeoutMs: 100 });
+  const client = connectSocket({ port, allowHalfOpen: true });
+  client.write(PREFACE + SETTINGS + GOAWAY, "latin1");
+  client.resume();
+  await once(client, "end");
+  // A connection that is gone answers with a reset.
+  const timer = setInterval(() => client.write(SETTINGS, "latin1"), 20);
+  onTestFinished(() => clearInterval(timer));
+  await expect(once(client, "close")).rejects.toMatchObject({ code: expect.stringMatching(/ECONNRESET|EPIPE/) });
 });
 
 it("a connection that answers its ping lives on while others are closed", async () => {
