@@ -12,6 +12,8 @@ test.each([
   ["2001:0DB8:0001:2::6", "2001:db8:1:2::/64"],
   ["2001:db8::1", "2001:db8:0:0::/64"],
   ["::1", "0:0:0:0::/64"],
+  ["1::2:3:4:5:6:7", "1:0:2:3::/64"],
+  ["1:2:3:4:5:6:7::", "1:2:3:4::/64"],
   ["fe80::1%eth0", "fe80:0:0:0::/64"],
   ["unix:", "unix:"],
   ["", ""],
@@ -32,6 +34,7 @@ test("by a header, of bounded length and apart from addresses", () => {
   const key = readClientKey("header:X-Api-Key", NO_PROXIES);
   const of = (value: unknown) => key({ ...CALL, headers: { "x-api-key": value } });
   expect([of("a"), of(undefined), of("198.51.100.7")]).toEqual(["header a", "198.51.100.7", "header 198.51.100.7"]);
+  expect([of("k".repeat(64)), of("k".repeat(65))?.length]).toEqual([`header ${"k".repeat(64)}`, "header ".length + 44]);
   const long = ["a", "b"].map((end) => of("k".repeat(100_000) + end));
   expect(long[0]).not.toBe(long[1]);
   expect(long[0]?.length).toBeLessThan(80);

@@ -1,5 +1,7 @@
+import { hostname, networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
-import { isLoopback } from "../../src/access/local-host.ts";
+import { isLoopback, isOwnHost } from "../../src/access/local-host.ts";
+import { plainAddress } from "../../src/access/plain-address.ts";
 
 test.each(["127.0.0.1", "127.1.2.3", "127.0.0.1:5000", "::ffff:127.0.0.1", "::1", "[::1]", "[::1]:5000", "unix:"])(
   "%s is an address of programs on this machine",
@@ -21,3 +23,31 @@ test.each([
 ])("%j is not, whatever it begins with", (address) => {
   expect(isLoopback(address)).toBe(false);
 });
+
+test("this machine has the names of its addresses, its own name, and localhost", () => {
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
+  const written = addresses.map((address) => (address.includes(":") ? `[${address}]` : address));
+  const names = [...written, hostname(), hostname().split(".")[0] as string, "localhost", "a.localhost"];
+  expect(names.filter((name) => !isOwnHost(name) || !isOwnHost(`${name.toUpperCase()}:9001`))).toEqual([]);
+});
+
+test.each([
+  "",
+  ":80",
+  "x[::1]:80",
+  "[::1]:80x",
+  "[::1]:123456",
+  "localhost:",
+  "203.0.113.9",
+  "[2001:db8::9]",
+  "xlocalhost",
+])("%j is none of its names", (host) => {
+  expect(isOwnHost(host)).toBe(false);
+});
+
+test.each(["x[::1]:80", "[::1]:80x", "[::1]x", "x1.2.3.4:80", "1.2.3.4:80x", "1.2.3.4:", "[1.2.3.4", ":80"])(
+  "%j is not an address, with or without a port",
+  (text) => {
+    expect(plainAddress(text)).toBeUndefined();
+  },
+);

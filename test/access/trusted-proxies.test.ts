@@ -39,7 +39,7 @@ test("without proxies no address is believed", () => {
   expect(none.clientAddress({ address: "10.1.1.1", headers: { "x-forwarded-for": "1.1.1.1" } })).toBe("10.1.1.1");
 });
 
-test.each(["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.0/-1", "", "::1/129", "10.0.0.0/8/8"])(
+test.each(["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.0/-1", "", "::1/129", "10.0.0.0/8/8", "a/10.0.0.0/8"])(
   "refuses %j as a proxy",
   (range) => {
     expect(() => new TrustedProxies([range])).toThrow(
@@ -50,3 +50,12 @@ test.each(["10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.0/-1", "", "::1/129
     );
   },
 );
+
+test("ranges of any length are those addresses, and no others", () => {
+  const some = new TrustedProxies(["10.1.0.0/16", "2001:db8:1:2::/64", "192.0.2.1", "2001:db8::1"]);
+  const inside = ["10.1.255.255", "10.1.0.0:80", "2001:db8:1:2:ffff::1", "[2001:db8::1]:80", "192.0.2.1"];
+  const outside = ["10.2.0.0", "10.0.255.255", "2001:db8:1:3::1", "2001:db8::2", "192.0.2.2", "unix:", ""];
+  expect(inside.map((address) => some.trusts(address))).toEqual(inside.map(() => true));
+  expect(outside.map((address) => some.trusts(address))).toEqual(outside.map(() => false));
+  expect([some.areSome, new TrustedProxies([]).areSome]).toEqual([true, false]);
+});

@@ -36,6 +36,8 @@ test.each([
   ["allow: [{ who: [a], kinds: [run] }]", 'rules.yaml:1:29: There is no kind "run" of calls.'],
   ["allow: [{ who: [[a]] }]", "Expected a text"],
   ["allow: [{ who: a, kinds: metrics, models: m }]", "Metrics are about all models"],
+  ["allow: [a]", "rules.yaml:1:9: A rule is keys and values"],
+  ['allow: [{ who: "" }]', "Expected a text"],
   ["open: [control]", "never open to everybody"],
   ["open: [priority]", "Priority before others is for callers with a name"],
 ])("%j is refused with its place", (text, message) => {
@@ -47,4 +49,11 @@ test("priority before others is for whom a rule names, also where there are no r
   expect(rules.modelsFor({ names: ["alice"] }, "priority")?.texts).toEqual(["team-*"]);
   expect(rules.modelsFor({ names: ["bob"] }, "priority")).toBeUndefined();
   expect(read("open: [health]").modelsFor({ names: ["alice"] }, "priority")).toBeUndefined();
+});
+
+test("without a list of rules, who is known may make all kinds of calls of all models", () => {
+  const rules = read("open: [metrics]");
+  for (const kind of ["inference", "read", "control"] as const)
+    expect(rules.modelsFor({ names: ["alice"] }, kind)?.isEvery).toBe(true);
+  expect([rules.isOpen("metrics"), rules.isOpen("health"), rules.isOpen("page")]).toEqual([true, false, true]);
 });
