@@ -25,6 +25,8 @@ export const NAME_ROWS: readonly AttackRow[] = [
   { name: "proto-names", server: "null", prepare: () => pollute },
   { name: "log-lines", server: "log-file", prepare: () => injectLines },
   metadataRow("spaces", { "grpc-encoding": "gzip", "grpc-accept-encoding": `a${" ".repeat(60_000)}b` }),
+  metadataRow("timeout", { "grpc-timeout": `${"0".repeat(60_000)}S` }),
+  metadataRow("cookies", { cookie: "token=a; ".repeat(6_500) }),
   metadataRow("binary", { "x-bin": Array.from({ length: 110 }, () => ",".repeat(500)) }),
 ];
 
