@@ -101,8 +101,9 @@ function findGroups(): string {
 }
 
 /**
- * Node's own, but for those that RFC 9113 forbids to HTTP/2: where keys are the server's RSA key, who gets that later can
- * read what was recorded, and those with a hash of their own have block chaining, whose padding has been read by its time.
+ * Node's own, but for those that RFC 9113 forbids to HTTP/2: where keys are the server's RSA key, who gets that later
+ * can read what was recorded, and those with a hash of their own have block chaining, whose padding has been read by
+ * its time.
  */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA:!SHA1:!SHA256:!SHA384`;
 
