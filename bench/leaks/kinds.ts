@@ -1,37 +1,27 @@
-import { type Agent, request } from "node:http";
-import type { ClientHttp2Session } from "node:http2";
 import { gzipSync } from "node:zlib";
 import sharp from "sharp";
-import { call, callOn, type GrpcMessage, METHODS, openSession, openStream } from "../attack/grpc-attack.ts";
-import { codeOf, firstStatus, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
+import { call, callOn, METHODS, openSession } from "../attack/grpc-attack.ts";
+import { firstStatus, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
 import { bytesField, varintField } from "../attack/protobuf.ts";
-
-/** One kind of request. */
-export interface LeakKind {
-  readonly name: string;
-  /** Its outcome; another one is an error of the run. */
-  readonly expected: string;
-  /** For one that costs too much to be sent as often as others. */
-  readonly maxCount?: number;
-  send(server: LeakServer): Promise<string>;
-}
-
-/** The server that is asked, with a connection of each wire. */
-export interface LeakServer {
-  readonly grpc: string;
-  readonly http: string;
-  readonly pid: number;
-  readonly agent: Agent;
-  /** The same as long as it lives. */
-  readonly session: ClientHttp2Session;
-  /** Opens another session where the server has ended it. */
-  renew(): Promise<void>;
-}
+import { driverKinds } from "./driver-kinds.ts";
+import {
+  cancel,
+  grpc,
+  http,
+  inferMessage,
+  JSON_TYPE,
+  json,
+  type LeakKind,
+  type LeakServer,
+  leave,
+  texts,
+} from "./leak-kind.ts";
+import { sharedMemoryKinds } from "./shared-memory-kinds.ts";
 
 const V1 = "/v1/models/default:predict";
 const V2 = "/v2/models/default/infer";
 const HOOKED = "/v2/models/hooked/infer";
-const [JSON_TYPE, TEXT] = [{ "content-type": "application/json" }, { "content-type": "text/plain" }];
+const TEXT = { "content-type": "text/plain" };
 const NUMBERS = Buffer.from('{"instances":[[1,2.5],[3,4]]}');
 const V2_NUMBERS = json({ inputs: [{ name: "x", shape: [2], datatype: "FP32", data: [1, 2] }] });
 const FORM = [
@@ -42,12 +32,31 @@ const GZIP = { ...JSON_TYPE, "content-encoding": "gzip" };
 
 /** Every kind of request, each with the answer or the error that it ends with. */
 export async function createKinds(): Promise<readonly LeakKind[]> {
-  const image = await sharp({ create: { width: 32, height: 32, channels: 3, background: "#808080" } })
+  const plain = await plainKinds();
+  return [...plain, ...sharedMemoryKinds(), ...driverKinds(await image()), ...inOtherForms(plain)];
+}
+
+/** Kinds that are sent over TLS and to several listeners too: each way of a connection, and of a request over it. */
+const ON_OTHER_WIRES =
+  /^(connection-|http-(v1|too-large|left|half-sent|json-broken|metrics)$|hook-(ok|left)$|grpc-(infer|cancelled|too-large|deadline|broken)$|stream|watch-)/;
+
+function inOtherForms(kinds: readonly LeakKind[]): LeakKind[] {
+  const chosen = kinds.filter(({ name }) => ON_OTHER_WIRES.test(name));
+  const encrypted = chosen.map((kind): LeakKind => ({ ...kind, name: `tls-${kind.name}`, form: "encrypted" }));
+  const listening = chosen.map((kind): LeakKind => ({ ...kind, name: `listeners-${kind.name}`, form: "listeners" }));
+  return [...encrypted, ...listening];
+}
+
+function image(): Promise<Buffer> {
+  return sharp({ create: { width: 32, height: 32, channels: 3, background: "#808080" } })
     .png()
     .toBuffer();
+}
+
+async function plainKinds(): Promise<LeakKind[]> {
   return [
     ...httpKinds(),
-    ...hookKinds(image),
+    ...hookKinds(await image()),
     ...grpcKinds(),
     ...streamKinds(),
     ...connectionKinds(),
@@ -105,8 +114,13 @@ function httpKinds(): LeakKind[] {
     get("http-metrics", "/metrics"),
     get("http-health", "/v2/health/ready"),
     get("http-statistics", "/v2/models/stats"),
-    { name: "http-left", expected: "left", send: (server) => leave(server, V1, NUMBERS) },
-    { name: "http-half-sent", expected: "left", send: (server) => leave(server, V1, NUMBERS.subarray(0, 9)) },
+    { name: "http-left", expected: "left", form: "plain", send: (server) => leave(server, V1, NUMBERS) },
+    {
+      name: "http-half-sent",
+      expected: "left",
+      form: "plain",
+      send: (server) => leave(server, V1, NUMBERS.subarray(0, 9)),
+    },
   ];
 }
 
@@ -122,7 +136,7 @@ function hookKinds(image: Buffer): LeakKind[] {
     http("hook-rejects", "500", word("reject")),
     http("hook-returns-nothing", "500", word("nothing")),
     { ...http("hook-timeout", "504", word("wait")), maxCount: 160 },
-    { name: "hook-left", expected: "left", send: (server) => leave(server, HOOKED, word("wait").body) },
+    { name: "hook-left", expected: "left", form: "plain", send: (server) => leave(server, HOOKED, word("wait").body) },
     http("hook-image", "200", { path: images, body: encoded(image) }),
     http("hook-image-broken", "400", { path: images, body: encoded(image.subarray(0, 60)) }),
   ];
@@ -152,7 +166,7 @@ function grpcKinds(): LeakKind[] {
     grpc("grpc-broken", 3, { path, message: Buffer.from([0x0a, 0xff, 0xff]) }),
     grpc("grpc-model-unknown", 5, { path: infer, message: inferMessage("unknown") }),
     grpc("grpc-method-unknown", 12, { path: "/a.B/C", message: v2 }),
-    { name: "grpc-too-large", expected: "refused", send: (server) => sendTooMuch(server, path) },
+    { name: "grpc-too-large", expected: "refused", form: "plain", send: (server) => sendTooMuch(server, path) },
     grpc("grpc-hook-throws", 13, { path: infer, message: inferMessage("hooked", "throw") }),
     { ...grpc("grpc-deadline", 4, { ...waiting, headers: { "grpc-timeout": "20m" } }), maxCount: 1000 },
     grpc("grpc-health", 0, { path: "/grpc.health.v1.Health/Check", message: Buffer.alloc(0) }),
@@ -160,7 +174,7 @@ function grpcKinds(): LeakKind[] {
       path: "/inference.GRPCInferenceService/ModelMetadata",
       message: bytesField(1, "default"),
     }),
-    { name: "grpc-cancelled", expected: "cancelled", send: ({ session }) => cancel(session, waiting) },
+    { name: "grpc-cancelled", expected: "cancelled", form: "plain", send: ({ session }) => cancel(session, waiting) },
   ];
 }
 
@@ -171,8 +185,13 @@ function streamKinds(): LeakKind[] {
     grpc("stream", 0, { path: METHODS.stream, message: inferMessage("default"), times: 4 }),
     grpc("stream-errors", 0, { path: METHODS.stream, message: inferMessage("unknown"), times: 4 }),
     grpc("stream-parts", 0, parts),
-    { name: "stream-parts-cancelled", expected: "cancelled", send: ({ session }) => cancel(session, many) },
-    { name: "watch-cancelled", expected: "cancelled", send: ({ session }) => cancel(session, WATCH) },
+    {
+      name: "stream-parts-cancelled",
+      expected: "cancelled",
+      form: "plain",
+      send: ({ session }) => cancel(session, many),
+    },
+    { name: "watch-cancelled", expected: "cancelled", form: "plain", send: ({ session }) => cancel(session, WATCH) },
   ];
 }
 
@@ -185,11 +204,12 @@ function connectionKinds(): LeakKind[] {
     {
       name: "connection-http",
       expected: "200",
+      form: "plain",
       send: ({ http: to }) => firstStatus(to, `${headOf(V1, NUMBERS.length)}${NUMBERS}`),
     },
-    { name: "connection-garbage", expected: "400", send: ({ http: to }) => firstStatus(to, garbage) },
-    { name: "connection-grpc", expected: "grpc 0", send: askAlone },
-    { name: "connection-left", expected: "left", send: ({ http: to }) => connectAndLeave(to) },
+    { name: "connection-garbage", expected: "400", form: "plain", send: ({ http: to }) => firstStatus(to, garbage) },
+    { name: "connection-grpc", expected: "grpc 0", form: "plain", send: askAlone },
+    { name: "connection-left", expected: "left", form: "plain", send: ({ http: to }) => connectAndLeave(to) },
   ];
 }
 
@@ -214,68 +234,8 @@ function connectAndLeave(address: string): Promise<string> {
   });
 }
 
-function json(value: object): Buffer {
-  return Buffer.from(JSON.stringify(value));
-}
-
-function texts(...data: readonly string[]): Buffer {
-  return json({ inputs: [{ name: "x", shape: [data.length], datatype: "BYTES", data }] });
-}
-
 function binary(): HttpMessage {
   const head = json({ inputs: [{ name: "x", shape: [2], datatype: "FP32", parameters: { binary_data_size: 8 } }] });
   const headers = { "inference-header-content-length": String(head.length) };
   return { path: V2, body: Buffer.concat([head, Buffer.alloc(8)]), headers };
-}
-
-/** A V2 request of two numbers, of a text, or of one whole number. */
-function inferMessage(model: string, value?: string | number): Buffer {
-  const [type, size, content] =
-    value === undefined
-      ? ["FP32", 2, Buffer.alloc(8)]
-      : typeof value === "number"
-        ? ["INT32", 1, Buffer.from(Int32Array.of(value).buffer)]
-        : ["BYTES", 1, Buffer.concat([Buffer.from(Int32Array.of(value.length).buffer), Buffer.from(value)])];
-  const tensor = [bytesField(1, "x"), bytesField(2, String(type)), varintField(3, Number(size))];
-  return Buffer.concat([bytesField(1, model), bytesField(5, ...tensor), bytesField(7, content as Buffer)]);
-}
-
-function http(name: string, expected: string, message: HttpMessage): LeakKind {
-  return { name, expected, send: (server) => ask(server, message) };
-}
-
-function ask({ http: base, agent }: LeakServer, { path, body, method = "POST", headers = JSON_TYPE }: HttpMessage) {
-  return new Promise<string>((resolve) => {
-    const all = { "content-length": body.length, ...headers };
-    const call = request(`${base}${path}`, { method, agent, headers: all }, (answer) => {
-      answer.resume().on("end", () => resolve(String(answer.statusCode)));
-    });
-    call.on("error", (reason) => resolve(codeOf(reason)));
-    call.end(body);
-  });
-}
-
-function grpc(name: string, status: number, message: GrpcMessage): LeakKind {
-  return { name, expected: `grpc ${status}`, send: ({ session }) => callOn(session, message) };
-}
-
-/** Goes away once the request has left. */
-function leave({ http: address }: LeakServer, path: string, body: Buffer): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = openSocket(address);
-    socket.on("error", () => {}).once("close", () => resolve("left"));
-    socket.write(headOf(path, NUMBERS.length > body.length ? NUMBERS.length : body.length));
-    socket.write(body, () => setImmediate(() => socket.resetAndDestroy()));
-  });
-}
-
-/** Cancels a call once its message has left. */
-function cancel(session: ClientHttp2Session, { path, message }: GrpcMessage): Promise<string> {
-  return new Promise((resolve) => {
-    const stream = openStream(session, { path });
-    stream.on("error", () => {}).once("close", () => resolve("cancelled"));
-    stream.resume();
-    const prefix = Buffer.from([0, 0, 0, 0, message.length]);
-    stream.write(Buffer.concat([prefix, message]), () => setImmediate(() => stream.close(8)));
-  });
 }

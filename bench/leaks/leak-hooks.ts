@@ -1,6 +1,8 @@
 /** Hooks that end a request in each way that there is: the text of the input x says which. */
 import { createTensor, decodeImage, type HookContext, type Tensors } from "kserving";
 
+export { init_hook } from "../collecting-hooks.ts";
+
 const ENDS: Readonly<Record<string, (context: HookContext) => unknown>> = {
   throw: () => {
     throw new Error("refused by a hook");

@@ -2,17 +2,17 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { pssMb } from "../../test/helpers/process-usage.ts";
 
-/** Resources of a server that has nothing to do. */
+/** Resources of a server that has nothing to do, with those of the processes that it has started. */
 export interface Holdings {
-  /** Objects of the main thread, and memory outside of V8's heap that belongs to them. */
+  /** Objects of all threads of the server, and memory outside of V8's heap that belongs to them. */
   readonly objectBytes: number;
   readonly pssBytes: number;
   readonly descriptors: number;
   readonly threads: number;
 }
 
-const LOOKS = 3;
-const SETTLE_MS = 250;
+const LOOKS = 2;
+const SETTLE_MS = 150;
 const WITHIN_MS = 20_000;
 
 /** The least of a few readings, each after a collection of garbage; `file` is that of the server's instrument. */
@@ -20,7 +20,8 @@ export async function holdingsOf(pid: number, file: string): Promise<Holdings> {
   let least: Holdings | undefined;
   for (let look = 0; look < LOOKS; look++) {
     await wait(SETTLE_MS);
-    const now = { objectBytes: await collect(pid, file), pssBytes: pssMb(pid) * 2 ** 20, ...countsOf(pid) };
+    const objectBytes = await collect(pid, file);
+    const now = { objectBytes, ...sum(processesOf(pid).map(usageOf)) };
     least = least === undefined ? now : leastOf(least, now);
   }
   return least as Holdings;
@@ -34,8 +35,34 @@ async function collect(pid: number, file: string): Promise<number> {
   return JSON.parse(readFileSync(file, "utf8")).objectBytes;
 }
 
-function countsOf(pid: number): Pick<Holdings, "descriptors" | "threads"> {
-  return { descriptors: readdirSync(`/proc/${pid}/fd`).length, threads: readdirSync(`/proc/${pid}/task`).length };
+/** A process and those that it has started, and those have; any thread may have started one. */
+function processesOf(pid: number): number[] {
+  const threads = unlessEnded(() => readdirSync(`/proc/${pid}/task`), []);
+  const children = threads.flatMap((thread) => {
+    const text = unlessEnded(() => readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8"), "");
+    return text.split(" ").filter(Boolean);
+  });
+  return [pid, ...children.flatMap((child) => processesOf(Number(child)))];
+}
+
+function unlessEnded<Value>(read: () => Value, otherwise: Value): Value {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
+type Usage = Omit<Holdings, "objectBytes">;
+
+function usageOf(pid: number): Usage {
+  const count = (kind: string) => unlessEnded(() => readdirSync(`/proc/${pid}/${kind}`).length, 0);
+  return { pssBytes: unlessEnded(() => pssMb(pid), 0) * 2 ** 20, descriptors: count("fd"), threads: count("task") };
+}
+
+function sum(usages: readonly Usage[]): Usage {
+  const total = (key: keyof Usage) => usages.reduce((all, usage) => all + usage[key], 0);
+  return { pssBytes: total("pssBytes"), descriptors: total("descriptors"), threads: total("threads") };
 }
 
 function leastOf(one: Holdings, other: Holdings): Holdings {
@@ -67,4 +94,11 @@ export function growing(
     const growth = Math.min(middle[key] - first[key], last[key] - middle[key]);
     return growth > limits[key].all && growth / count > limits[key].each;
   });
+}
+
+/** Growth of the halves, `first, second`: bytes each, and numbers in all. */
+export function cellsOf([first, middle, last]: readonly [Holdings, Holdings, Holdings], half: number): string[] {
+  const growth = (key: keyof Holdings, per: number) =>
+    [middle[key] - first[key], last[key] - middle[key]].map((bytes) => (bytes / per).toFixed(0)).join(", ");
+  return [growth("objectBytes", half), growth("pssBytes", half), growth("descriptors", 1), growth("threads", 1)];
 }

@@ -1,0 +1,120 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { Agent } from "node:http";
+import { Agent as EncryptedAgent } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { watchChild } from "../../test/helpers/children.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
+import { type StartedCommand, startCommand } from "../../test/helpers/start-command.ts";
+import { openSession } from "../attack/grpc-attack.ts";
+import { driverModels, fromRoot } from "./driver-models.ts";
+import type { LeakServer, ServerForm } from "./leak-kind.ts";
+
+/** Requests that are sent at a time. */
+export const AT_A_TIME = 8;
+
+/** The first line of Node whose threads can open one port several times. */
+const NODE_OF_LISTENERS = 22;
+
+const FORMS: Readonly<Record<ServerForm, readonly string[]>> = {
+  plain: ["--allow-client-shm"],
+  drivers: [],
+  encrypted: [
+    ...["--tls-cert", fromRoot("test/fixtures/tls/server.pem")],
+    ...["--tls-key", fromRoot("test/fixtures/tls/server.key")],
+  ],
+  listeners: ["--listeners", "2"],
+};
+
+/** Starts a server, and stops it after its use; `use` gets the file of its instrument too. */
+export async function withLeakServer(
+  form: ServerForm,
+  use: (server: LeakServer, file: string) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "kserving-leaks-"));
+  const [config, file] = [join(folder, "models.json"), join(folder, "facts.json")];
+  writeFileSync(config, JSON.stringify({ models: modelsOf(form) }));
+  const started = await startInstrumented([...serverArguments(config), ...FORMS[form]], file, nodeOf(form));
+  const { server, close } = await connect(started, form);
+  await use(server, file);
+  close();
+  await started.stop();
+  rmSync(folder, { recursive: true });
+}
+
+/** Starts the program with an instrument that writes to a file. */
+export async function startInstrumented(
+  args: readonly string[],
+  file: string,
+  node = process.execPath,
+): Promise<StartedCommand> {
+  const instrument = `${pathToFileURL(fromRoot("bench/instrument.mjs"))}?out=${file}`;
+  const started = await startCommand([
+    ...[node, "--import", instrument, fromRoot("bin/kserving.cjs"), "--no-supervisor", ...args],
+    ...["--host", "127.0.0.1", "--port", "0", "--http-enable", "--http-port", "0"],
+  ]);
+  watchChild(started.child);
+  return started;
+}
+
+function modelsOf(form: ServerForm): readonly object[] {
+  if (form === "drivers") {
+    const images = ["inline", "thread"].map((where) => ({
+      name: `${where}-images`,
+      driver: fromRoot(`bench/attack/${where}-image-driver.ts`),
+    }));
+    return [...Object.entries(driverModels()).map(([name, model]) => ({ name, ...model })), ...images];
+  }
+  const hooks = (name: string) => fromRoot(`bench/leaks/${name}-hooks.ts`);
+  return [
+    { name: "default", driver: "null" },
+    { name: "hooked", driver: "null", hooks: hooks("leak") },
+    { name: "parts", driver: "null", hooks: hooks("part") },
+    { name: "mortal", driver: fromRoot("test/faults/mortal-driver.ts"), isolate: true },
+  ];
+}
+
+function serverArguments(config: string): string[] {
+  return ["--config", config, "--threads", "1", "--hook-timeout", "0.4", "--max-message-bytes", "1MB"];
+}
+
+function nodeOf(form: ServerForm): string {
+  const isNew = Number.parseInt(process.versions.node, 10) >= NODE_OF_LISTENERS;
+  if (form !== "listeners" || isNew) return process.execPath;
+  return runCommand("npx", ["-y", "-p", `node@${NODE_OF_LISTENERS}`, "node", "-p", "process.execPath"], {
+    cwd: tmpdir(),
+  }).trim();
+}
+
+async function connect(
+  { grpc: address, http, child }: StartedCommand,
+  form: ServerForm,
+): Promise<{ readonly server: LeakServer; readonly close: () => void }> {
+  const pid = child.pid as number;
+  const isEncrypted = form === "encrypted";
+  const grpc = isEncrypted ? `grpcs://${address}` : address;
+  const agent = new (isEncrypted ? EncryptedAgent : Agent)({ keepAlive: true, maxSockets: AT_A_TIME });
+  let session = await openSession({ grpc, http, pid });
+  let renewal: Promise<void> | undefined;
+  const reopen = async () => {
+    session.destroy();
+    session = await openSession({ grpc, http, pid });
+    renewal = undefined;
+  };
+  const renew = async () => {
+    if (session.closed || session.destroyed) renewal ??= reopen();
+    await renewal;
+  };
+  const server: LeakServer = {
+    ...{ grpc, http, pid, agent, renew },
+    get session() {
+      return session;
+    },
+  };
+  const close = () => {
+    session.destroy();
+    agent.destroy();
+  };
+  return { server, close };
+}
