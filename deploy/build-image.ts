@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { runCommand } from "../scripts/run-command.ts";
+import { runCommand } from "../test/helpers/run-command.ts";
 import { type BuiltImage, buildTarget } from "./image/build-target.ts";
 import { readPairs } from "./image/read-dockerfile.ts";
 import { writeOciArchive } from "./image/write-oci-archive.ts";

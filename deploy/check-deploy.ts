@@ -11,7 +11,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { parseAllDocuments } from "yaml";
-import { runCommand } from "../scripts/run-command.ts";
+import { runCommand } from "../test/helpers/run-command.ts";
 import { deployTool } from "./cluster/deploy-tool.ts";
 import { KSERVE, KUBERNETES } from "./cluster/versions.ts";
 import { writeKserveSchemas, writeKubernetesSchemas } from "./cluster/write-schemas.ts";

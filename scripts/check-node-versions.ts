@@ -8,8 +8,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { runCommand } from "../test/helpers/run-command.ts";
 import { askServedHooks } from "./ask-served-hooks.ts";
-import { runCommand } from "./run-command.ts";
 
 const VERSIONS = [20, 22, 24];
 /**

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import { goModule } from "./go-module.ts";
 
 /** A Go module of our own that a program is built in. */

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import { buildModule, linesOf, type ModuleBuild } from "./build-module.ts";
 import { goModule } from "./go-module.ts";
 import { KUBERNETES } from "./versions.ts";

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import type { ClusterPrograms } from "./build-programs.ts";
 import { clusterParts } from "./cluster-parts.ts";
 import { type ClusterPlace, CONTAINERD_SOCKET, CONTROL_GROUP, clusterPlace } from "./cluster-place.ts";

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 
 const TOOLS = {
   helm: "helm.sh/helm/v3/cmd/helm@v3.19.4",

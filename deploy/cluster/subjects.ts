@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 
 /** Tensor of 32-bit floats. */
 export interface Floats {

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import { API_ADDRESS, type ClusterPlace, NODE_ADDRESS } from "./cluster-place.ts";
 
 const NAMES = [

@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import { baseRoot, copyRoot } from "../image/base-root.ts";
 import type { BuiltImage } from "../image/build-target.ts";
 import { writeOciArchive } from "../image/write-oci-archive.ts";

@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 
 /** Folders of Debian that its slim images are without. */
 const DOCUMENTS = ["doc", "groff", "info", "linda", "lintian", "locale", "man"].map((name) => `usr/share/${name}`);

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 
 /** Certificates that this machine trusts beside Node.js' own, if it says so. */
 const CERTIFICATES = process.env.NODE_EXTRA_CA_CERTS;

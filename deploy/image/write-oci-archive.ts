@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../../scripts/run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import type { BuiltImage } from "./build-target.ts";
 
 /** Forms of OCI's parts of an image. */

@@ -7,7 +7,7 @@ import { fromFloat16 } from "../../src/tensor/float16.ts";
 import { createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { differences } from "../../test/drivers/tensorflow/portable/differences.ts";
 import { writeGraph } from "../../test/drivers/tensorflow/portable/graph-writer.ts";
-import { runCommand } from "../run-command.ts";
+import { runCommand } from "../../test/helpers/run-command.ts";
 import { type HostileGraph, makeHostileGraphs } from "./portable-cases.ts";
 import type { Ran } from "./portable-child.ts";
 import { readTensors, type WrittenCase, type WrittenTensors, writeTensors } from "./written-case.ts";
