@@ -36,3 +36,11 @@ test("a client that holds something is not forgotten, however many others come",
   expect(accounts.of("idle")).not.toBe(idle);
   expect(accounts.of("")).toBe(accounts.none);
 });
+
+test("each client has a number of its own, from 0 on, and is idle while it holds neither bytes nor requests", () => {
+  const accounts = new ClientAccounts();
+  expect(["a", "b", "a", "c"].map((key) => accounts.of(key).number)).toEqual([0, 1, 0, 2]);
+  const account = accounts.of("a");
+  account.bytes = 1;
+  expect([account.isIdle, accounts.of("b").isIdle]).toEqual([false, true]);
+});

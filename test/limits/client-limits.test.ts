@@ -62,7 +62,10 @@ test("a request in flight counts until its end, which may be told twice", () => 
   });
   limits.begin("b");
   end();
+  const again = limits.begin("a");
   end();
+  expect(refusal(() => limits.begin("a"))).toMatchObject({ details: [expect.anything()] });
+  again();
   limits.begin("a");
   expect(refusal(() => limits.begin("a")).code).toBe("resource_exhausted");
 });

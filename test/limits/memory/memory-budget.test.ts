@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import { MessageArrival } from "../../../src/limits/memory/message-arrival.ts";
 import { ThreadCounts } from "../../../src/limits/thread-counts.ts";
 
 const full = expect.objectContaining({
@@ -90,4 +91,41 @@ test("threads have one budget together, in which a request that two of them have
   expect(other?.heldBytes).toBe(200 * 1024);
   received?.release();
   expect(main?.heldBytes).toBe(0);
+});
+
+test("a share is set, shrunk and split within what it holds", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open(0, "a");
+  for (const bytes of [60, 20, 20, 50]) {
+    share.setTo(bytes);
+    expect([share.bytes, budget.heldBytes]).toEqual([bytes, bytes]);
+  }
+  share.shrink(10);
+  const part = share.split(15);
+  expect([share.bytes, part.bytes, share.totalBytes, budget.heldBytes]).toEqual([25, 15, 40, 40]);
+  expect(share.split(100).bytes).toBe(25);
+  part.shrink(100);
+  expect([part.bytes, share.totalBytes, budget.clients.of("a").bytes]).toEqual([0, 25, 25]);
+  part.release();
+  share.releaseAll();
+  expect([share.totalBytes, budget.heldBytes, budget.clients.of("a").isIdle]).toEqual([0, 0, true]);
+});
+
+test("a budget is half full from its half on", () => {
+  const budget = new MemoryBudget(100);
+  const share = budget.open();
+  share.grow(49);
+  expect(budget.isHalfFull).toBe(false);
+  share.grow(1);
+  expect(budget.isHalfFull).toBe(true);
+});
+
+test("what is announced may take the room of those that wait for their clients, and no other", () => {
+  const budget = new MemoryBudget(1000);
+  const [waiting, running] = [budget.open(0, "a"), budget.open(0, "b")];
+  new MessageArrival(waiting).add(400);
+  running.grow(500);
+  const newcomer = budget.open(0, "c");
+  newcomer.checkAnnounced(500);
+  expect(() => newcomer.checkAnnounced(501)).toThrow(expect.objectContaining({ code: "unavailable" }));
 });
