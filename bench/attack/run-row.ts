@@ -13,7 +13,8 @@ const SETTLE_MS = 300;
 /** A row that takes longer is broken off. */
 const LIMIT_MS = 60_000;
 const BUDGET_MB = 512;
-const MAX_PEAK_MB = BUDGET_MB * 1.25 + 300;
+/** With the other clients alone, whose requests are of up to 1 MB, the server comes to 350 to 440 MB. */
+const MAX_PEAK_MB = BUDGET_MB * 1.25 + 500;
 /** Models and hooks that an attack keeps busy are no concern of a row; all else that the server answers is. */
 const BUSY: readonly ServerKind[] = ["inline-images", "thread-images", "hook-images", "hostile-hooks"];
 const SIZES: readonly WayName[] = ["1 KB", "64 KB", "1 MB"];
