@@ -67,7 +67,7 @@ export const MEASURES: readonly Measure[] = [
     bound: 206,
     goal: 15,
   },
-  { point: "source files", figure: ({ sources }) => sources.length, bound: 1960, goal: 1350 },
+  { point: "source files", figure: ({ sources }) => sources.length, bound: 1939, goal: 1350 },
   { point: "median of their lines", figure: medianLines, bound: 52, goal: 75, atLeast: true },
   { point: `files over ${MOST_LINES} lines`, figure: ({ sources }) => longer(sources).length, bound: 0, goal: 0 },
   { point: "folders in src", figure: ({ sources }) => foldersOf(sources).length, bound: 44, goal: 20 },
@@ -75,9 +75,9 @@ export const MEASURES: readonly Measure[] = [
   { point: "files that call HTTP servers", figure: httpClients, bound: 5, goal: 2 },
   { point: "type assertions in 1000 lines", figure: casts, bound: 9.9, goal: 9 },
   { point: "% of exports with a doc comment", figure: documented, bound: 99.3, goal: 99, atLeast: true },
-  ...commented(/\bwhere\b/i, "where", { bound: 1530, goal: 300 }),
-  ...commented(/\bwhat is\b/i, "what is", { bound: 130, goal: 20 }),
-  ...commented(/\bof its own\b/i, "of its own", { bound: 80, goal: 20 }),
+  ...commented(/\bwhere\b/i, "where", { bound: 1510, goal: 300 }),
+  ...commented(/\bwhat is\b/i, "what is", { bound: 125, goal: 20 }),
+  ...commented(/\bof its own\b/i, "of its own", { bound: 78, goal: 20 }),
 ];
 
 function named(kind: string, names: readonly string[], { bounds, goal }: { bounds: readonly number[]; goal: number }) {
