@@ -7,6 +7,7 @@ import { ATTACK_ROWS } from "./attack/attack-rows.ts";
 import { AttackedServer } from "./attack/attacked-server.ts";
 import { CONFIGURATIONS, type Configuration, configurationsOf, usualConfiguration } from "./attack/configuration.ts";
 import { type Figures, figuresOf, toCells } from "./attack/figures.ts";
+import { attackLong } from "./attack/long-attack.ts";
 import { Neighbours, type PreparedRow, runRow } from "./attack/run-row.ts";
 
 const HELP = `Attacks the real program, over loopback, while other clients at other addresses ask it, and prints for each hostile request how
@@ -22,6 +23,8 @@ with or without --listeners 2: each row has its usual one of these four configur
   npm run check -- attack --list                  their names
   npm run check -- attack --configuration tls     in plain, tls, listeners or tls-listeners, as far as a row can be
   npm run check -- attack --all                   each row in each configuration that it can be in
+  npm run check -- attack --minutes 10 NAME...    these rows again and again, against one server of each kind, for so long; passes when no
+                                                  request of others is lost, and their 99th percentile is at most twice that without attacks
   npm run check -- attack --figures FILE          beside each figure the one that FILE has of an earlier run; the last ones are written to it
 
 wait      the longest wait of a tiny request in ms, less the time that it or the server's connections had no core
@@ -53,6 +56,7 @@ const OPTIONS = {
   all: { type: "boolean" },
   configuration: { type: "string" },
   figures: { type: "string" },
+  minutes: { type: "string" },
   help: { type: "boolean" },
 } as const;
 const { values: flags, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
@@ -61,6 +65,7 @@ const chosen = ATTACK_ROWS.filter(
 );
 if (flags.help) console.log(HELP);
 else if (flags.list) for (const { name } of chosen) console.log(name);
+else if (flags.minutes !== undefined) process.exitCode = await attackLong(chosen, Number(flags.minutes));
 else process.exitCode = await attackAll(chosen.flatMap(toRuns));
 
 interface Run {

@@ -7,6 +7,8 @@ export interface NeighbourReport {
   readonly longestOwnMs: number;
   /** The longest time that a thread of the server that has to do with connections computed during one wait. */
   readonly longestBusyMs: number;
+  /** The wait that one of a hundred exceeds, as {@link longestOwnMs}. */
+  readonly p99OwnMs: number;
   /** Answers that said that the server has no room. */
   readonly refused: number;
   /** All other failures by their text. */

@@ -24,7 +24,21 @@ export const SHARE_ROWS: readonly AttackRow[] = [
   { name: "announced-grpc", server: "null", prepare: () => announcedGrpc(METHODS.infer) },
   { name: "announced-grpc-stream", server: "null", prepare: () => announcedGrpc(METHODS.stream) },
   { name: "sipped-http", server: "null", prepare: () => sippedHttp },
+  { name: "priority-http", server: "null", prepare: () => floodFirst },
 ];
+
+/** A flood that wants to be served before all others. */
+async function floodFirst(target: Target): Promise<AttackResult> {
+  const inputs = [{ name: "x", datatype: "FP32", shape: [1], data: [1.5] }];
+  const body = Buffer.from(JSON.stringify({ inputs, parameters: { priority: 1 } }));
+  const end = performance.now() + HOLD_MS;
+  const statuses: string[] = [];
+  const one = async () => {
+    while (performance.now() < end) statuses.push(await post(target, { path: PATH, body }));
+  };
+  await Promise.all(Array.from({ length: 4 }, one));
+  return { got: tally(statuses) };
+}
 
 /** Large bodies that are announced, of which a little comes: they must not keep others out. */
 function announcedHttp(head: string) {

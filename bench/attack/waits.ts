@@ -1,3 +1,4 @@
+import { quantile } from "../../test/helpers/quantile.ts";
 import { ConnectionThreads, mostOf, type SchedulerTimes } from "./connection-threads.ts";
 import type { NeighbourReport } from "./neighbour-report.ts";
 
@@ -40,6 +41,7 @@ export class Waits {
   #longest = 0;
   #longestOwn = 0;
   #longestBusy = 0;
+  #own: number[] = [0];
 
   constructor(threads: WatchedThreads) {
     this.#threads = threads;
@@ -71,11 +73,16 @@ export class Waits {
       longestMs: this.#longest,
       longestOwnMs: this.#longestOwn,
       longestBusyMs: this.#longestBusy,
+      p99OwnMs: quantile(
+        this.#own.sort((a, b) => a - b),
+        0.99,
+      ),
       refused: this.#refused,
       failures: this.#failures.splice(0),
     };
     [this.#requests, this.#refused] = [0, 0];
     [this.#longest, this.#longestOwn, this.#longestBusy] = [0, 0, 0];
+    this.#own = [0];
     return report;
   }
 
@@ -86,6 +93,7 @@ export class Waits {
     const delayMs = server.delayMs + mostOf(times.self, now.self).delayMs;
     this.#longest = Math.max(this.#longest, wait);
     this.#longestOwn = Math.max(this.#longestOwn, wait - delayMs);
+    this.#own.push(wait - delayMs);
     this.#longestBusy = Math.max(this.#longestBusy, server.busyMs);
   }
 }
