@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -28,20 +29,27 @@ test.each([
 });
 
 const FILE = { name: "a.onnx", text: "model" };
+/** A name beside the folders that archives are unpacked in. */
+const OUTSIDE = `kserving-outside-${process.pid}`;
+const OUTSIDE_PATH = join(tmpdir(), OUTSIDE);
 
 test.each([
   [
     "a name that leads out",
-    makeTarball([FILE, { name: "../out", text: "" }]),
-    /in the archive, the name "\.\.\/out" cannot be/,
+    makeTarball([FILE, { name: `../${OUTSIDE}`, text: "" }]),
+    /in the archive, the name "\.\.\/kserving-outside-\d+" cannot be/,
   ],
-  ["a name in the middle that leads out", makeTarball([{ name: "a/../../out", text: "" }]), /cannot be a file's below/],
+  [
+    "a name in the middle that leads out",
+    makeTarball([{ name: `a/../../${OUTSIDE}`, text: "" }]),
+    /cannot be a file's below/,
+  ],
   [
     "a name of more folders than any file is in",
     makeTarball([longName(`${"a/".repeat(40)}b`), FILE]),
     /cannot be a file's below its folder/,
   ],
-  ["an absolute name", makeTarball([{ name: "/tmp/out", text: "" }]), /"\/tmp\/out" cannot be/],
+  ["an absolute name", makeTarball([{ name: OUTSIDE_PATH, text: "" }]), /kserving-outside-\d+" cannot be/],
   [
     "a symbolic link",
     makeTarball([{ name: "a", text: "", type: "2" }]),
@@ -56,7 +64,7 @@ test.each([
   ["another file", Buffer.from("<html>"), /not a gzipped tar archive/],
 ])("%s is refused, and nothing is written outside", async (_, bytes, message) => {
   await expect(unpack("m.tar.gz", bytes)).rejects.toThrow(message);
-  expect(existsSync("/tmp/out")).toBe(false);
+  expect(existsSync(OUTSIDE_PATH)).toBe(false);
 });
 
 test("a zip with a name that leads out, and one that unpacks to more than it says, are refused", async () => {
