@@ -16,8 +16,8 @@ const LEAST_MS = 20;
 const HEAD = ["server", "others", "requests", "refused", "lost", "p99 alone", "p99 attacked", "longest", "verdict"];
 
 /**
- * Attacks one server of each kind with the rows that are for it, one after the other, again and again, and compares what
- * others wait with what they waited alone; resolves with the process's exit code.
+ * Attacks one server of each kind with the rows that are for it, one after the other, again and again, and compares
+ * what others wait with what they waited alone; resolves with the process's exit code.
  */
 export async function attackLong(rows: readonly AttackRow[], minutes: number): Promise<number> {
   const kinds = new Map<string, AttackRow[]>();

@@ -28,6 +28,8 @@ export interface HookPoolParts {
  * large to be read.
  */
 const MAX_HANDED_ON = 20;
+/** One list for all, so that what is made of it need not be made for each request. */
+const NONE: readonly string[] = [];
 
 /**
  * A queue of requests, fair to clients and, of each, to priorities and kinds, for the threads of one generation of
@@ -64,11 +66,11 @@ export class HookPool implements PipelineRunner {
   }
 
   get entries(): readonly string[] {
-    return this.#generation.declared.entries ?? [];
+    return this.#generation.declared.entries ?? NONE;
   }
 
   get hookPlaces(): readonly string[] {
-    return this.#generation.declared.places ?? [];
+    return this.#generation.declared.places ?? NONE;
   }
 
   isReady(): boolean {

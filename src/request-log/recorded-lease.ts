@@ -2,9 +2,10 @@ import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { payloadBytes } from "../pipeline/payload.ts";
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";
-import type { InferRequest, InferResponse, Lease, ServableDescription } from "../serving/inference-service.ts";
+import type { InferRequest, InferResponse, Lease } from "../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../serving/request-log.ts";
 import type { RecordedCall } from "../serving/request-recorder.ts";
+import type { ServableDescription } from "../serving/servable-description.ts";
 import type { LogWriter } from "./log-writer.ts";
 import { type LoggedRequest, loggedPredict, toLogged } from "./logged-request.ts";
 

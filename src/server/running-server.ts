@@ -119,7 +119,7 @@ export function toServer(parts: ServerParts): Server {
     metricsUrl: transports.metricsUrl,
     isEncrypted: transports.isEncrypted,
     service,
-    stages: summarizeStages(manager.servables()[0]?.models ?? []),
+    stages: summarizeStages(manager.servables()[0]?.description.models ?? []),
     models: () => manager.statuses().map(toServedVersion),
     load: async (name, options) => served.load(name, checkedModel(name, options)),
     unload: (name, options) => served.unload(name, options),

@@ -1,10 +1,8 @@
-import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { CallOptions } from "../pipeline/call-options.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
-import type { Signature } from "../signature/signature.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
@@ -13,6 +11,7 @@ import type { PoisonCount } from "./poison/poison-watch.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import type { ServableStatistics } from "./servable.ts";
+import type { ServableDescription } from "./servable-description.ts";
 import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 
@@ -132,39 +131,6 @@ export interface ServableState extends VersionStatus {
 export interface NamedStatistics extends ServableStatistics {
   readonly model: string;
   readonly version: bigint;
-}
-
-/** A resolved {@link ModelRef}. */
-export interface ServableDescription {
-  readonly model: string;
-  readonly version: bigint;
-  /** Names of its drivers, in the order of its stages. Empty where a remote server does not report them. */
-  readonly drivers: readonly string[];
-  /** By name. Empty where a remote server does not report them. */
-  readonly signatures: Readonly<Record<string, Signature>>;
-  /**
-   * The reason why parts of its graph cannot be run by tensor names; empty = they can, absent = a remote server does
-   * not report it.
-   */
-  readonly graphRefusal?: string;
-  /** Names of the functions of its hooks that get bytes and give bytes; absent where a remote server has it. */
-  readonly entries?: readonly string[];
-  /** Facts about its models, in the order of its stages, for people; absent where a remote server has it. */
-  readonly models?: readonly ModelFacts[];
-  /**
-   * The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`;
-   * absent where a remote server has it.
-   */
-  readonly hookPlaces?: readonly string[];
-  /**
-   * Maximum number of rows of a request, or in a batch of several; absent or 0 = there
-   * is none, or a remote server does not report it.
-   */
-  readonly maxBatchSize?: number;
-  /** Rows of a request at most, by its configuration; absent or 0 = no limit, or a remote server has it. */
-  readonly maxRequestRows?: number;
-  /** Texts by name that clients read in its configuration; absent where a remote server has it. */
-  readonly parameters?: ReadonlyMap<string, string>;
 }
 
 /** One request to a leased version, the same for every protocol. */

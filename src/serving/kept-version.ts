@@ -1,6 +1,7 @@
 import type { LoadedVersion } from "./catalog.ts";
-import type { Lease, ServableDescription } from "./inference-service.ts";
+import type { Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /**
  * A version that another thread keeps to check requests by its description, until it is told of a change: it is not

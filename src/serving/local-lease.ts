@@ -7,12 +7,13 @@ import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
-import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
+import type { InferRequest, InferResponse, Lease } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { SentRequest } from "./poison/poison-guard.ts";
 import type { PoisonWatch } from "./poison/poison-watch.ts";
 import { requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /** Limits that all requests of a server share. */
 export interface ServiceLimits {
@@ -33,21 +34,7 @@ export class LocalLease implements Lease {
   #isReleased = false;
 
   constructor({ servable, places }: Pick<LoadedVersion, "servable" | "places">, limits: ServiceLimits) {
-    const { name: model, version, drivers, signatures, maxBatchSize, graphRefusal } = servable;
-    const { entries, models, hookPlaces, maxRequestRows, parameters } = servable;
-    this.description = {
-      model,
-      version,
-      drivers,
-      signatures,
-      maxBatchSize,
-      maxRequestRows,
-      parameters,
-      graphRefusal,
-      entries,
-      models,
-      hookPlaces,
-    };
+    this.description = servable.description;
     this.#servable = servable;
     this.#places = places;
     this.#limits = limits;

@@ -1,5 +1,5 @@
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import type { ServableDescription } from "./inference-service.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /** The model whose inputs and outputs clients see: the only one, without hooks; undefined where there is none such. */
 export function modelItself({ models = [], hookPlaces = [] }: ServableDescription): ModelFacts | undefined {

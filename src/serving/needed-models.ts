@@ -61,7 +61,7 @@ export class NeededModels {
   changedSince({ needed }: Servable): Servable | undefined {
     for (const { path: name, signatures } of needed) {
       const now = this.#catalog.get(name)?.current?.servable;
-      if (now !== undefined && !staysCompatible(signatures, now.signatures)) return now;
+      if (now !== undefined && !staysCompatible(signatures, now.description.signatures)) return now;
     }
     return undefined;
   }

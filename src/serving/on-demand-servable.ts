@@ -8,7 +8,6 @@ import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { hidePaths } from "../text/hide-paths.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import { type KnownFacts, toKnownFacts } from "./known-facts.ts";
 import { LeaseCount } from "./lease-count.ts";
 import type { ModelMemory, Unloadable } from "./model-memory.ts";
 import { PastStatistics } from "./past-statistics.ts";
@@ -36,6 +35,17 @@ export interface OnDemandOptions {
  * before it is loaded again all the same.
  */
 const UNLOAD_MS = 25_000;
+
+/** Facts about a servable that are known while it is not loaded. */
+type KnownFacts = Pick<Servable, "description" | "needed" | "hooksShareTensors"> & {
+  readonly sources: readonly string[];
+};
+
+/** Collects the facts of a servable while it is loaded. */
+function toKnownFacts(loaded: Servable): KnownFacts {
+  const { description, needed, hooksShareTensors } = loaded;
+  return { description, needed, hooksShareTensors, sources: loaded.sources() };
+}
 
 /**
  * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next
@@ -78,44 +88,12 @@ export class OnDemandServable implements Servable, Unloadable {
     this.watchIdle();
   }
 
-  get drivers() {
-    return this.#facts.drivers;
-  }
-
-  get models() {
-    return this.#facts.models;
+  get description() {
+    return this.#loaded?.description ?? this.#facts.description;
   }
 
   get needed() {
     return this.#facts.needed;
-  }
-
-  get signatures() {
-    return this.#loaded?.signatures ?? this.#facts.signatures;
-  }
-
-  get entries() {
-    return this.#loaded?.entries ?? this.#facts.entries;
-  }
-
-  get hookPlaces() {
-    return this.#loaded?.hookPlaces ?? this.#facts.hookPlaces;
-  }
-
-  get maxBatchSize() {
-    return this.#facts.maxBatchSize;
-  }
-
-  get maxRequestRows() {
-    return this.#facts.maxRequestRows;
-  }
-
-  get parameters() {
-    return this.#facts.parameters;
-  }
-
-  get graphRefusal() {
-    return this.#facts.graphRefusal;
   }
 
   get hooksShareTensors() {
@@ -151,14 +129,16 @@ export class OnDemandServable implements Servable, Unloadable {
   async statistics(): Promise<ServableStatistics> {
     // Not until it is freed, which a hook or a run may delay.
     await this.#keeping;
-    const loadMs = this.models.reduce((sum, facts) => sum + facts.loadMs, 0);
-    const isBatched = this.models.some(({ maxBatchSize = 0 }) => maxBatchSize > 0);
+    const { models = [] } = this.description;
+    const loadMs = models.reduce((sum, facts) => sum + facts.loadMs, 0);
+    const isBatched = models.some(({ maxBatchSize = 0 }) => maxBatchSize > 0);
     return { requests: this.requests.statistics(), loadMs, isBatched, ...(await this.#past.sumWith(this.#loaded)) };
   }
 
   async exampleInputs(): Promise<ExampleInputs | undefined> {
     if (this.#loaded !== undefined) return this.#loaded.exampleInputs();
-    return findExampleInputs(undefined, this.signatures[defaultSignatureName(this.signatures)] ?? {});
+    const { signatures } = this.description;
+    return findExampleInputs(undefined, signatures[defaultSignatureName(signatures)] ?? {});
   }
 
   sources(): readonly string[] {

@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import type { ChosenSignature } from "../signature/choose-signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import type { ServableDescription } from "./inference-service.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /** A request from a file, to be run without a client. */
 export interface RecordedRequest {

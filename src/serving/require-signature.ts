@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../errors.ts";
 import { type ChosenSignature, chooseSignature } from "../signature/choose-signature.ts";
 import type { UsedNames } from "../signature/used-names.ts";
-import type { ServableDescription } from "./inference-service.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /**
  * The signature with this name, or the default one for an empty name; throws `failed_precondition` for a name that the

@@ -1,8 +1,9 @@
 import type { LoadedVersion } from "./catalog.ts";
-import type { InferRequest, InferResponse, Lease, ServableDescription } from "./inference-service.ts";
+import type { InferRequest, InferResponse, Lease } from "./inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
 import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /** Choice of a request's version, and its lease, which records the request where that is wanted. */
 export interface Routing {

@@ -8,41 +8,23 @@ import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-reque
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { describeTensors, type TensorFacts } from "../signature/describe-tensors.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
-import { defaultSignatureName, type Signature } from "../signature/signature.ts";
+import { defaultSignatureName } from "../signature/signature.ts";
 import { graphRefusal } from "./graph-refusal.ts";
 import { LeaseCount } from "./lease-count.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
+import type { ServableDescription } from "./servable-description.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */
 export interface Servable {
   readonly name: string;
   readonly version: bigint;
-  /** Names of the drivers, in the order of the stages. */
-  readonly drivers: readonly string[];
-  /** Facts about its models, in the order of the stages. */
-  readonly models: readonly ModelFacts[];
-  readonly signatures: Readonly<Record<string, Signature>>;
+  readonly description: ServableDescription;
   /** Facts about the stages that are other models of this server, as of its load; their path is the name. */
   readonly needed: readonly ModelFacts[];
-  /**
-   * Maximum number of rows of a request, or in a batch of several; 0 = its description
-   * has none, and no requests are batched.
-   */
-  readonly maxBatchSize: number;
-  /** Rows of a request at most, by its description; 0 = it has no limit. */
-  readonly maxRequestRows: number;
-  /** Texts by name that clients read in its configuration. */
-  readonly parameters: ReadonlyMap<string, string>;
-  /** The reason why parts of its graph cannot be run by tensor names; empty = they can. */
-  readonly graphRefusal: string;
   /** Memory that it takes, in bytes; estimated from its files where it was not measured. */
   readonly memoryBytes: number;
   /** True where hooks run in this thread: they may keep tensors of requests and answers, and change them later. */
   readonly hooksShareTensors: boolean;
-  /** Names of the functions of its hooks that get bytes and give bytes. */
-  readonly entries: readonly string[];
-  /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`. */
-  readonly hookPlaces: readonly string[];
   /** Leases of running requests. */
   readonly leases: LeaseCount;
   /** Counts and times of its requests. */
@@ -103,6 +85,7 @@ export interface ServableParts {
   readonly close: () => Promise<void>;
 }
 
+const NONE: readonly string[] = [];
 const NO_PARAMETERS: ReadonlyMap<string, string> = new Map();
 
 /** Gives a pipeline its name; `close` frees its parts. */
@@ -110,33 +93,20 @@ export function createServable(
   { name, version }: { readonly name: string; readonly version: bigint },
   parts: ServableParts,
 ): Servable {
-  const { runner, hosts, needed, hasHooks, hooksShareTensors, memoryBytes, maxBatchSize = 0, close } = parts;
+  const { runner, hosts, needed, hooksShareTensors, memoryBytes, close } = parts;
   const requests = new RequestCounter();
-  const models = hosts.map(({ facts }) => facts);
-  const described = describeTensors(parts.tensorFacts);
+  const describe = createDescription({ model: name, version }, parts);
   return {
     name,
     version,
+    get description() {
+      return describe();
+    },
     hooksShareTensors,
     memoryBytes,
     leases: new LeaseCount(),
     requests,
-    drivers: models.map(({ driver }) => driver),
-    models,
     needed: needed.map(({ facts }) => facts),
-    graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
-    maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
-    maxRequestRows: maxBatchSize,
-    parameters: parts.parameters ?? NO_PARAMETERS,
-    get signatures() {
-      return described(runner.signatures);
-    },
-    get entries() {
-      return runner.entries ?? [];
-    },
-    get hookPlaces() {
-      return runner.hookPlaces ?? [];
-    },
     run: (request) => runner.run(request),
     isReady: () => runner.isReady() && hosts.every((host) => host.isReady()),
     statistics: () => statisticsOf(parts, requests),
@@ -144,6 +114,34 @@ export function createServable(
     sources: () => runner.sources ?? [],
     reload: async () => runner.reload?.(),
     close,
+  };
+}
+
+/** Creates what describes it; the same object until its hooks are replaced. */
+function createDescription(
+  named: Pick<ServableDescription, "model" | "version">,
+  { runner, hosts, needed, hasHooks, tensorFacts, maxBatchSize = 0, parameters = NO_PARAMETERS }: ServableParts,
+): () => ServableDescription {
+  const models = hosts.map(({ facts }) => facts);
+  const described = describeTensors(tensorFacts);
+  const ofModels = {
+    ...named,
+    drivers: models.map(({ driver }) => driver),
+    models,
+    graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
+    maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
+    maxRequestRows: maxBatchSize,
+    parameters,
+  };
+  let from: Pick<PipelineRunner, "signatures" | "entries" | "hookPlaces"> | undefined;
+  let description: ServableDescription | undefined;
+  return () => {
+    const { signatures, entries = NONE, hookPlaces = NONE } = runner;
+    const isSame = signatures === from?.signatures && entries === from.entries && hookPlaces === from.hookPlaces;
+    if (description !== undefined && isSame) return description;
+    from = { signatures, entries, hookPlaces };
+    description = Object.freeze({ ...ofModels, ...from, signatures: described(signatures) });
+    return description;
   };
 }
 

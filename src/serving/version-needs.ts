@@ -1,6 +1,7 @@
 import type { ServingError } from "../errors.ts";
 import type { NeededModels, NeedsWait } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
+import type { ServableDescription } from "./servable-description.ts";
 import type { VersionTarget } from "./version-target.ts";
 
 /** The files that a version should have next, and those that it has. */
@@ -13,7 +14,7 @@ interface VersionChange {
 export class VersionNeeds {
   readonly #needed: NeededModels;
   /** Versions of other models for which it has been loaded again. */
-  readonly #renewedFor = new WeakSet<Servable["signatures"]>();
+  readonly #renewedFor = new WeakSet<ServableDescription["signatures"]>();
   #missing: ServingError | undefined;
   /** Names of the models that are stages of what is loaded. */
   #loaded: readonly string[] = [];
@@ -71,8 +72,8 @@ export class VersionNeeds {
   /** Returns true, once for each change, where a model takes or gives something else than when this was loaded. */
   haveChangedSince(loaded: Servable): boolean {
     const changed = this.#needed.changedSince(loaded);
-    if (changed === undefined || this.#renewedFor.has(changed.signatures)) return false;
-    this.#renewedFor.add(changed.signatures);
+    if (changed === undefined || this.#renewedFor.has(changed.description.signatures)) return false;
+    this.#renewedFor.add(changed.description.signatures);
     return true;
   }
 

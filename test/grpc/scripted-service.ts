@@ -9,9 +9,9 @@ import type {
   Lease,
   ModelRef,
   NamedStatistics,
-  ServableDescription,
   ServableState,
 } from "../../src/serving/inference-service.ts";
+import type { ServableDescription } from "../../src/serving/servable-description.ts";
 
 /** Answer of a {@link ScriptedService} to a request. */
 export type Script = (request: SingleRequest) => Promise<InferResponse> | InferResponse;

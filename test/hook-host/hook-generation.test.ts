@@ -41,7 +41,8 @@ const namesDuring = async (servable: Servable, rounds: number) => {
   return new Set(await askWhile(servable, () => left-- > 0));
 };
 
-const declared = (servable: Servable) => servable.signatures.serving_default?.outputs?.map(({ name }) => name);
+const declared = (servable: Servable) =>
+  servable.description.signatures.serving_default?.outputs?.map(({ name }) => name);
 
 describe("a reload", () => {
   test("replaces the hooks without failing a request", async () => {

@@ -59,7 +59,7 @@ describe("the versions of a model", () => {
     const { versions } = await aspire({ path });
     const servable = await versions[0]!.load(never);
     onTestFinished(() => servable.close());
-    expect(servable).toMatchObject({ name: "half", version: 7n, drivers: ["onnx"] });
+    expect(servable).toMatchObject({ name: "half", version: 7n, description: { drivers: ["onnx"] } });
   });
 
   test("run their own hooks, and the model's where they have none", async () => {

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
-import type { ServableDescription } from "../../serving/inference-service.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { fitsShape } from "../../signature/fits-shape.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
 import type { TensorSpec } from "../../signature/signature.ts";

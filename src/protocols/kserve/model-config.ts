@@ -1,4 +1,4 @@
-import type { ServableDescription } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { toSize } from "../../signature/to-size.ts";
 import { datatypeOf } from "./datatype.ts";

@@ -1,4 +1,5 @@
-import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { defaultSignatureName, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { toSize } from "../../signature/to-size.ts";
 import { datatypeOf } from "./datatype.ts";

@@ -1,12 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type {
-  CallOptions,
-  InferenceService,
-  Lease,
-  ModelRef,
-  ServableDescription,
-  ServableState,
-} from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, Lease, ModelRef, ServableState } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { servedNames } from "../../serving/served-names.ts";
 
 /**

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
-import type { InferenceService, ServableDescription, ServableState } from "../../serving/inference-service.ts";
+import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { type KnownInput, knownInputs } from "../../signature/known-inputs.ts";
 import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
 import { takesImages } from "../../signature/takes-images.ts";

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
-import type { InferenceService, ServableDescription } from "../../serving/inference-service.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
 import { knownInputs } from "../../signature/known-inputs.ts";
 import type { LooseSpec } from "../../signature/signature.ts";

@@ -1,5 +1,5 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
-import type { ServableDescription } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";

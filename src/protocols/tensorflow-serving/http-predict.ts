@@ -4,14 +4,8 @@ import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type {
-  CallOptions,
-  InferenceService,
-  InferResponse,
-  Lease,
-  ModelRef,
-  ServableDescription,
-} from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { ChosenSignature } from "../../signature/choose-signature.ts";
 import { toPlainSignatures } from "../../signature/plain-signatures.ts";
 import { answeredTensors } from "../answered-tensors.ts";

@@ -1,8 +1,9 @@
 import { toPlainCall } from "../../pipeline/call-options.ts";
 import { convertedBytes, payloadBytes } from "../../pipeline/payload.ts";
 import { payloadFromTensors, payloadToTensors } from "../../pipeline/payload-tensors.ts";
-import type { InferRequest, InferResponse, Lease, ServableDescription } from "../../serving/inference-service.ts";
+import type { InferRequest, InferResponse, Lease } from "../../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../../serving/request-log.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import { createTensor, createTensors } from "../../tensor/tensor.ts";
 import type { RpcClient, RpcResponse } from "../../threads/rpc-client.ts";
 import { openTimedAnswer } from "../../threads/timed-answer.ts";

@@ -6,9 +6,9 @@ import type {
   Lease,
   ModelRef,
   NamedStatistics,
-  ServableDescription,
   ServableState,
 } from "../../serving/inference-service.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { RoutedRequest } from "../../serving/traffic.ts";
 import type { RpcClient } from "../../threads/rpc-client.ts";
 import { ListenerLease } from "./listener-lease.ts";

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { createServer } from "../../../src/index.ts";
-import type { ModelRef, ServableDescription } from "../../../src/serving/inference-service.ts";
+import type { ModelRef } from "../../../src/serving/inference-service.ts";
+import type { ServableDescription } from "../../../src/serving/servable-description.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";
