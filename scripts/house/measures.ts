@@ -51,7 +51,7 @@ const HTTP_CLIENTS = ["fetch", "requestHttp", "requestHttps"];
 /** The figures that `npm run check -- house` prints, each with its bound. */
 export const MEASURES: readonly Measure[] = [
   ...named("flag", ["sendTimeoutMs", "accessLog", "checkMethodNames"], { bounds: [11, 11, 20], goal: 4 }),
-  ...named("fact of a model", ["graphRefusal", "hookPlaces", "maxBatchSize"], { bounds: [7, 12, 19], goal: 4 }),
+  ...named("fact of a model", ["graphRefusal", "hookPlaces", "maxBatchSize"], { bounds: [5, 9, 17], goal: 4 }),
   ...["priority", "peer", "fromHook"].map((name, index) => ({
     point: `files outside protocols/ with the request's field ${name}`,
     figure: (house: House) => filesWith(house, name).filter(({ path }) => !path.startsWith("src/protocols/")).length,
@@ -60,11 +60,11 @@ export const MEASURES: readonly Measure[] = [
   })),
   { point: "shapes of a request", figure: (house) => declared(house, REQUEST_SHAPES), bound: 12, goal: 6 },
   { point: "shapes of an answer", figure: (house) => declared(house, ANSWER_SHAPES), bound: 8, goal: 5 },
-  { point: "% of files with one importer", figure: sharedByNone, bound: 38.8, goal: 20 },
+  { point: "% of files with one importer", figure: sharedByNone, bound: 38.7, goal: 20 },
   {
     point: `files of at most ${SMALL_LINES} lines that only a neighbour imports`,
     figure: smallRooms,
-    bound: 206,
+    bound: 205,
     goal: 15,
   },
   { point: "source files", figure: ({ sources }) => sources.length, bound: 1939, goal: 1350 },

@@ -28,7 +28,7 @@ export interface HookPoolParts {
  * large to be read.
  */
 const MAX_HANDED_ON = 20;
-/** One list for all, so that what is made of it need not be made for each request. */
+/** One list for all, so that its description is the same for each request. */
 const NONE: readonly string[] = [];
 
 /**
