@@ -123,6 +123,8 @@ export class HookPool implements PipelineRunner {
   async run(given: PipelineRequest): Promise<PipelineResult> {
     this.#assertOpen();
     const request = isLargeJson(given) ? await cutLargeJson(given) : given;
+    // It may have been closed meanwhile, and would never take it from its queue.
+    this.#assertOpen();
     const { warmUp, timeline } = request.call;
     timeline?.beginWait();
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);

@@ -295,3 +295,10 @@ test("close_hook runs when the pipeline ends", async () => {
   const { readFileSync } = await import("node:fs");
   expect(readFileSync(String(file), "utf8")).toBe("closed");
 });
+
+test("a request whose JSON is still being cut when the pipeline ends fails, and waits for nothing", async () => {
+  const servable = await startHookThreads("export const preprocess = (inputs: any) => inputs;");
+  const json = Buffer.from(JSON.stringify({ x: "a".repeat(2_000_000) }));
+  const answer = run(servable, { kind: "json", json });
+  await Promise.all([servable.close(), expect(answer).rejects.toMatchObject({ code: "unavailable" })]);
+});
