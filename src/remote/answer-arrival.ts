@@ -23,14 +23,13 @@ const MAX_PARTS = 10;
 export class ArrivalLimit {
   /** The reason for which it has cancelled the call. */
   failure: ServingError | undefined;
-  readonly #memory: MemoryShare | undefined;
-  readonly #isOwn: boolean;
+  readonly #given: MemoryShare | MemoryBudget | undefined;
   readonly #cancel: () => void;
+  #memory: MemoryShare | undefined;
   #arrival: MessageArrival | undefined;
 
   constructor(memory: MemoryShare | MemoryBudget | undefined, cancel: () => void) {
-    this.#isOwn = memory instanceof MemoryBudget;
-    this.#memory = memory instanceof MemoryBudget ? memory.open() : memory;
+    this.#given = memory;
     this.#cancel = cancel;
   }
 
@@ -40,12 +39,15 @@ export class ArrivalLimit {
    */
   begin(call: object): void {
     const stream = streamOf(call);
-    if (stream === undefined || this.#memory === undefined) return;
-    const arrival = new MessageArrival(this.#memory, (reason) => this.#fail(reason), true);
+    const given = this.#given;
+    if (stream === undefined || given === undefined) return;
+    const memory = given instanceof MemoryBudget ? given.open() : given;
+    const arrival = new MessageArrival(memory, (reason) => this.#fail(reason), true);
     // Until the first byte the server computes.
     arrival.isClientsTurn = false;
+    this.#memory = memory;
     this.#arrival = arrival;
-    this.#memory.watch();
+    memory.watch();
     stream.on("data", (piece: Buffer) => this.#add(arrival, piece.length));
   }
 
@@ -54,7 +56,7 @@ export class ArrivalLimit {
     this.#arrival?.done();
     this.#memory?.shrink(this.#arrival?.countedBytes ?? 0);
     this.#arrival = undefined;
-    if (this.#isOwn) this.#memory?.release();
+    if (this.#memory !== this.#given) this.#memory?.release();
   }
 
   #add(arrival: MessageArrival, bytes: number): void {

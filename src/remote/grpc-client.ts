@@ -95,16 +95,16 @@ export async function callUnary(
 
 /**
  * Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it.
- * `onHeaders` gets grpc-js's own part of the call.
+ * The limit gets grpc-js's own part of the call.
  */
-function readOn(onHeaders: (inner: object) => void): Interceptor {
+function readOn(limit: ArrivalLimit): Interceptor {
   return (options, nextCall) => {
     const inner = nextCall(options);
     const call: InterceptingCall = new InterceptingCall(inner, {
       start: (metadata, _listener, next) =>
         next(metadata, {
           onReceiveMetadata: (received, pass) => {
-            onHeaders(inner);
+            limit.begin(inner);
             pass(received);
           },
           onReceiveMessage: (message, pass) => {
@@ -140,7 +140,7 @@ function send(
       else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
     };
     const options = {
-      interceptors: [readOn((inner) => limit.begin(inner))],
+      interceptors: [readOn(limit)],
       ...(deadline !== undefined && { deadline }),
     };
     const sent = toMetadata(given.metadata);

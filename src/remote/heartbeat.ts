@@ -60,10 +60,15 @@ export class Heartbeat {
     if (this.#isAsking) return;
     this.#isAsking = true;
     const options = { deadline: Date.now() + this.#times.answerMs };
-    this.#client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), options, (error) => {
-      this.#isAsking = false;
-      if (error?.code === status.DEADLINE_EXCEEDED) this.#endUnconnected();
-    });
+    try {
+      this.#client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), options, (error) => {
+        this.#isAsking = false;
+        if (error?.code === status.DEADLINE_EXCEEDED) this.#endUnconnected();
+      });
+    } catch {
+      // The client has been closed; calls that were under way go on.
+      this.#stop();
+    }
   }
 
   #stop(): void {
