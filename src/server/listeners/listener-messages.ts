@@ -170,6 +170,7 @@ export type ListenerCommand =
 
 /** Messages of a listener to the main thread. */
 export type ListenerEvent =
+  | { readonly begun: true }
   | { readonly opened: { readonly grpcAddress: string; readonly httpUrl: string | undefined } }
   | { readonly failed: WireError }
   | { readonly log: LogEvent }

@@ -1,12 +1,14 @@
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { toWireError } from "../../threads/wire-error.ts";
 import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
-import { runListener } from "./run-listener.ts";
 
 if (!isMainThread && parentPort !== null) {
   const port = parentPort;
   const tell = (event: ListenerEvent) => port.postMessage(event);
+  // A sign of life, before what takes long: the program's modules.
+  tell({ begun: true });
   try {
+    const { runListener } = await import("./run-listener.ts");
     const { opened, handle } = await runListener(workerData as ListenerData, tell);
     port.on("message", (command: ListenerCommand) => void handle(command));
     tell({ opened });

@@ -112,6 +112,7 @@ export class ListenerThread {
   }
 
   #receive(event: ListenerEvent): void {
+    if ("begun" in event) return;
     if ("opened" in event) this.#opened.resolve(event.opened);
     else if ("failed" in event) this.#fail(fromWireError(event.failed));
     else if ("log" in event) this.#host.log[event.log.level](event.log.message, event.log.fields);
