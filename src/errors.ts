@@ -56,10 +56,15 @@ export interface ServingErrorOptions extends ErrorOptions {
  * secrets in it are masked; the cause goes to the log.
  */
 export class ServingError extends Error {
-  override readonly name = "ServingError";
+  declare readonly name: "ServingError";
   readonly code: ErrorCode;
   /** Facts for programs, which clients over gRPC receive; undefined where there are none. */
   readonly details: readonly ErrorDetail[] | undefined;
+
+  static {
+    // Defined, since code of users may have frozen Error.prototype, whose members cannot be assigned then.
+    Object.defineProperty(ServingError.prototype, "name", { value: "ServingError" });
+  }
   readonly [BRAND] = true;
 
   /** JavaScript callers may pass any text as code; one that is not a key of {@link STATUS} becomes `unknown`. */

@@ -158,7 +158,9 @@ export class Conversation {
     const { tensors = {}, deadline, context, ...fields } = request;
     const { entries, body } = toEntries(tensors, parts, positions);
     const header = JSON.stringify({ ...fields, tensors: entries });
-    this.#stream.write(writeFrame({ id, deadline, slot, context, header, body }));
+    const frame = writeFrame({ id, deadline, slot, context, header, body });
+    if (frame.length > MAX_FRAME_BYTES) throw tooLarge("A request for", frame.length);
+    this.#stream.write(frame);
   }
 
   #onFrame(id: number, header: Buffer, body: Buffer): void {

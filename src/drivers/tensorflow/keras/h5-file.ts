@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { settlesWithin } from "../../../async/settles-within.ts";
+import { createDeferred } from "../../../async/deferred.ts";
+import { expectFirstSign } from "../../../async/first-sign.ts";
 import { failedPrecondition } from "../../../errors.ts";
 import type { H5Answer, H5Question } from "./h5-thread.ts";
 
@@ -40,12 +40,20 @@ export async function withH5<T>(
   // A small one is a part of a buffer that others have parts of, too.
   const own = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes);
   const thread = new Worker(ENTRY, { workerData: own, transferList: [own.buffer as ArrayBuffer], name: "h5" });
+  const ended = new Promise<never>((_, reject) => {
+    thread.once("error", reject).once("exit", (code) => reject(new Error(`its thread has ended with ${code}`)));
+  });
+  ended.catch(() => {});
   const ask = async (question: H5Question) => {
-    const answering = once(thread, "message");
+    const late = createDeferred<never>();
+    const heard = expectFirstSign(() => late.reject(tookTooLong(label, limitMs)), limitMs);
+    const message = new Promise<H5Answer>((resolve) => thread.once("message", resolve));
     thread.postMessage(question);
-    if (!(await settlesWithin(answering, limitMs))) throw tookTooLong(label, limitMs);
-    const [answer] = await answering;
-    return answered(answer, label);
+    try {
+      return answered(await Promise.race([message, ended, late.promise]), label);
+    } finally {
+      heard();
+    }
   };
   try {
     return await read(toH5File(ask, label));
