@@ -13,16 +13,24 @@ const LIKELY = /\d{16}|Infinity|NaN/;
 /**
  * Parses JSON as `kserving infer` and Python write it: NaN and infinities are words,
  * and large integers stay exact; both become strings. Texts stay as they are, also one
- * that is JSON itself.
+ * that is JSON itself. Throws `invalid_argument` for a text that is no JSON.
  */
 export function parseExactJson(text: string): unknown {
-  if (!LIKELY.test(text)) return JSON.parse(text);
+  if (!LIKELY.test(text)) return parse(text);
   let isInText = false;
   const exact = text.replace(PARTS, (found) => {
     if (found === '"') isInText = !isInText;
     return isInText || found === '"' || found.startsWith("\\") ? found : `"${found}"`;
   });
-  return JSON.parse(exact);
+  return parse(exact);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw invalidArgument(`The text is no JSON: ${(cause as Error).message}`, cause);
+  }
 }
 
 /** The tensor of a list of values, nested or flat; throws `invalid_argument` for anything else. */

@@ -21,3 +21,7 @@ test("runs of spaces and of escapes take a time in proportion to them", () => {
   expect(parseExactJson(`[NaN,${" ".repeat(3_000_000)}1]`)).toEqual(["NaN", 1]);
   expect(() => parseExactJson(`[NaN,"${'\\"'.repeat(1_000_000)}`)).toThrow();
 });
+
+test.each(["[1,", "[NaN,", '{"a": [1, 9007\f19925472]}'])("a text that is no JSON is refused: %j", (text) => {
+  expect(() => parseExactJson(text)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});
