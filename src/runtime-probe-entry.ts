@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { importOnnxRuntime } from "./drivers/onnx/onnx-runtime.ts";
 import { reasonText } from "./errors.ts";
 import { askRuntime } from "./runtimes/ask-runtime.ts";
+import { CUDA_PROVIDER } from "./runtimes/native-runtimes.ts";
 import { libraryOf } from "./runtimes/onnx.ts";
-import { CUDA_PROVIDER } from "./runtimes/onnx-cuda.ts";
 import type { Probe, RuntimeFacts } from "./runtimes/probe.ts";
 
 /** Providers that the library names although they are in files of their own. */

@@ -20,13 +20,13 @@ tensor: text
 signature: tensor
 codecs: text tensor limits
 storage: text async observability machine user-module archives codecs
-tracing: async observability codecs
-access: text observability limits codecs
+tracing: async observability codecs storage
+access: text observability limits codecs storage
 threads: text async observability tensor
 codec-host: text async machine limits tensor threads
 native: text async observability machine
 processes: observability
-runtimes: text async observability machine archives native
+runtimes: text async observability machine archives native storage
 drivers: text async observability tensor signature machine user-module archives codecs native processes runtimes
 inspection: text tensor drivers
 media: text async limits tensor
@@ -50,7 +50,7 @@ replay: text async observability tensor limits codecs protocols remote repositor
 server: text async observability tensor signature net limits shared-memory access codec-host serving machine threads
   storage drivers hooks model-host pipeline repository grpc proxy protocols remote request-log tracing
 comparison: text async observability tensor signature client replay server
-benchmark: text async observability tensor signature threads grpc client server
+benchmark: text async observability tensor signature threads grpc server
 testing: observability tensor user-module drivers hooks model-host pipeline repository server
 tuning: text benchmark
 cli: text async observability tensor signature net limits access codecs serving machine user-module native processes

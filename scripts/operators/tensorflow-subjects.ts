@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { toDType } from "../../src/drivers/tensorflow/saved-model/data-type.ts";
 import { findLibrary } from "../../src/runtimes/find-library.ts";
-import { tensorflow } from "../../src/runtimes/tensorflow.ts";
+import { tensorflow } from "../../src/runtimes/native-runtimes.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { type NodeJson, placeholder, type, writeGraph } from "../../test/drivers/tensorflow/portable/graph-writer.ts";

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../errors.ts";
-import { claimPath } from "../storage/claim-path.ts";
+import { claimPath } from "../storage/local-name.ts";
 import type { StageOptions } from "./stage.ts";
 
 /** A `--driver` or `--model-path` flag of the command line. */

@@ -1,16 +1,13 @@
 import { basename, join } from "node:path";
 import { ServingError } from "../errors.ts";
-import { chooseWheel } from "./choose-wheel.ts";
-import { CUDA } from "./cuda-places.ts";
-import { download } from "./download.ts";
-import { type HostPlatform, hostPlatform } from "./host-platform.ts";
-import { findIndexUrl } from "./index-url.ts";
-import { listIndexFiles } from "./package-index.ts";
+import { download } from "./fetch-wheel.ts";
+import { CUDA } from "./native-runtimes.ts";
+import { findIndexUrl, listIndexFiles } from "./package-index.ts";
 import type { Reporter } from "./reporter.ts";
 import { compareVersions, installedRuntimes, type RuntimeManifest, writeManifest } from "./runtimes-folder.ts";
-import { type Installation, stageRuntime } from "./stage-runtime.ts";
+import { type Installation, stageRuntime } from "./staging.ts";
 import { unpackArchive } from "./unpack-archive.ts";
-import { runsHere, toWheelName } from "./wheel-name.ts";
+import { chooseWheel, type HostPlatform, hostPlatform, runsHere, toWheelName } from "./wheels.ts";
 
 /** Download of CUDA's libraries for Linux x64, and their size on disk, for messages. */
 export const CUDA_SIZE = "1.3 GB to download, 2 GB on disk";

@@ -1,24 +1,24 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
+import { fileURLToPath } from "node:url";
+import { limitedSignal } from "../async/limited-signal.ts";
+import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
+import { followRedirects } from "../storage/http/follow-redirects.ts";
 import { megabytes } from "../text/megabytes.ts";
-import { chooseTorch, hasCuda, type PlannedPackage, parseReport, parseVersions } from "./choose-torch.ts";
-import { checkSpace } from "./disk.ts";
-import { type DownloadSize, findDownloadSize } from "./download-size.ts";
-import { interpreterIn } from "./python.ts";
+import { pytorch } from "./native-runtimes.ts";
 import {
   createEnvironment,
   findBasePython,
+  interpreterIn,
   makeMovable,
   type PipOptions,
   runPip,
   updatePip,
-} from "./python-environment.ts";
-import { pytorch } from "./pytorch.ts";
+} from "./python.ts";
 import type { Reporter } from "./reporter.ts";
 import { runProgram } from "./run-program.ts";
-import { installedRuntimes, writeManifest } from "./runtimes-folder.ts";
-import { type Installation, stageRuntime } from "./stage-runtime.ts";
+import { checkSpace, compareVersions, installedRuntimes, writeManifest } from "./runtimes-folder.ts";
+import { type Installation, stageRuntime } from "./staging.ts";
 
 /** Options for installing PyTorch. */
 export interface InstallPytorchOptions {
@@ -149,4 +149,78 @@ async function askTorch(interpreter: string, signal: AbortSignal): Promise<strin
   if (code === 0) return stdout.trim();
   const message = `torch cannot be imported there: ${stderr.trim().split("\n").at(-1)}`;
   throw failedPrecondition(message, new Error(stderr));
+}
+
+/**
+ * Mark of builds without CUDA in indexes:
+ * https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers.
+ */
+const CPU = "+cpu";
+
+/** Reads what `pip index versions` prints: versions that have a file for this Python and system. */
+export function parseVersions(printed: string): string[] {
+  const [, list = ""] = /^Available versions: (.*)$/m.exec(printed) ?? [];
+  return list.split(",").flatMap((version) => version.trim() || []);
+}
+
+/** The version to install: a CPU build where there is one. Throws `not_found` for a version that is not there. */
+export function chooseTorch(versions: readonly string[], wanted: string | undefined): string {
+  const newestFirst = [...versions].sort((a, b) => compareVersions(b, a));
+  const candidates =
+    wanted === undefined ? newestFirst : [`${wanted}${CPU}`, wanted].filter((each) => versions.includes(each));
+  const chosen = candidates.find((version) => version.endsWith(CPU)) ?? candidates[0];
+  if (chosen !== undefined) return chosen;
+  const message = `The package index has no torch ${wanted} for this Python; it has ${newestFirst.slice(0, 6).join(", ")}.`;
+  throw new ServingError("not_found", message);
+}
+
+/** A package that pip would install. */
+interface PlannedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** May be a file's. */
+  readonly url: string;
+}
+
+interface PipReport {
+  readonly install: readonly {
+    readonly metadata: { readonly name: string; readonly version: string };
+    readonly download_info: { readonly url: string };
+  }[];
+}
+
+/** Reads pip's installation report: https://pip.pypa.io/en/stable/reference/installation-report. */
+export function parseReport(json: string): PlannedPackage[] {
+  const { install } = JSON.parse(json) as PipReport;
+  return install.map(({ metadata: { name, version }, download_info: { url } }) => ({ name, version, url }));
+}
+
+/** Checks if some of the packages are CUDA's. */
+export function hasCuda(packages: readonly PlannedPackage[]): boolean {
+  return packages.some(({ name, version }) => /^nvidia[-_]/.test(name) || /\+cu\d/.test(version));
+}
+
+/** Milliseconds that a request for the size may take; it is worth no more waiting. */
+const HEAD_MS = 10_000;
+
+/** Number of bytes to download, as far as the servers report it. */
+interface DownloadSize {
+  readonly bytes: number;
+  /** False where some servers do not report it. */
+  readonly isComplete: boolean;
+}
+
+/** Requests the sizes of files; never fails without an answer. */
+async function findDownloadSize(urls: readonly string[], signal: AbortSignal): Promise<DownloadSize> {
+  const sizes = await Promise.all(urls.map((url) => sizeOf(url, signal).catch(() => undefined)));
+  return { bytes: sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0), isComplete: !sizes.includes(undefined) };
+}
+
+async function sizeOf(url: string, signal: AbortSignal): Promise<number | undefined> {
+  if (url.startsWith("file:")) return (await stat(fileURLToPath(url))).size;
+  const headers = { "accept-encoding": "identity" };
+  const asked = { method: "HEAD", headers, signal: limitedSignal(signal, HEAD_MS) } as const;
+  const { statusCode, headers: told } = (await followRedirects(new URL(url), asked)).resume();
+  const length = statusCode === 200 ? told["content-length"] : undefined;
+  return length === undefined ? undefined : Number(length);
 }

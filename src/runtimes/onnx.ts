@@ -1,45 +1,8 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { npmFolders } from "./library-places.ts";
+import { npmFolders } from "./find-library.ts";
+import { ONNX_LIBRARIES, onnx } from "./native-runtimes.ts";
 import { installedRuntimes } from "./runtimes-folder.ts";
-
-/** An npm package that is downloaded without running its scripts. */
-export interface NpmArchive {
-  readonly name: string;
-  /** Of the tested version's archive, as npm's registry states it. */
-  readonly integrity: string;
-  /** Checks that a file of the archive is needed here, by its path within the package. */
-  keeps(path: string): boolean;
-}
-
-/** The native libraries for this platform, below the package. */
-const LIBRARIES = `bin/napi-v6/${process.platform}/${process.arch}/`;
-
-const LIBRARY_NAMES: Partial<Record<NodeJS.Platform, string>> = {
-  darwin: "libonnxruntime.1.dylib",
-  win32: "onnxruntime.dll",
-};
-
-/** ONNX Runtime: an npm package with libraries for five platforms, and the package of its JavaScript interface. */
-export const onnx = {
-  name: "onnx",
-  title: "ONNX Runtime",
-  /** The version that is installed where none is asked for: the one that the tests run. */
-  testedVersion: "1.30.0",
-  package: "onnxruntime-node",
-  archives: [
-    {
-      name: "onnxruntime-node",
-      integrity: "sha512-twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw==",
-      keeps: (path) => path === "package.json" || /^dist\/.*\.js$/.test(path) || path.startsWith(LIBRARIES),
-    },
-    {
-      name: "onnxruntime-common",
-      integrity: "sha512-7fdVWjAID1dVhH/G8qK3APARunV4VkBFoCQAP7qp4Wkab0mrorvmc+sqiT+mKXOzDqdjN5j+/Z9nb4gzNPWcyA==",
-      keeps: (path) => path === "package.json" || /^dist\/.*\.(js|json)$/.test(path),
-    },
-  ] as readonly NpmArchive[],
-} as const;
 
 /** One copy of ONNX Runtime. */
 export interface FoundOnnx {
@@ -74,9 +37,14 @@ export function entryOf(path: string): string {
   return createRequire(join(path, "package.json")).resolve(path);
 }
 
+const LIBRARY_NAMES: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: "libonnxruntime.1.dylib",
+  win32: "onnxruntime.dll",
+};
+
 /** ONNX Runtime's own library in a copy, by the name that the package's addon has for it. */
 export function libraryOf(path: string): string {
-  return join(path, LIBRARIES, LIBRARY_NAMES[process.platform] ?? "libonnxruntime.so.1");
+  return join(path, ONNX_LIBRARIES, LIBRARY_NAMES[process.platform] ?? "libonnxruntime.so.1");
 }
 
 /**

@@ -1,4 +1,7 @@
+import type { IncomingMessage } from "node:http";
 import { ServingError } from "../errors.ts";
+import { followRedirects } from "../storage/http/follow-redirects.ts";
+import { readVersion } from "../version.ts";
 
 /** Options of a request to an address. */
 export interface OpenUrlOptions {
@@ -8,24 +11,35 @@ export interface OpenUrlOptions {
   readonly what: string;
 }
 
+/** The head of a good answer, and the address that it came from. */
+export interface OpenedUrl {
+  readonly response: IncomingMessage;
+  readonly url: URL;
+}
+
 /**
  * Asks an address by GET and resolves once the head of a good answer is there. User and
  * password in the address go into a header, and stay out of messages. Throws `not_found`
  * for 404, `permission_denied` for 401 and 403, `unavailable` for anything else.
  */
-export async function openUrl(address: string, { signal, accept = "*/*", what }: OpenUrlOptions): Promise<Response> {
-  const url = new URL(address);
-  const headers = { accept, ...basicAuthorization(url) };
+export async function openUrl(address: string, { signal, accept = "*/*", what }: OpenUrlOptions): Promise<OpenedUrl> {
+  let url = new URL(address);
+  const headers = { accept, "accept-encoding": "identity", "user-agent": USER_AGENT, ...basicAuthorization(url) };
   url.username = url.password = "";
   const { host } = url;
-  const response = await fetch(url, { headers, signal }).catch((cause) => {
-    if (signal.aborted) throw cause;
-    throw unreachable(host, what, cause);
+  const follow = (to: URL) => {
+    url = to;
+  };
+  const response = await followRedirects(url, { headers, signal }, follow).catch((cause) => {
+    throw signal.aborted ? cause : unreachable(host, what, cause);
   });
-  if (response.ok) return response;
-  await response.body?.cancel();
-  throw badStatus(response.status, host, what);
+  const { statusCode: status = 0 } = response;
+  if (status >= 200 && status < 300) return { response, url };
+  response.destroy();
+  throw badStatus(status, host, what);
 }
+
+const USER_AGENT = `kserving/${readVersion()}`;
 
 function basicAuthorization({ username, password }: URL): { authorization?: string } {
   if (username === "") return {};
@@ -44,12 +58,11 @@ function badStatus(status: number, host: string, what: string): ServingError {
   return new ServingError("unavailable", `The ${what} ${host} answers ${status}. Try again later. ${OTHERWISE}`);
 }
 
-/** fetch reports only the failure; the reason is in the cause. */
-function unreachable(host: string, what: string, cause: unknown): ServingError {
-  const { code, message } = ((cause as Error).cause ?? cause) as NodeJS.ErrnoException;
-  const why = code ?? message;
+function unreachable(host: string, what: string, reason: ServingError): ServingError {
+  const { code, message } = (reason.cause ?? reason) as NodeJS.ErrnoException;
+  const why = reason.cause === undefined ? message : (code ?? message);
   return new ServingError("unavailable", `The ${what} ${host} cannot be reached: ${why}. ${advice(why)} ${OTHERWISE}`, {
-    cause,
+    cause: reason,
   });
 }
 

@@ -1,4 +1,9 @@
-import { failedPrecondition, ServingError } from "../errors.ts";
+import { devNull } from "node:os";
+import { join } from "node:path";
+import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
+import { homeFolder } from "../machine/home-folder.ts";
+import { readText } from "../machine/read-text.ts";
+import { readBody } from "../storage/http/answers.ts";
 import { openUrl } from "./open-url.ts";
 
 /** One file that a Python package index offers. */
@@ -15,18 +20,22 @@ const JSON_TYPE = "application/vnd.pypi.simple.v1+json";
 /** An index may answer with HTML alone: https://packaging.python.org/specifications/simple-repository-api. */
 const ACCEPT = `${JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1`;
 
+/** Bytes of a list: that of a project with thousands of versions for many systems has some 10 MB. */
+const MAX_BYTES = 128 * 1024 * 1024;
+
 /**
  * The files of a project in an index. Throws `not_found` for an unknown project, `unavailable` when the index cannot be
  * reached.
  */
 export async function listIndexFiles(indexUrl: string, project: string, signal: AbortSignal): Promise<IndexFile[]> {
   const url = `${indexUrl.replace(/\/*$/, "/")}${project}/`;
-  const response = await openUrl(url, { signal, accept: ACCEPT, what: "package index" }).catch((reason) => {
+  const opened = await openUrl(url, { signal, accept: ACCEPT, what: "package index" }).catch((reason) => {
     throw reason instanceof ServingError && reason.code === "not_found" ? noSuchProject(url, project, reason) : reason;
   });
-  const text = await response.text();
-  const isJson = response.headers.get("content-type")?.includes("json");
-  const files = isJson ? fromJson(text, response.url) : fromHtml(text, response.url);
+  const { response, url: place } = opened;
+  const text = await readBody(response, MAX_BYTES);
+  const isJson = response.headers["content-type"]?.includes("json");
+  const files = isJson ? fromJson(text, place.href) : fromHtml(text, place.href);
   return files.map((file) => ({ ...file, url: withCredentials(file.url, url) }));
 }
 
@@ -97,4 +106,75 @@ function noSuchProject(url: string, project: string, cause: unknown): ServingErr
 function notAnIndex(url: string): ServingError {
   const message = `What ${new URL(url).host} answers is not a package index. Set PIP_INDEX_URL to one (its address ends with /simple), or pass a wheel with --wheel FILE.`;
   return failedPrecondition(message);
+}
+
+const DEFAULT_INDEX = "https://pypi.org/simple";
+
+/**
+ * pip's package index: `PIP_INDEX_URL`, else `index-url` of pip's configuration files, else PyPI. Throws
+ * `invalid_argument` for a value that is not an http address.
+ */
+export function findIndexUrl(env: NodeJS.ProcessEnv = process.env): string {
+  const url = env.PIP_INDEX_URL || fromConfigFiles(env) || DEFAULT_INDEX;
+  if (/^https?:\/\/./.test(url) && URL.canParse(url)) return url;
+  const shown = url.replace(/\/\/[^/?#]*@/, "//***@");
+  throw invalidArgument(
+    `The package index is "${shown}" (PIP_INDEX_URL or pip's configuration); expected an address such as ${DEFAULT_INDEX}.`,
+  );
+}
+
+/** The last file that names an index counts, as it does for pip. */
+function fromConfigFiles(env: NodeJS.ProcessEnv): string | undefined {
+  const urls = configFiles(env).map((path) => readIndexUrl(path));
+  return urls.findLast((url) => url !== undefined);
+}
+
+/**
+ * https://pip.pypa.io/en/stable/topics/configuration: the system's, then the user's or the one that is named instead,
+ * after that of a Python environment.
+ */
+function configFiles(env: NodeJS.ProcessEnv): string[] {
+  const { PIP_CONFIG_FILE: named, VIRTUAL_ENV: environment } = env;
+  if (named === devNull) return [];
+  const { system, user, name } = (FILES[process.platform] ?? FILES.linux)(env, homeFolder());
+  const inEnvironment = environment ? [join(environment, name)] : [];
+  return [...system, ...(named ? [] : user), ...inEnvironment, ...(named ? [named] : [])];
+}
+
+interface ConfigFiles {
+  readonly name: string;
+  readonly system: readonly string[];
+  readonly user: readonly string[];
+}
+
+type FilesOf = (env: NodeJS.ProcessEnv, home: string) => ConfigFiles;
+
+const FILES: { readonly linux: FilesOf } & Partial<Record<NodeJS.Platform, FilesOf>> = {
+  linux: (env, home) => ({
+    name: "pip.conf",
+    system: ["/etc/xdg/pip/pip.conf", "/etc/pip.conf"],
+    user: [join(home, ".pip/pip.conf"), join(env.XDG_CONFIG_HOME || join(home, ".config"), "pip/pip.conf")],
+  }),
+  darwin: (_, home) => ({
+    name: "pip.conf",
+    system: ["/Library/Application Support/pip/pip.conf"],
+    user: [join(home, ".pip/pip.conf"), join(home, "Library/Application Support/pip/pip.conf")],
+  }),
+  win32: (env, home) => ({
+    name: "pip.ini",
+    system: [join(env.PROGRAMDATA ?? "C:\\ProgramData", "pip", "pip.ini")],
+    user: [join(home, "pip", "pip.ini"), join(env.APPDATA ?? join(home, "AppData", "Roaming"), "pip", "pip.ini")],
+  }),
+};
+
+/** `index-url` in the sections that `pip download` reads; the section of the command beats the global one. */
+function readIndexUrl(path: string): string | undefined {
+  const found: Partial<Record<string, string>> = {};
+  let section = "";
+  for (const line of readText(path).split("\n")) {
+    section = /^\s*\[(.+?)\]/.exec(line)?.[1] ?? section;
+    const [, url] = /^\s*index[-_]url\s*[=:]\s*(\S+)/.exec(line) ?? [];
+    if (url !== undefined) found[section] = url;
+  }
+  return found.download ?? found.global;
 }

@@ -1,11 +1,48 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
-import { join } from "node:path";
-import { toDiskError } from "./disk.ts";
+import { dirname, join } from "node:path";
+import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
+import { type InstalledRuntime, installedRuntimes, toDiskError } from "./runtimes-folder.ts";
+
+/** The outcome of an installation. */
+export interface Installation {
+  readonly runtime: InstalledRuntime;
+  /** False where the version was there before, and nothing was done. */
+  readonly isNew: boolean;
+}
+
+/** A runtime that is about to be installed. */
+interface StagedRuntime {
+  /** The runtimes folder. */
+  readonly root: string;
+  /** Replaces an installation of the same version. */
+  readonly force: boolean;
+  /** Fills a folder with the runtime and returns its version; the scratch folder is deleted. */
+  fill(folder: string, scratch: string): Promise<string>;
+  /** The complete installation of a version; undefined where there is none. */
+  find(version: string): InstalledRuntime | undefined;
+}
+
+/**
+ * Installs a runtime in its folder, completely or not at all. Throws `failed_precondition` where an incomplete one is
+ * in the way.
+ */
+export async function stageRuntime(name: string, { root, force, fill, find }: StagedRuntime): Promise<Installation> {
+  const parent = join(root, name);
+  let version = "";
+  const fillNoting = async (folder: string, scratch: string) => {
+    version = await fill(folder, scratch);
+    return version;
+  };
+  const isNew = await stageFolder({ parent, fill: fillNoting, replace: force });
+  const runtime = find(version);
+  if (runtime !== undefined) return { runtime, isNew };
+  throw failedPrecondition(`${join(parent, version)} is there but no complete runtime; delete it, or use --force.`);
+}
 
 /** A folder that is made complete or not at all. */
-export interface StagedFolder {
+interface StagedFolder {
   /** The parent of the folder; made where it does not exist. */
   readonly parent: string;
   /** Fills a private folder, and returns its final name. Files in the scratch folder are deleted. */
@@ -85,4 +122,46 @@ async function moveIn(from: string, to: string): Promise<boolean> {
     if (IS_THERE.includes((reason as NodeJS.ErrnoException).code ?? "")) return false;
     throw reason;
   }
+}
+
+/** An installation to be removed. */
+interface Removal {
+  readonly name: string;
+  /** Default: the only installed one. */
+  readonly version?: string | undefined;
+  /** The runtimes folder. */
+  readonly root: string;
+}
+
+/**
+ * Removes an installed runtime, completely or not at all; a folder registered with --path is kept. Throws `not_found`
+ * and `invalid_argument` with the installed ones.
+ */
+export async function removeRuntime({ name, version, root }: Removal): Promise<InstalledRuntime> {
+  const chosen = choose(installedRuntimes(name, root), { name, version, root });
+  const parent = dirname(chosen.home);
+  const away = join(parent, stagingName());
+  try {
+    await mkdir(away);
+    await rename(chosen.home, join(away, "old"));
+  } catch (reason) {
+    throw toDiskError(reason, parent);
+  } finally {
+    await rm(away, { recursive: true, force: true });
+  }
+  return chosen;
+}
+
+function choose(installed: readonly InstalledRuntime[], { name, version, root }: Removal): InstalledRuntime {
+  const [only, ...others] = installed;
+  const versions = installed.map((each) => each.version).join(", ");
+  if (only === undefined) throw new ServingError("not_found", `No ${name} is installed in ${root}.`);
+  if (version === undefined && others.length === 0) return only;
+  if (version === undefined) {
+    const message = `There are several versions of ${name}: ${versions}. Say which one: kserving runtimes remove ${name} VERSION`;
+    throw invalidArgument(message);
+  }
+  const chosen = installed.find((each) => each.version === version);
+  if (chosen !== undefined) return chosen;
+  throw new ServingError("not_found", `${name} ${version} is not installed in ${root}; there is ${versions}.`);
 }

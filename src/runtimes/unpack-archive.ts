@@ -3,17 +3,16 @@ import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { basename } from "node:path/posix";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { ZipArchive, type ZipEntry } from "../archives/zip-archive.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
-import { checkSpace } from "./disk.ts";
-import type { NativeRuntime } from "./native-runtime.ts";
+import type { NativeRuntime } from "./native-runtimes.ts";
 import type { Reporter } from "./reporter.ts";
-import type { RuntimeManifest } from "./runtimes-folder.ts";
-import { readWheelRecord } from "./wheel-record.ts";
+import { checkSpace, type RuntimeManifest } from "./runtimes-folder.ts";
 
 /** Options for unpacking an archive. */
-export interface UnpackOptions {
+interface UnpackOptions {
   readonly folder: string;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -23,7 +22,7 @@ export interface UnpackOptions {
 type Unpackable = Pick<NativeRuntime, "title" | "required" | "keeps">;
 
 /** Files that came out of an archive. */
-export interface Unpacked {
+interface Unpacked {
   readonly files: RuntimeManifest["files"];
   /** The wheel's version; undefined for a jar, whose version is that of its Java part. */
   readonly version: string | undefined;
@@ -121,4 +120,28 @@ function toArchiveError(reason: unknown, path: string): unknown {
   const text = own === undefined ? MEANINGS[code] : message;
   if (text === undefined || own === "resource_exhausted") return reason;
   return new ServingError(own ?? "failed_precondition", `${basename(path)}: ${text}`, { cause: reason });
+}
+
+/** A wheel's list of its files. */
+interface WheelRecord {
+  readonly version: string;
+  /** base64url without padding, by path. */
+  readonly sha256: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads RECORD (https://packaging.python.org/specifications/recording-installed-packages); undefined in an archive that
+ * is not a wheel.
+ */
+async function readWheelRecord(archive: ZipArchive): Promise<WheelRecord | undefined> {
+  for (const entry of archive.entries) {
+    const [, version] = /^[^/]+?-([^/-]+)\.dist-info\/RECORD$/.exec(entry.name) ?? [];
+    if (version !== undefined) return { version, sha256: toHashes(await text(await archive.read(entry))) };
+  }
+  return undefined;
+}
+
+function toHashes(record: string): Map<string, string> {
+  const lines = record.matchAll(/^(.*),sha256=([\w-]+)=*,\d*\r?$/gm);
+  return new Map([...lines].map(([, path = "", hash = ""]) => [path, hash]));
 }

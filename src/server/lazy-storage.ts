@@ -61,7 +61,7 @@ async function openStorage({
   const [{ RemoteStorage }, { isDescription: describes }, { cacheFolder }] = await Promise.all([
     import("../storage/remote-storage.ts"),
     import("../repository/folders/is-description.ts"),
-    import("../storage/cache/cache-folder.ts"),
+    import("../storage/cache/model-cache.ts"),
   ]);
   return new RemoteStorage({ folder: modelCache ?? cacheFolder(), maxBytes, pollMs, describes, log, onDownload });
 }

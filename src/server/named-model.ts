@@ -12,7 +12,7 @@ import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { QueueLimits } from "../serving/model-places.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
-import { claimPath } from "../storage/claim-path.ts";
+import { claimPath } from "../storage/local-name.ts";
 import { toPlace } from "../storage/remote-address.ts";
 
 /**

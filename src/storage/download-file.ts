@@ -1,14 +1,15 @@
+import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Backoff } from "../async/backoff.ts";
+import { crc32c } from "../codecs/crc32c.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { sizeText } from "../text/size-text.ts";
 import { SlowAnswer } from "./http/http-request.ts";
 import type { Checksum, RemoteContent, RemoteFile, RemotePlace } from "./storage-client.ts";
-import { verifyFile } from "./verify-file.ts";
 
 /** Attempts in a row that bring no further byte, or hardly any, after which a download fails. */
 const MAX_ATTEMPTS = 4;
@@ -17,7 +18,7 @@ const BACKOFF = { firstMs: 100, maxMs: 4000 };
 const PASSING = ["unavailable", "resource_exhausted"];
 
 /** One file to download. */
-export interface FileDownload {
+interface FileDownload {
   readonly place: RemotePlace;
   readonly file: RemoteFile;
   /** The path of the finished file. */
@@ -162,4 +163,25 @@ async function sizeOf(path: string): Promise<number | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Compares a file of this size with a checksum, as it is on the disk. */
+async function verifyFile(path: string, bytes: number, { algorithm, value }: Checksum): Promise<boolean> {
+  const found = await digestFile(path, bytes, algorithm);
+  return algorithm === "crc32c" ? found === value : found === value.toLowerCase();
+}
+
+async function digestFile(path: string, bytes: number, algorithm: Checksum["algorithm"]): Promise<string> {
+  const chunks = createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>;
+  if (algorithm === "crc32c") {
+    let crc = 0;
+    for await (const chunk of chunks) crc = crc32c(chunk, crc);
+    const digest = Buffer.alloc(4);
+    digest.writeUInt32BE(crc);
+    return digest.toString("base64");
+  }
+  const hash = createHash(algorithm === "git" ? "sha1" : algorithm);
+  if (algorithm === "git") hash.update(`blob ${bytes}\0`);
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest("hex");
 }

@@ -1,18 +1,17 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { failedPrecondition } from "../errors.ts";
+import { failedPrecondition, invalidArgument, type ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { CachedFolder, ModelCache } from "./cache/model-cache.ts";
 import { downloadFile } from "./download-file.ts";
 import { DownloadProgress, type DownloadState } from "./download-progress.ts";
-import { fingerprintFiles } from "./fingerprint-files.ts";
+import { fingerprintFiles } from "./listings.ts";
 import { localName } from "./local-name.ts";
-import { notOneFile } from "./not-one-file.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
+import { schemeOf } from "./remote-address.ts";
 import type { ArchiveContent, RemoteFile, StorageAddress } from "./storage-client.ts";
-import { isArchiveName, unpackArchive } from "./unpack/unpack-archive.ts";
-import { UpperLayers } from "./unpack/upper-layers.ts";
+import { isArchiveName, UpperLayers, unpackArchive } from "./unpack/unpack-archive.ts";
 
 /** Files that are downloaded at a time. */
 const CONCURRENCY = 4;
@@ -24,7 +23,7 @@ const MAX_RATIO = 200;
 const SMALL_ARCHIVE_BYTES = 1024 ** 3;
 
 /** Files to be fetched. */
-export interface FetchOptions {
+interface FetchOptions {
   readonly address: StorageAddress;
   readonly found: FoundFiles;
   readonly cache: ModelCache;
@@ -174,4 +173,18 @@ async function innermost(folder: string): Promise<string> {
   const [only, ...others] = await readdir(folder, { withFileTypes: true });
   if (only === undefined || others.length > 0 || !only.isDirectory()) return folder;
   return innermost(join(folder, only.name));
+}
+
+/** Names for all files of a place, for which one checksum cannot stand. */
+const WHOLE: Readonly<Record<string, string>> = {
+  oci: "; the digest of all is named by oci://REGISTRY/REPOSITORY@sha256:HEX",
+  hf: "; the commit of all is named by hf://OWNER/NAME@COMMIT",
+};
+
+/** The error of a folder with a checksum, which would be compared with nothing. */
+function notOneFile(title: string): ServingError {
+  const whole = WHOLE[schemeOf(title) ?? ""] ?? "";
+  return invalidArgument(
+    `#sha256= is the checksum of one file, and this is a folder. Give the address of a file or an archive${whole}`,
+  );
 }

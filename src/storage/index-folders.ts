@@ -3,12 +3,11 @@ import { basename, dirname, join } from "node:path";
 import { TurnsByName } from "../async/turns-by-name.ts";
 import { failedPrecondition } from "../errors.ts";
 import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
-import { fingerprintFiles } from "./fingerprint-files.ts";
-import { readBytes } from "./http/read-body.ts";
+import { readBytes } from "./http/answers.ts";
+import { fingerprintFiles, withinTime } from "./listings.ts";
 import { localName } from "./local-name.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
 import type { RemoteFile, StorageAddress } from "./storage-client.ts";
-import { withinTime } from "./within-time.ts";
 
 /** Maximum size of a file of which an index has the content, in bytes. */
 const MAX_BYTES = 1024 * 1024;

@@ -1,5 +1,7 @@
-import { fingerprintFiles } from "./fingerprint-files.ts";
+import { createHash } from "node:crypto";
+import { ServingError } from "../errors.ts";
 import type { FoundFiles } from "./objects/find-files.ts";
+import type { RemoteFile } from "./storage-client.ts";
 
 /**
  * Time after which a changed list has to be the same, so that nothing is loaded while
@@ -8,7 +10,7 @@ import type { FoundFiles } from "./objects/find-files.ts";
 const SETTLE_MS = 3000;
 
 /** Settings of lists. */
-export interface ListingOptions {
+interface ListingOptions {
   /** Time between two requests for the same list, in milliseconds; 0 = one request, until {@link Listings.expire}. */
   readonly pollMs: number;
   readonly list: (address: string) => Promise<FoundFiles>;
@@ -104,4 +106,39 @@ export class Listings {
     }
     state.atMs = performance.now();
   }
+}
+
+/** Time that a list, or a description of models, may take as a whole, in milliseconds. */
+const MAX_MS = 60_000;
+
+/**
+ * Runs a step whose signal aborts with the given one, and when its time is over: `unavailable`. A server that sends a
+ * byte now and then never counts as one that stalls.
+ */
+export async function withinTime<Result>(
+  what: string,
+  signal: AbortSignal,
+  step: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  signal.throwIfAborted();
+  const limit = new AbortController();
+  const late = new ServingError("unavailable", `${what} did not come within ${MAX_MS / 1000} s. Check the network`);
+  const timer = setTimeout(() => limit.abort(late), MAX_MS);
+  const stop = () => limit.abort(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await step(limit.signal);
+  } catch (reason) {
+    throw limit.signal.reason === late ? late : reason;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** Text that changes when a file is added or removed, or its content changes. */
+export function fingerprintFiles(files: readonly RemoteFile[]): string {
+  const hash = createHash("sha256");
+  for (const { key, bytes, etag } of files) hash.update(`${key}\0${bytes ?? ""}\0${etag}\0`);
+  return hash.digest("base64url");
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, posix, resolve } from "node:path";
+import { invalidArgument } from "../errors.ts";
 import { withoutEnd } from "../text/without-end.ts";
 
 /** Schemes of addresses that can be read. */
@@ -68,4 +69,40 @@ const USER = /^([^:]+:\/\/)(?:[^/?#]*@|[^/?#@[:]*:(?!\d*(?:[/?#]|$)).*@)/s;
 /** An address without secrets: without user, password and query. */
 export function shownAddress(address: string): string {
   return address.replace(USER, "$1").replace(/[?#].*$/s, "");
+}
+
+/** An address and the SHA-256 after it. */
+interface CheckedAddress {
+  readonly address: string;
+  readonly sha256?: string;
+}
+
+/** Splits `https://host/model.zip#sha256=HEX`; throws `invalid_argument` for another fragment. */
+export function parseSha256(text: string): CheckedAddress {
+  const at = text.indexOf("#");
+  if (at === -1) return { address: text };
+  const [, sha256] = /^sha256=([\da-f]{64})$/i.exec(text.slice(at + 1)) ?? [];
+  if (sha256 !== undefined) return { address: text.slice(0, at), sha256: sha256.toLowerCase() };
+  throw invalidArgument(
+    `${shownAddress(text)} has "#" in it; expected #sha256= and 64 hexadecimal digits, or %23 for the sign itself.`,
+  );
+}
+
+/**
+ * The name of what is at an address, without user, query, ending, tag and revision; of a version's folder that of the
+ * one above it. `oci://host/models/face:v1` is `face`, `s3://bucket/face/3` too.
+ */
+export function addressName(address: string): string {
+  const parts = shownAddress(address).split("/").slice(2).filter(Boolean);
+  const last = parts.findLastIndex((part) => !/^\d+$/.test(part));
+  const name = parts[last] ?? "";
+  // Names of repositories have dots in them, and no endings.
+  if (isRepository(schemeOf(address), parts, last)) return name.replace(/[:@].*$/, "");
+  return name.replace(/\.tar\.gz$|\.[^.]+$/i, "");
+}
+
+function isRepository(scheme: string | undefined, parts: readonly string[], index: number): boolean {
+  if (scheme === "hf") return index === 1;
+  const tagged = parts.findIndex((part, at) => at > 0 && /[:@]/.test(part));
+  return scheme === "oci" && (tagged === -1 || tagged === index);
 }

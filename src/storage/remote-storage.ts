@@ -1,17 +1,14 @@
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { CachedNames } from "./cache/cached-names.ts";
 import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
 import type { DownloadState } from "./download-progress.ts";
 import { fetchFiles } from "./fetch-files.ts";
-import { fingerprintFiles } from "./fingerprint-files.ts";
 import { IndexFolders } from "./index-folders.ts";
-import { Listings } from "./listings.ts";
+import { fingerprintFiles, Listings, withinTime } from "./listings.ts";
 import type { ModelStorage, RemoteStamp } from "./model-storage.ts";
 import { type FoundFiles, findFiles } from "./objects/find-files.ts";
 import { openAddress } from "./open-address.ts";
 import { isArchiveName } from "./unpack/unpack-archive.ts";
-import { withinTime } from "./within-time.ts";
 
 /** Settings of remote models. */
 export interface RemoteStorageOptions extends ModelCacheOptions {
@@ -132,4 +129,25 @@ const OTHER_FORM = "the server's answer is not one of such a storage. Check the 
 /** An answer's JSON is read without a look at its form: what lacks a member ends so. */
 function isOtherForm(reason: unknown): boolean {
   return reason instanceof TypeError && !("code" in reason);
+}
+
+/** Maximum number of paths that are known: those of the latest downloads. */
+const MAX_PATHS = 1000;
+
+/** The addresses of files in the cache: messages are about these, as people do not know the cache. */
+export class CachedNames {
+  readonly #titles = new Map<string, string>();
+
+  add(path: string, title: string): void {
+    this.#titles.delete(path);
+    this.#titles.set(path, title);
+    const [oldest] = this.#titles.keys();
+    if (this.#titles.size > MAX_PATHS && oldest !== undefined) this.#titles.delete(oldest);
+  }
+
+  /** A text with addresses in place of paths. */
+  toShown(text: string): string {
+    const known = [...this.#titles].filter(([path]) => text.includes(path));
+    return known.reduce((shown, [path, title]) => shown.replaceAll(path, title), text);
+  }
 }

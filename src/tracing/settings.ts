@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { failedPrecondition, reasonText } from "../errors.ts";
-import type { Attributes } from "./span.ts";
+import type { Attributes } from "./span-message.ts";
 
 /** Variables of the environment, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;

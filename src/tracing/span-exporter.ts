@@ -1,15 +1,15 @@
-import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from "node:http";
-import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
 import { gzipSync } from "node:zlib";
 import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
 import { reasonText } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { sendHttp } from "../storage/http/http-request.ts";
 import { readVersion } from "../version.ts";
 import { type CollectorAnswer, readCollectorAnswer } from "./collector-answer.ts";
 import type { TracingSettings } from "./settings.ts";
-import type { Span } from "./span.ts";
-import { encodeSpans } from "./span-message.ts";
+import { encodeSpans, type Span } from "./span-message.ts";
 
 /** Waits before a collector that does not answer is tried again. */
 const RETRY = { firstMs: 1000, maxMs: 60_000 };
@@ -48,7 +48,8 @@ export class SpanExporter {
   #isClosed = false;
   /** True where the last spans have not left in time. */
   #isOver = false;
-  #request: ClientRequest | undefined;
+  /** Ends the request that is under way. */
+  #stop = new AbortController();
 
   constructor(settings: TracingSettings, log: Logger) {
     this.#settings = settings;
@@ -84,7 +85,7 @@ export class SpanExporter {
 
   #giveUp(): void {
     this.#isOver = true;
-    this.#request?.destroy(new Error(`it does not answer within ${FLUSH_MS} ms`));
+    this.#stop.abort(lateAfter(FLUSH_MS));
   }
 
   /** Sends a full message soon, and others after the delay. */
@@ -166,28 +167,30 @@ export class SpanExporter {
     this.#quietUntil = performance.now() + LOG_MS;
   }
 
-  #post(message: Buffer): Promise<CollectorAnswer> {
+  async #post(message: Buffer): Promise<CollectorAnswer> {
     const { url, headers, timeoutMs, isCompressed } = this.#settings;
     const body = isCompressed ? gzipSync(message) : message;
     const sent = {
       "user-agent": USER_AGENT,
       ...headers,
       "content-type": "application/x-protobuf",
-      "content-length": body.length,
+      "content-length": String(body.length),
       ...(isCompressed && { "content-encoding": "gzip" }),
     };
-    const open = url.protocol === "https:" ? requestHttps : requestHttp;
-    const signal = AbortSignal.timeout(timeoutMs);
-    return new Promise((resolve, reject) => {
-      const request = open(url, { method: "POST", headers: sent, agent: this.#agent, signal }, (response) =>
-        resolve(readCollectorAnswer(response)),
-      );
-      this.#request = request;
-      const late = new Error(`it does not answer within ${timeoutMs} ms`);
-      request.on("error", (reason) => reject(signal.aborted ? late : reason));
-      request.end(body);
-    });
+    const stop = new AbortController();
+    this.#stop = stop;
+    const timer = setTimeout(() => stop.abort(lateAfter(timeoutMs)), timeoutMs);
+    const request = { method: "POST", headers: sent, body, agent: this.#agent, signal: stop.signal } as const;
+    try {
+      return await readCollectorAnswer(await sendHttp(url, request));
+    } finally {
+      clearTimeout(timer);
+    }
   }
+}
+
+function lateAfter(ms: number): Error {
+  return new Error(`it does not answer within ${ms} ms`);
 }
 
 function createAgent({ url, tls }: TracingSettings): HttpAgent {

@@ -11,7 +11,6 @@ import {
 } from "../codecs/protobuf/wire-writer.ts";
 import type { SpanContext } from "../observability/trace-context.ts";
 import { readVersion } from "../version.ts";
-import type { Attributes, Span } from "./span.ts";
 
 /** Field numbers of OpenTelemetry's messages for traces, by message. */
 const FIELDS = {
@@ -105,4 +104,26 @@ function zeroOrDouble(value: number): WirePart {
 /** A double of milliseconds since the epoch is exact to microseconds. */
 function toNanoseconds(ms: number): bigint {
   return BigInt(Math.max(0, Math.round(ms * 1000))) * 1000n;
+}
+
+/** Kinds of spans, by OpenTelemetry's numbers. */
+export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
+
+/** Values of a span's attributes; undefined = it has not got the attribute. */
+export type Attributes = Readonly<Record<string, string | number | undefined>>;
+
+/** A part of a trace that is over. */
+export interface Span {
+  readonly context: SpanContext;
+  /** Id of the span that it is a part of; absent = it is the first of its trace. */
+  readonly parentId?: string | undefined;
+  readonly name: string;
+  readonly kind: (typeof SPAN_KIND)[keyof typeof SPAN_KIND];
+  /** Milliseconds since the epoch. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  readonly links?: readonly SpanContext[] | undefined;
+  /** True where it failed. */
+  readonly isError: boolean;
 }

@@ -20,7 +20,7 @@ import { parseSavedModel } from "../../src/drivers/tensorflow/saved-model/load-s
 import { CompiledFor, checkTflite } from "../../src/drivers/tflite-format/check-tflite.ts";
 import { invalidArgument } from "../../src/errors.ts";
 import { HttpError } from "../../src/proxy/http-errors.ts";
-import { parseS3List } from "../../src/storage/s3/parse-s3-list.ts";
+import { parseS3List } from "../../src/storage/s3/s3-client.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { TEXT_COSTS } from "../limits/text-costs.ts";
 import { longName, makeTar } from "../runtimes/make-tarball.ts";

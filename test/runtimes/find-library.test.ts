@@ -1,7 +1,6 @@
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { findLibraries, findLibrary } from "../../src/runtimes/find-library.ts";
-import { lookedIn } from "../../src/runtimes/library-places.ts";
+import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
+import { findLibraries, findLibrary, lookedIn, missingRuntime } from "../../src/runtimes/find-library.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { toy } from "./toy-runtime.ts";
 
@@ -65,4 +64,13 @@ describe("a runtime's library", () => {
   it("is looked for in places that a message can name", () => {
     expect(lookedIn(toy).slice(0, 3)).toEqual(["KSERVING_TOY_LIB", "TOY_LIB", "the runtimes folder"]);
   });
+});
+
+test("says which runtime, where it was looked for and what to run", () => {
+  const cause = new Error("why");
+  const error = missingRuntime({ name: "toy", title: "Toy", looked: ["TOY_LIB", "the runtimes folder"], cause });
+  expect(error).toMatchObject({ code: "failed_precondition", cause });
+  expect(error.message).toBe(
+    "Toy is not installed, or not where it is looked for. Looked for it in: TOY_LIB, the runtimes folder. Run: kserving runtimes install toy (kserving runtimes list shows what is found where).",
+  );
 });

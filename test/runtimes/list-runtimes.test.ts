@@ -1,7 +1,7 @@
 import { chmodSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test, vi } from "vitest";
-import { listRuntimes } from "../../src/runtimes/list-runtimes.ts";
+import { listRuntimes, toRuntimesTable } from "../../src/runtimes/list-runtimes.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const MANIFEST = JSON.stringify({ source: "x.whl", files: {} });
@@ -72,4 +72,35 @@ test("lists each runtime with what is found where, which one is used, and why on
   expect(found.python?.[0]).toEqual({ ...inEnvironment, version: "2.4.6" });
   expect(found.pytorch?.[0]).toEqual({ ...inEnvironment, version: "2.15.0" });
   expect(found.xgboost?.map(({ path }) => path)).not.toContain("/venv/bin/python3");
+});
+
+test("has a row for each place, a star before what is used, and what to run for the rest", () => {
+  const table = toRuntimesTable([
+    {
+      name: "toy",
+      title: "Toy",
+      found: [
+        {
+          source: "the runtimes folder",
+          path: "/r/libtoy.so",
+          version: "1.2.3",
+          devices: ["CPU", "GPU:0"],
+          isUsed: true,
+        },
+        { source: "VIRTUAL_ENV", path: "/v/libtoy.so", problem: "it is a text", isUsed: false },
+      ],
+    },
+    { name: "other", title: "Other", found: [], install: "kserving runtimes install other" },
+  ]);
+  expect(table).toBe(
+    [
+      "   Runtime  Version  Devices     Found in",
+      "*  toy      1.2.3    CPU, GPU:0  the runtimes folder: /r/libtoy.so",
+      "   toy      -        -           VIRTUAL_ENV: /v/libtoy.so (it is a text)",
+      "   other    -        -           nowhere",
+      "",
+      "What is missing:",
+      "  Other: kserving runtimes install other",
+    ].join("\n"),
+  );
 });

@@ -3,8 +3,8 @@ import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { findLibrary } from "../../src/runtimes/find-library.ts";
+import { NATIVE_RUNTIMES } from "../../src/runtimes/native-runtimes.ts";
 import { probeRuntime } from "../../src/runtimes/probe.ts";
-import { NATIVE_RUNTIMES } from "../../src/runtimes/registry.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** A native library that is on every machine with Linux that runs these tests. */

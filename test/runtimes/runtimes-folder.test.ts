@@ -1,5 +1,14 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
-import { compareVersions, installedRuntimes, runtimesFolder } from "../../src/runtimes/runtimes-folder.ts";
+import { ServingError } from "../../src/errors.ts";
+import {
+  checkSpace,
+  compareVersions,
+  installedRuntimes,
+  runtimesFolder,
+  toDiskError,
+} from "../../src/runtimes/runtimes-folder.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 describe("runtimesFolder", () => {
@@ -45,4 +54,27 @@ describe("installedRuntimes", () => {
 test("versions are compared by their numbers, pre-releases before releases", () => {
   const sorted = ["2.9.1", "2.9.1.post1", "2.21.0.dev3", "2.21.0a1", "2.21.0b1", "2.21.0rc1", "2.21.0", "2026.4.1"];
   expect([...sorted].reverse().sort(compareVersions)).toEqual(sorted);
+});
+
+test("refuses what the disk has no room for, with both figures", async () => {
+  await expect(checkSpace(tmpdir(), 1e18)).rejects.toThrow(/is full: 1000000000000 MB are needed, [\d.]+ MB are free/);
+  await expect(checkSpace(tmpdir(), 1)).resolves.toBeUndefined();
+});
+
+test.runIf(existsSync("/dev/full"))("a write that finds the disk full says what to do", () => {
+  const failure = (() => {
+    try {
+      writeFileSync("/dev/full", "x");
+    } catch (reason) {
+      return toDiskError(reason, "/runtimes");
+    }
+  })();
+  expect(failure).toBeInstanceOf(ServingError);
+  expect(failure).toMatchObject({ code: "resource_exhausted", message: expect.stringContaining("Make room") });
+});
+
+test("leaves other errors alone", () => {
+  const other = new Error("other");
+  expect(toDiskError(other, "/runtimes")).toBe(other);
+  expect(toDiskError(undefined, "/runtimes")).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { stageFolder, stagingName } from "../../src/runtimes/staging.ts";
+import { removeRuntime, stageFolder, stagingName } from "../../src/runtimes/staging.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const writing = (text: string) => async (folder: string, scratch: string) => {
@@ -66,4 +66,35 @@ test("says what to do where the folder cannot be made", async () => {
   await expect(stageFolder({ parent, fill: writing("new"), replace: false })).rejects.toThrow(
     "cannot be written: a part of the path is a file. Choose another with --dir DIR or KSERVING_RUNTIMES_DIR.",
   );
+});
+
+const MANIFEST = JSON.stringify({ source: "toy.whl", files: {} });
+const remove = (root: string, version?: string) => removeRuntime({ name: "toy", version, root });
+
+test("removes the only version without its being named", async () => {
+  const root = tempFolder({ "toy/1.0/runtime.json": MANIFEST, "toy/1.0/libtoy.so": "" });
+  expect(await remove(root)).toMatchObject({ version: "1.0" });
+  expect(await readdir(join(root, "toy"))).toEqual([]);
+});
+
+test("of several it removes the one that is named, and no other", async () => {
+  const root = tempFolder({ "toy/1.0/runtime.json": MANIFEST, "toy/2.0/runtime.json": MANIFEST });
+  await expect(remove(root)).rejects.toThrow("There are several versions of toy: 2.0, 1.0. Say which one");
+  await expect(remove(root, "3.0")).rejects.toThrow("toy 3.0 is not installed");
+  await remove(root, "1.0");
+  expect(await readdir(join(root, "toy"))).toEqual(["2.0"]);
+});
+
+test("leaves the libraries of a registered folder where they are", async () => {
+  const libraries = tempFolder({ "libtoy.so": "" });
+  const root = tempFolder({
+    "toy/1.0/runtime.json": JSON.stringify({ source: libraries, folder: libraries, files: {} }),
+  });
+  await remove(root);
+  expect(existsSync(join(libraries, "libtoy.so"))).toBe(true);
+});
+
+test("says that there is none", async () => {
+  const root = tempFolder();
+  await expect(remove(root)).rejects.toThrow(`No toy is installed in ${root}.`);
 });

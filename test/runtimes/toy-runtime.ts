@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { NativeRuntime } from "../../src/runtimes/native-runtime.ts";
+import type { NativeRuntime } from "../../src/runtimes/native-runtimes.ts";
 import type { Reporter } from "../../src/runtimes/reporter.ts";
 
 /** A runtime of two libraries, which are no libraries: nothing here loads them. */

@@ -1,4 +1,4 @@
-import { findBasePython } from "../../src/runtimes/python-environment.ts";
+import { findBasePython } from "../../src/runtimes/python.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { makeWheel } from "./make-wheel.ts";
 

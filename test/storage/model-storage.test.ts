@@ -72,7 +72,7 @@ test("a description that comes with more bytes than listed is not written on", a
     return url.includes("config.pbtxt");
   };
   await expect(storage.indexOf(at("m"))).rejects.toThrow(
-    /\/m cannot be read: the server's answer is not complete: it is longer than 4 bytes/,
+    /\/m cannot be read: the server's answer is not complete: it has more than 4 bytes/,
   );
 });
 

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { newSpanId, newTraceId } from "../../src/observability/trace-context.ts";
 import { readTracingSettings } from "../../src/tracing/settings.ts";
-import type { Span } from "../../src/tracing/span.ts";
 import { SpanExporter } from "../../src/tracing/span-exporter.ts";
+import type { Span } from "../../src/tracing/span-message.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { type CollectorReply, startCollector } from "./start-collector.ts";
 

@@ -1,6 +1,8 @@
 import { isIP } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
+import { readBytes } from "../../storage/http/answers.ts";
+import { sendHttp } from "../../storage/http/http-request.ts";
 import { isLoopback } from "../local-host.ts";
 
 /** Bytes of the longest answer, and milliseconds that it may take. */
@@ -109,26 +111,21 @@ export class RemoteFile<Content> {
       this.#nextAt = performance.now() + FRESH_MS;
       return isNew;
     } catch (cause) {
-      const why = reasonText(cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause);
+      const why = reasonText(cause);
       this.#problem = new ServingError("unavailable", `${this.path} cannot be read: ${why}`, { cause });
       throw this.#problem;
     }
   }
 }
 
-/** No redirects, by which another server would answer. */
+/** Follows no redirects, by which another server would answer. */
 async function fetchText(address: string): Promise<string> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await fetch(address, { redirect: "error", signal, headers: { accept: "application/json" } });
-  if (!response.ok) throw new Error(`it answers with status ${response.status}`);
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length;
-    if (bytes > MAX_BYTES) throw new Error(`it answers with more than ${MAX_BYTES} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString();
+  const headers = { accept: "application/json", "accept-encoding": "identity" };
+  const response = await sendHttp(new URL(address), { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { statusCode: status = 0 } = response;
+  if (status >= 200 && status < 300) return (await readBytes(response, MAX_BYTES)).toString();
+  response.destroy();
+  throw new Error(`it answers with status ${status}${status < 400 ? ", a redirect, which is not followed" : ""}`);
 }
 
 function assertAddress(address: string): void {

@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { cudaLibraries, cudaVersionOf, loadCudaLibraries } from "../../runtimes/cuda-libraries.ts";
-import { CUDA } from "../../runtimes/cuda-places.ts";
+import { cudaLibraries, cudaVersionOf, loadCudaLibraries } from "../../runtimes/cuda.ts";
 import { CUDA_SIZE, installCuda, OLDEST_CUDA } from "../../runtimes/install-cuda.ts";
-import { CUDA_PROVIDER } from "../../runtimes/onnx-cuda.ts";
+import { CUDA, CUDA_PROVIDER } from "../../runtimes/native-runtimes.ts";
 import type { Reporter } from "../../runtimes/reporter.ts";
 import { installedRuntimes } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";

@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { LazyStorage } from "../../server/lazy-storage.ts";
 import { withDefaults } from "../../server/server-options.ts";
-import { claimPath } from "../../storage/claim-path.ts";
+import { claimPath } from "../../storage/local-name.ts";
 import { isRemoteAddress, toPlace } from "../../storage/remote-address.ts";
 import { LiveLine } from "../live-line.ts";
 import { drawDownloads } from "../status-reporter/draw-downloads.ts";

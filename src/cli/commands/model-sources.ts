@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { ListedPath } from "../../repository/folder-source.ts";
-import { claimPath } from "../../storage/claim-path.ts";
+import { claimPath } from "../../storage/local-name.ts";
 import { toPlace } from "../../storage/remote-address.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { FILE_SETTINGS } from "../settings/read-file-settings.ts";

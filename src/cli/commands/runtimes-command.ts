@@ -1,9 +1,8 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { listRuntimes } from "../../runtimes/list-runtimes.ts";
-import { titleOf } from "../../runtimes/registry.ts";
-import { removeRuntime } from "../../runtimes/remove-runtime.ts";
-import { toRuntimesTable } from "../../runtimes/runtimes-table.ts";
+import { listRuntimes, toRuntimesTable } from "../../runtimes/list-runtimes.ts";
+import { titleOf } from "../../runtimes/native-runtimes.ts";
+import { removeRuntime } from "../../runtimes/staging.ts";
 import { asStarted } from "../as-started.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { installOnnx } from "../../runtimes/install-onnx.ts";
 import { listRuntimes } from "../../runtimes/list-runtimes.ts";
-import { onnx } from "../../runtimes/onnx.ts";
+import { onnx } from "../../runtimes/native-runtimes.ts";
 import { probeRuntime } from "../../runtimes/probe.ts";
 import { createReporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";

@@ -1,8 +1,8 @@
 import { invalidArgument } from "../../errors.ts";
 import { installPytorch } from "../../runtimes/install-pytorch.ts";
-import { listFrameworks } from "../../runtimes/list-frameworks.ts";
+import { listFrameworks } from "../../runtimes/list-runtimes.ts";
+import { pytorch } from "../../runtimes/native-runtimes.ts";
 import { interpreterIn } from "../../runtimes/python.ts";
-import { pytorch } from "../../runtimes/pytorch.ts";
 import { createReporter } from "../../runtimes/reporter.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";

@@ -1,5 +1,4 @@
-import { listRuntimes } from "../../runtimes/list-runtimes.ts";
-import type { FoundRuntime, RuntimeReport } from "../../runtimes/runtime-report.ts";
+import { type FoundRuntime, listRuntimes, type RuntimeReport } from "../../runtimes/list-runtimes.ts";
 import type { Finding } from "./finding.ts";
 
 /**

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { npmPack } from "../../runtimes/npm-pack.ts";
+import { npmPack } from "../../runtimes/npm.ts";
 
 /** The folder of this package, from the sources and when built. */
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { basename, parse } from "node:path";
 import { invalidArgument } from "../../errors.ts";
-import { claimPath } from "../../storage/claim-path.ts";
+import { claimPath } from "../../storage/local-name.ts";
 import { schemeOf } from "../../storage/remote-address.ts";
 import { modelName } from "./model-name.ts";
 import type { ParsedCommandLine } from "./parse-settings.ts";

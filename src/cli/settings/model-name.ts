@@ -1,7 +1,6 @@
 import { basename, dirname, parse, resolve } from "node:path";
 import { parseVersion } from "../../serving/parse-version.ts";
-import { addressName } from "../../storage/address-name.ts";
-import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { addressName, isRemoteAddress } from "../../storage/remote-address.ts";
 
 /** The name of a file without its ending, or of a folder; a version's folder has its model's name. */
 export function modelName(place: string): string {

@@ -1,5 +1,5 @@
 import { findLibrary } from "../../runtimes/find-library.ts";
-import { openvino } from "../../runtimes/openvino.ts";
+import { openvino } from "../../runtimes/native-runtimes.ts";
 import type { EngineName } from "./engine-name.ts";
 import { findAddon, takesThisNode } from "./node/load-addon.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";

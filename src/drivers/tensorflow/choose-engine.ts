@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../../errors.ts";
 import { findLibrary } from "../../runtimes/find-library.ts";
-import { tensorflow } from "../../runtimes/tensorflow.ts";
+import { tensorflow } from "../../runtimes/native-runtimes.ts";
 import type { EngineName } from "./engine-name.ts";
 import type { ModelFormat, ModelSource } from "./model-source.ts";
 import type { TensorflowOptions } from "./tensorflow-options.ts";

@@ -31,7 +31,7 @@ export async function readConfigText(path: string): Promise<string> {
 
 /** Imports the reader of addresses only where one is needed. */
 async function readRemote(address: string): Promise<string> {
-  const { readRemoteText } = await import("../../storage/read-remote-text.ts");
+  const { readRemoteText } = await import("../../storage/open-address.ts");
   return (await readRemoteText(address)).replace(/^\uFEFF/, "");
 }
 

@@ -1,5 +1,5 @@
 import { reasonText } from "../../errors.ts";
-import { claimPath } from "../../storage/claim-path.ts";
+import { claimPath } from "../../storage/local-name.ts";
 import { filePath, isRemoteAddress, REMOTE_SCHEMES, schemeOf, toPlace } from "../../storage/remote-address.ts";
 import type { ReadOptions } from "../config/read-fields.ts";
 

@@ -2,12 +2,9 @@ import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { failedPrecondition } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import { type Expiring, ofMachine } from "../expiring.ts";
+import { type Expiring, ofMachine, postForm, readToken } from "../http/access-token.ts";
+import { readJson, statusError } from "../http/answers.ts";
 import { httpRequest } from "../http/http-request.ts";
-import { postForm } from "../http/post-form.ts";
-import { readJson } from "../http/read-body.ts";
-import { readToken } from "../http/read-token.ts";
-import { statusError } from "../http/status-error.ts";
 import { type AzLocation, connectionOf } from "./az-location.ts";
 
 /** One of the ways in which Azure's storage is told who asks; with none, requests are anonymous. */

@@ -1,7 +1,7 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { withoutEnd } from "../../text/without-end.ts";
-import { decodeName } from "../decode-name.ts";
 import { type Environment, firstOf } from "../environment.ts";
+import { decodeName } from "../local-name.ts";
 import { shownAddress } from "../remote-address.ts";
 
 /** Container, key, and the server of its account. */

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, posix, resolve } from "node:path";
 import { TurnsByName } from "../../async/turns-by-name.ts";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
+import { homeFolder } from "../../machine/home-folder.ts";
 import { sizeText } from "../../text/size-text.ts";
-import { removeAbandonedStages } from "./abandoned-stages.ts";
-import { claimStage } from "./stage-claim.ts";
+import { claimStage, moveStage, SOURCE, type StageClaim } from "./stage-claim.ts";
 
 /** Place and size of a cache. */
 export interface ModelCacheOptions {
@@ -187,4 +187,51 @@ function tooLarge(bytes: number, maxBytes: number): ServingError {
 function allInUse(bytes: number, used: number, maxBytes: number): ServingError {
   const message = `it has ${sizeText(bytes)}, and served models use ${sizeText(used)} of the cache's ${sizeText(maxBytes)}. Raise --model-cache-size`;
   return new ServingError("resource_exhausted", message);
+}
+
+/** Time without a change after which a download is not expected to go on, in milliseconds. */
+const OLD_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Removes what ended downloads have left: those from the same source, whose files have been replaced, and those a day
+ * old. What a running process has claimed stays.
+ */
+export async function removeAbandonedStages(parent: string, own: StageClaim): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const folder = join(parent, name);
+    if (folder === own.folder) continue;
+    const isOld = Date.now() - (await lastChangeMs(folder)) > OLD_MS;
+    if (!isOld && (await sourceOf(folder)) !== own.source) continue;
+    const old = join(parent, `old+${name}+${randomUUID()}`);
+    if (await moveStage(folder, old, isOld)) await rm(old, { recursive: true, force: true });
+  }
+}
+
+async function sourceOf(folder: string): Promise<string | undefined> {
+  return readFile(join(folder, SOURCE), "utf8").catch(() => undefined);
+}
+
+/** Of a folder that another process is removing it is now. */
+async function lastChangeMs(folder: string): Promise<number> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  let last = 0;
+  for (const name of ["", ...names])
+    last = Math.max(last, await stat(join(folder, name)).then(({ ctimeMs }) => ctimeMs, Date.now));
+  return last;
+}
+
+/**
+ * The folder of downloaded models where none is chosen:
+ * https://specifications.freedesktop.org/basedir-spec and what other systems have.
+ */
+export function cacheFolder(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  platform: NodeJS.Platform = process.platform,
+  home: string = homeFolder(),
+): string {
+  if (platform === "win32")
+    return join(env.LOCALAPPDATA || join(home, "AppData", "Local"), "kserving", "cache", "models");
+  if (platform === "darwin") return posix.join(home, "Library", "Caches", "kserving", "models");
+  const xdg = env.XDG_CACHE_HOME ?? "";
+  return resolve(posix.isAbsolute(xdg) ? xdg : posix.join(home, ".cache"), "kserving", "models");
 }

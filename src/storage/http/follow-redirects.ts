@@ -4,17 +4,20 @@ import type { LookupFunction } from "node:net";
 import { ServingError } from "../../errors.ts";
 import { type HttpRequest, httpRequest } from "./http-request.ts";
 import { isPrivateAddress } from "./private-address.ts";
-import { isPrivateHost } from "./private-host.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
 
 /**
- * Sends a request as {@link httpRequest} does, and follows redirects. Credentials are sent to the first host alone.
+ * Sends a request as {@link httpRequest} does, and follows redirects, of which it tells. Credentials are sent to the first host alone.
  * Throws `permission_denied` for a redirect from HTTPS to HTTP, and for one from a public server to a private network,
  * where it could read what is meant for this machine alone.
  */
-export async function followRedirects(first: URL, request: HttpRequest): Promise<IncomingMessage> {
+export async function followRedirects(
+  first: URL,
+  request: HttpRequest,
+  onRedirect: (to: URL) => void = () => {},
+): Promise<IncomingMessage> {
   let url = first;
   let isFirstPrivate = isPrivateHost(first.hostname);
   for (let hops = 0; ; hops++) {
@@ -29,6 +32,7 @@ export async function followRedirects(first: URL, request: HttpRequest): Promise
     const next = redirectOf(location, url);
     if (url.protocol === "https:" && next.protocol !== "https:") throw refused(next, "without encryption");
     url = next;
+    onRedirect(url);
   }
 }
 
@@ -41,7 +45,7 @@ function redirectOf(location: string, from: URL): URL {
 /** Sends a request over a connection of its own: a kept one would be used without a look at its address. */
 async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
   if (isPrivateHost(url.hostname)) throw refused(url, "in a private network");
-  return httpRequest(url, { ...request, isAlone: true, lookup: publicLookup(url) });
+  return httpRequest(url, { ...request, agent: false, lookup: publicLookup(url) });
 }
 
 /**
@@ -68,4 +72,10 @@ function refused(url: URL, where: string): ServingError {
     "permission_denied",
     `the server redirects to ${url.host}, ${where}, which is not followed. Give that address itself if it is meant`,
   );
+}
+
+/** Checks if the host of a URL is this machine by its usual name, or such an address. */
+export function isPrivateHost(hostname: string): boolean {
+  const name = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return name === "localhost" || name.endsWith(".localhost") || isPrivateAddress(name);
 }

@@ -1,6 +1,7 @@
-import { type IncomingMessage, type RequestOptions as NodeOptions, request as requestHttp } from "node:http";
+import { type Agent, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
+import type { ConnectionOptions } from "node:tls";
 import { ServingError } from "../../errors.ts";
 
 /** Time within which the head of an answer has to come, in milliseconds. */
@@ -14,49 +15,62 @@ const MIN_RATE = 1024;
 export interface HttpRequest {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT";
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   readonly signal: AbortSignal;
-  /** Default 30 s; for servers that may not be there at all. */
-  readonly headMs?: number;
-  /** Default 30 s. */
-  readonly idleMs?: number;
   readonly lookup?: LookupFunction;
-  /** True for a connection of its own, whose address `lookup` sees; default: one that is kept may be used again. */
-  readonly isAlone?: boolean;
+  /** Connections to use; false for a connection that only this request has, default: one that is kept may be used. */
+  readonly agent?: Agent | false;
+  /** The client's certificate, and the check of the server's. */
+  readonly tls?: Pick<ConnectionOptions, "cert" | "key" | "rejectUnauthorized">;
+  /** Time within which the head of the answer has to come, in milliseconds. */
+  readonly headMs?: number;
 }
 
 /**
  * Sends a request and resolves with the head of its answer, whatever its status; the body's bytes come as they are.
- * Throws `unavailable` for a server that cannot be reached or does not answer in time. A body that stalls fails, as
- * does one that comes too slowly ({@link SlowAnswer}).
+ * Rejects with the signal's reason, or with Node's error of a server that cannot be reached.
  */
-export function httpRequest(url: URL, options: HttpRequest): Promise<IncomingMessage> {
-  const { method = "GET", headers = {}, body, signal, headMs = HEAD_MS, lookup, isAlone } = options;
-  const { idleMs = IDLE_MS } = options;
+export function sendHttp(url: URL, request: HttpRequest): Promise<IncomingMessage> {
+  const { body, tls, headMs, signal, ...options } = request;
   return new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? requestHttps : requestHttp;
-    const given: NodeOptions = { method, headers, signal, ...(lookup && { lookup }), ...(isAlone && { agent: false }) };
-    const outgoing = send(url, given);
-    const timer = setTimeout(() => outgoing.destroy(new Error(`no answer within ${headMs / 1000} s`)), headMs);
+    const outgoing = send(url, { ...options, ...tls, signal });
+    const late = () => outgoing.destroy(new Error(`no answer within ${Number(headMs) / 1000} s`));
+    const timer = headMs === undefined ? undefined : setTimeout(late, headMs);
     let isAnswered = false;
     outgoing.on("error", (cause) => {
       clearTimeout(timer);
       // On a connection that was used before, Node tells the request too of a reset amid the body, which fails anyway.
       if (isAnswered) return;
       // A server ends connections that it has not heard on for a while, perhaps just now.
-      if (outgoing.reusedSocket && isReset(cause) && ["GET", "HEAD"].includes(method) && !signal.aborted)
-        return resolve(httpRequest(url, options));
-      reject(signal.aborted ? signal.reason : unreachable(url, cause));
+      const isSafe = ["GET", "HEAD"].includes(options.method ?? "GET");
+      if (outgoing.reusedSocket && isReset(cause) && isSafe && !signal.aborted) resolve(sendHttp(url, request));
+      else reject(signal.aborted ? signal.reason : cause);
     });
     outgoing.on("response", (response) => {
       isAnswered = true;
       clearTimeout(timer);
-      response.setTimeout(idleMs, () => response.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
-      endSlow(response, idleMs);
       resolve(response);
     });
     outgoing.end(body);
   });
+}
+
+/**
+ * Sends a request as {@link sendHttp} does. Throws `unavailable` for a server that cannot be reached or does not answer
+ * in time: 30 s unless another time is given. A body that stalls fails, as does one that comes too slowly
+ * ({@link SlowAnswer}).
+ */
+export async function httpRequest(
+  url: URL,
+  { idleMs = IDLE_MS, ...request }: HttpRequest & { readonly idleMs?: number },
+): Promise<IncomingMessage> {
+  const response = await sendHttp(url, { headMs: HEAD_MS, ...request }).catch((cause) => {
+    throw request.signal.aborted ? request.signal.reason : unreachable(url, cause);
+  });
+  response.setTimeout(idleMs, () => response.destroy(new Error(`nothing came for ${idleMs / 1000} s`)));
+  endSlow(response, idleMs);
+  return response;
 }
 
 /** The reason for the end of an answer whose server sends a byte now and then. */

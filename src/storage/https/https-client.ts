@@ -1,13 +1,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { decodeName } from "../decode-name.ts";
-import { followRedirects } from "../http/follow-redirects.ts";
-import { isPrivateHost } from "../http/private-host.ts";
-import { statusError } from "../http/status-error.ts";
-import { toContent } from "../http/to-content.ts";
-import { parseSha256 } from "../parse-sha256.ts";
-import { shownAddress } from "../remote-address.ts";
-import type { RemoteContent, RemoteFile, RemotePlace, StorageClient } from "../storage-client.ts";
+import { statusError } from "../http/answers.ts";
+import { followRedirects, isPrivateHost } from "../http/follow-redirects.ts";
+import { decodeName } from "../local-name.ts";
+import { parseSha256, shownAddress } from "../remote-address.ts";
+import {
+  type RemoteContent,
+  type RemoteFile,
+  type RemotePlace,
+  type StorageClient,
+  toContent,
+} from "../storage-client.ts";
 
 /** Single files of web servers: models, and archives of them. */
 export const httpsClient: StorageClient = {

@@ -1,6 +1,6 @@
 import { basename, dirname, parse } from "node:path/posix";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import type { RemoteFile, RemotePlace, StorageAddress } from "../storage-client.ts";
+import type { ListOptions, RemoteFile, RemotePlace, StorageAddress } from "../storage-client.ts";
 
 /** Maximum number of files below one address. */
 const MAX_FILES = 10_000;
@@ -101,5 +101,43 @@ function nothing(near: readonly RemoteFile[] = []): ServingError {
   return new ServingError(
     "not_found",
     `nothing is there${hint}; expected a model's file, its folder or one of versions`,
+  );
+}
+
+/** One part of a list. */
+export interface ListPage {
+  readonly files: readonly RemoteFile[];
+  /** Token for the request of the next part; undefined after the last one. */
+  readonly next: string | undefined;
+}
+
+/** Parts of a list, far more than its greatest number of files take. */
+const MAX_PAGES = 10_000;
+
+/**
+ * The files of all parts of a list; `ask` gets what the part before has named. Throws {@link tooManyFiles} as soon as
+ * there are more, and `unavailable` for a list without end.
+ */
+export async function listPages(
+  { maxFiles }: ListOptions,
+  ask: (next: string | undefined) => Promise<ListPage>,
+): Promise<RemoteFile[]> {
+  const files: RemoteFile[] = [];
+  for (let next: string | undefined, isLast = false, pages = 1; !isLast; pages++) {
+    const page: ListPage = await ask(next);
+    if (files.length + page.files.length > maxFiles) throw tooManyFiles(maxFiles);
+    files.push(...page.files);
+    isLast = page.next === undefined;
+    if (!isLast && (page.next === next || pages === MAX_PAGES))
+      throw new ServingError("unavailable", "the server's list does not come to its end");
+    next = page.next;
+  }
+  return files;
+}
+
+/** The error for a prefix with more files than any model has. */
+export function tooManyFiles(maxFiles: number): ServingError {
+  return failedPrecondition(
+    `there are more than ${maxFiles} files; expected the address of a model, or of a folder of models`,
   );
 }

@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../../errors.ts";
+import { tooManyFiles } from "../objects/find-files.ts";
 import type { RemoteFile } from "../storage-client.ts";
-import { tooManyFiles } from "../too-many-files.ts";
 
 /** A reference to content: https://github.com/opencontainers/image-spec/blob/main/descriptor.md */
 interface Descriptor {

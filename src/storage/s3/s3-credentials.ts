@@ -1,12 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
-import { type Expiring, ofMachine } from "../expiring.ts";
+import { type Expiring, ofMachine } from "../http/access-token.ts";
+import { readBody, readJson, statusError } from "../http/answers.ts";
+import { isPrivateHost } from "../http/follow-redirects.ts";
 import { httpRequest } from "../http/http-request.ts";
-import { isPrivateHost } from "../http/private-host.ts";
-import { readBody, readJson } from "../http/read-body.ts";
-import { statusError } from "../http/status-error.ts";
-import type { SharedProfile } from "./shared-profile.ts";
+import type { SharedProfile } from "./s3-settings.ts";
 import type { S3Key } from "./sign-v4.ts";
 
 /** A key with the time of its end; without a key, requests are anonymous. */

@@ -4,7 +4,7 @@ import { returnMemory } from "../../../src/cli/lifecycle/return-memory.ts";
 import { bindFunctions, type Pointer } from "../../../src/native/bind-functions.ts";
 import { copyToNative } from "../../../src/native/memory.ts";
 import { processLibrary } from "../../../src/native/process-library.ts";
-import { hostPlatform } from "../../../src/runtimes/host-platform.ts";
+import { hostPlatform } from "../../../src/runtimes/wheels.ts";
 
 const BLOCK = new Uint8Array(100_000).fill(1);
 const BLOCKS = 600;

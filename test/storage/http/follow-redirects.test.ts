@@ -1,8 +1,8 @@
 import dns from "node:dns";
 import { syncBuiltinESMExports } from "node:module";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { readBody } from "../../../src/storage/http/answers.ts";
 import { followRedirects } from "../../../src/storage/http/follow-redirects.ts";
-import { readBody } from "../../../src/storage/http/read-body.ts";
 import { startWeb } from "../start-web.ts";
 
 const { signal } = new AbortController();

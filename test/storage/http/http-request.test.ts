@@ -2,8 +2,8 @@ import { EventEmitter, once } from "node:events";
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
+import { readBody } from "../../../src/storage/http/answers.ts";
 import { httpRequest } from "../../../src/storage/http/http-request.ts";
-import { readBody } from "../../../src/storage/http/read-body.ts";
 import { startWeb } from "../start-web.ts";
 
 const { signal } = new AbortController();

@@ -1,5 +1,5 @@
 import { reasonText } from "../../../errors.ts";
-import { openCuda } from "../../../runtimes/open-cuda.ts";
+import { openCuda } from "../../../runtimes/cuda.ts";
 import type { RuntimeFacts } from "../../../runtimes/probe.ts";
 import { addProvider } from "./add-provider.ts";
 import { type NativeContext, openOnnx } from "./open-onnx.ts";

@@ -1,7 +1,5 @@
-import { findLibrary } from "../../../runtimes/find-library.ts";
-import { lookedIn } from "../../../runtimes/library-places.ts";
-import { missingRuntime } from "../../../runtimes/missing-runtime.ts";
-import { openvino } from "../../../runtimes/openvino.ts";
+import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
+import { openvino } from "../../../runtimes/native-runtimes.ts";
 import type { DriverHost } from "../../driver.ts";
 import type { OpenvinoCore, OpenvinoEngine } from "../engine.ts";
 import type { OpenvinoOptions } from "../openvino-options.ts";

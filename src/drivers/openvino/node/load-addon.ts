@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
-import { npmFolders } from "../../../runtimes/library-places.ts";
+import { npmFolders } from "../../../runtimes/find-library.ts";
 import type { OpenvinoAddon } from "./addon-api.ts";
 
 /** The installed openvino-node. */
