@@ -1,5 +1,4 @@
 import { toColumns } from "../text/columns.ts";
-import { msText, rateText, shareText } from "./figure-text.ts";
 import { failureCount, isClientBound, isSilent, type LevelResult } from "./measure/level.ts";
 
 const HEAD = ["Requests/s", "p50 ms", "p90 ms", "p99 ms", "Max ms", "Requests", "Failed", "Client", ""];
@@ -68,4 +67,23 @@ export function benchNotes(results: readonly LevelResult[]): readonly string[] {
       : []),
     ...Array.from(failures, ([problem, count]) => `Failed ${count} times: ${problem}`),
   ];
+}
+
+/** A number of milliseconds with three digits: `0.482`, `12.3`, `1500`. */
+export function msText(ms: number | undefined): string {
+  return ms === undefined || Number.isNaN(ms) ? "-" : digits(ms);
+}
+
+/** A number of requests per second with three or more digits. */
+export function rateText(perSecond: number): string {
+  return digits(perSecond);
+}
+
+/** A share as `12 %`. */
+function shareText(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+function digits(value: number): string {
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

@@ -3,7 +3,6 @@ import { limitedSignal } from "../async/limited-signal.ts";
 import { ServingError } from "../errors.ts";
 import { CallError } from "./call-error.ts";
 import { type ConnectOptions, headersOf } from "./connect-options.ts";
-import { RetryBudget } from "./retry-budget.ts";
 import type { TransportCall } from "./transport.ts";
 
 /** Choices for one call, in addition to those of its connection. */
@@ -93,4 +92,28 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     const timer = setTimeout(end, ms);
     signal.addEventListener("abort", end, { once: true });
   });
+}
+
+/** Part of a failure's cost that a success gives back (gRPC's A6, "throttling retry attempts"). */
+const TOKENS_OF_SUCCESS = 0.1;
+
+/** Limits the retries of all calls of a connection together, so that clients do not keep down a server that is down. */
+class RetryBudget {
+  readonly #most: number;
+  #tokens: number;
+
+  constructor(most: number) {
+    this.#most = most;
+    this.#tokens = most;
+  }
+
+  succeeded(): void {
+    this.#tokens = Math.min(this.#most, this.#tokens + TOKENS_OF_SUCCESS);
+  }
+
+  /** Counts a failure; true where its call may be sent again. */
+  failed(): boolean {
+    this.#tokens = Math.max(0, this.#tokens - 1);
+    return this.#tokens > this.#most / 2;
+  }
 }

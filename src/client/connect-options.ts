@@ -1,5 +1,4 @@
 import { invalidArgument } from "../errors.ts";
-import type { RetryOptions } from "./retry-budget.ts";
 
 /** The client's name and its proof. */
 export type Credentials = { readonly token: string } | { readonly user: string; readonly password: string };
@@ -11,6 +10,19 @@ export interface ClientTls {
   /** The client's own certificate and key, where the server asks for one. */
   readonly cert?: string;
   readonly key?: string;
+}
+
+/** Choices for calls that are sent again. */
+export interface RetryOptions {
+  /** Times that one call is sent at most; default 4. */
+  readonly attempts?: number;
+  /** The wait before the second, in milliseconds; each further one is twice as long, up to 5 s; default 100. */
+  readonly firstDelayMs?: number;
+  /**
+   * Failures of the whole connection that are borne before retries stop, until ten times
+   * as many calls succeed; default 10.
+   */
+  readonly budget?: number;
 }
 
 /** Choices for a connection, which hold for all its calls. */

@@ -1,8 +1,8 @@
-import { compareTensors } from "../replay/compare-tensors.ts";
-import type { Tolerances } from "../replay/tolerances.ts";
+import { compareTensors, type Tolerances } from "../replay/compare-tensors.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import type { Target } from "./target.ts";
+import { toColumns } from "../text/columns.ts";
+import type { Target } from "./targets.ts";
 
 /** Answer of one target. */
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 /** One output of a target next to that of the reference. */
-export interface Compared {
+interface Compared {
   readonly target: string;
   readonly output: string;
   /** Of the elements that differ most; infinite where they cannot be compared. */
@@ -55,4 +55,21 @@ export function compareAnswers(
       return { target: name, output, distance: found?.distance ?? 0, isNear, text: found?.text ?? "" };
     });
   });
+}
+
+/** A comparison for people. */
+export function toComparisonLines(answers: readonly Answer[], compared: readonly Compared[]): string[] {
+  const rows = answers.map(({ name, ms, runtime = "" }) => [
+    name,
+    ms === undefined ? "-" : `${Number(ms.toPrecision(3))} ms`,
+    runtime,
+  ]);
+  const outputs = compared.map(({ target, output, isNear, text }) => [
+    target,
+    output,
+    isNear ? (text === "" ? "equal" : "near") : "DIFFERS",
+    text,
+  ]);
+  const others = [["Compared", "Output", "Result", "Greatest difference"], ...outputs];
+  return [...toColumns([["Target", "Median", "Runtime"], ...rows]), "", ...toColumns(others)];
 }

@@ -1,7 +1,7 @@
-import { type Client, status } from "@grpc/grpc-js";
+import { type Client, credentials, status } from "@grpc/grpc-js";
 import { reasonText } from "../errors.ts";
 import { withoutEnd } from "../text/without-end.ts";
-import { asIs } from "./as-is.ts";
+import { askHealth, connectGrpc } from "./grpc-connection.ts";
 
 /** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. The first that fits counts. */
 const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
@@ -39,14 +39,13 @@ function codeOf(reason: unknown): string {
   return reason instanceof Error && "code" in reason ? String(reason.code) : "";
 }
 
-const CHECK = "/grpc.health.v1.Health/Check";
 /** Milliseconds for another try to connect. */
 const TRY_MS = 1000;
 
 /** The last problem of a client's connection; undefined where it has one, or no reason is known. */
 export function whyUnreachable(client: Client): Promise<string | undefined> {
   return new Promise((resolve) => {
-    client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), { deadline: Date.now() + TRY_MS }, (error) => {
+    askHealth(client, TRY_MS, (error) => {
       if (error?.code !== status.UNAVAILABLE) resolve(undefined);
       else resolve(meaningOf(error.details) ?? lastError(error.details));
     });
@@ -65,3 +64,39 @@ export function lastError(details: string): string {
   const time = untimed.lastIndexOf("(");
   return /^\(\d{4}-\S+\)$/.test(untimed.slice(time)) ? untimed.slice(0, time).trimEnd() : text.trimEnd();
 }
+
+/** Statuses of a HealthCheckResponse. */
+const STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+
+/** Choices for {@link checkHealth}. */
+interface HealthCheck {
+  readonly timeoutMs: number;
+  /** The client's certificate and its private key (PEM), for servers that ask for one. */
+  readonly cert: Buffer | null;
+  readonly key: Buffer | null;
+}
+
+/**
+ * Asks the health service of a gRPC server, whose certificate is not checked; resolves
+ * with the status, rejects with gRPC's error.
+ */
+export async function checkHealth(address: string, { timeoutMs, cert, key }: HealthCheck): Promise<string> {
+  const client = connectGrpc(address, {
+    encrypt: () => credentials.createSsl(null, key, cert, UNCHECKED),
+    limits: { "grpc.enable_http_proxy": 0, ...(address.startsWith("grpcs://") && ANY_NAME) },
+  });
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      askHealth(client, timeoutMs, (error, answer) => {
+        if (error !== null) reject(error);
+        else resolve(STATUSES[answer?.[1] ?? 0] ?? "UNKNOWN");
+      });
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** TLS has no names that are addresses. */
+const ANY_NAME = { "grpc.ssl_target_name_override": "localhost" };
+const UNCHECKED = { rejectUnauthorized: false, checkServerIdentity: () => undefined };

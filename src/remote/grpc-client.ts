@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import {
-  Client,
+  type Client,
   credentials,
   InterceptingCall,
   type Interceptor,
@@ -8,21 +8,14 @@ import {
   type ServiceError,
 } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
-import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
-import { ArrivalLimit } from "./answer-arrival.ts";
-import { asIs } from "./as-is.ts";
+import { ArrivalLimit, countAnswer, inflateAnswers } from "./answer-memory.ts";
+import { asIs, connectGrpc, NEVER_IDLE_MS, untilConnected } from "./grpc-connection.ts";
+import { fromMetadata, fromServiceError, toMetadata, withoutTransport } from "./grpc-messages.ts";
 import type { SilenceTimes } from "./heartbeat.ts";
-import { countAnswer, inflateAnswers } from "./inflate-answers.ts";
-import { fromMetadata, toMetadata, withoutTransport } from "./metadata-record.ts";
 import { RemoteTlsFiles } from "./remote-tls-files.ts";
-import { parseServerAddress } from "./server-address.ts";
-import { fromServiceError } from "./service-error.ts";
-
-/** Longer than any pause: a channel that becomes idle would report that the server is not ready. */
-const NEVER_IDLE_MS = 2 ** 31 - 1;
 
 /** Choices for {@link createGrpcClient}. */
 interface GrpcClientOptions {
@@ -36,17 +29,13 @@ interface GrpcClientOptions {
 
 /** A client that keeps one connection to the server at an address, as parseServerAddress takes it. */
 export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, silence }: GrpcClientOptions): Client {
-  const { authority, isEncrypted } = parseServerAddress(address);
-  const channel = isEncrypted
-    ? credentials.createFromSecureContext(new RemoteTlsFiles(tls))
-    : credentials.createInsecure();
-  const client = new Client(authority, channel, {
-    "grpc.max_receive_message_length": maxMessageBytes,
-    "grpc.max_send_message_length": -1,
-    "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
-    "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
-    "grpc.enable_channelz": 0,
-    ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
+  const client = connectGrpc(address, {
+    encrypt: () => credentials.createFromSecureContext(new RemoteTlsFiles(tls)),
+    limits: {
+      "grpc.max_receive_message_length": maxMessageBytes,
+      "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
+      ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
+    },
   });
   const budget = new MemoryBudget(2 * maxMessageBytes, undefined, false);
   budgets.set(client, budget);
@@ -151,4 +140,35 @@ function send(
     });
     signal.addEventListener("abort", cancel, { once: true });
   });
+}
+
+/** A client of another server that sends serialised messages. */
+export interface MessageClient {
+  /** Waits for the connection; throws `unavailable` where it cannot be had. */
+  connect(): Promise<void>;
+  /** Sends a message to a method and resolves with the answer's; rejects with the server's error. */
+  call(path: string, message: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  close(): void;
+}
+
+/** The largest size that gRPC's signed 32-bit lengths can express. */
+const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+
+/** A client of the gRPC server at `host:port`, with an `Authorization` where that asks for one. */
+export function createMessageClient(address: string, authorization?: string): MessageClient {
+  const client = createGrpcClient(address, { maxMessageBytes: MAX_MESSAGE_BYTES });
+  const { signal } = new AbortController();
+  const metadata = authorization === undefined ? {} : { authorization };
+  return {
+    connect: () => untilConnected(client, address),
+    call: async (path, message, timeoutMs) => {
+      const call = { signal, metadata, deadline: Date.now() + timeoutMs };
+      return (await callUnary(client, path, { message: toBuffer(message), call })).message;
+    },
+    close: () => client.close(),
+  };
+}
+
+function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }

@@ -1,10 +1,8 @@
 import { type Client, connectivityState, status } from "@grpc/grpc-js";
 import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
-import { asIs } from "./as-is.ts";
-import { UNREACHABLE } from "./service-error.ts";
-
-const CHECK = "/grpc.health.v1.Health/Check";
+import { askHealth } from "./grpc-connection.ts";
+import { UNREACHABLE } from "./grpc-messages.ts";
 
 /** Times after which a server counts as silent, in milliseconds. */
 export interface SilenceTimes {
@@ -59,9 +57,8 @@ export class Heartbeat {
   ask(): void {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    const options = { deadline: Date.now() + this.#times.answerMs };
     try {
-      this.#client.makeUnaryRequest(CHECK, asIs, asIs, Buffer.alloc(0), options, (error) => {
+      askHealth(this.#client, this.#times.answerMs, (error) => {
         this.#isAsking = false;
         if (error?.code === status.DEADLINE_EXCEEDED) this.#endUnconnected();
       });

@@ -27,10 +27,10 @@ import type {
 } from "../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { isConnected, watchConnection } from "./client-readiness.ts";
 import { whyUnreachable } from "./connection-problem.ts";
 import { encodeJson, encodeRequest } from "./encode-request.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
+import { isConnected, watchConnection } from "./grpc-connection.ts";
 import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
 
 /** Form and limits of the calls to another server. */

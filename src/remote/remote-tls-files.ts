@@ -1,7 +1,7 @@
+import { readFileSync } from "node:fs";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
-import { readPem } from "./read-pem.ts";
 
 /** Content of the files; null where one is not given. */
 type Texts = Readonly<Record<"ca" | "key" | "cert", Buffer | null>>;
@@ -77,4 +77,19 @@ function toContext({ ca, cert, key }: Texts): SecureContext {
 
 function isEqual(one: Texts, other: Texts): boolean {
   return (["ca", "key", "cert"] as const).every((name) => String(one[name]) === String(other[name]));
+}
+
+/**
+ * Reads a file in PEM form, null where there is none; throws `failed_precondition`,
+ * with the flag, for a file of another form.
+ */
+export function readPem(path: string | undefined, flag: string): Buffer | null {
+  if (path === undefined) return null;
+  try {
+    const text = readFileSync(path);
+    if (text.includes("-----BEGIN ")) return text;
+  } catch (cause) {
+    throw failedPrecondition(`The file of ${flag} cannot be read from ${path}: ${reasonText(cause)}.`, cause);
+  }
+  throw failedPrecondition(`${path}, the file of ${flag}, is not in PEM form, which begins with -----BEGIN.`);
 }

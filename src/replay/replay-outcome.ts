@@ -1,10 +1,12 @@
+import { percentile } from "../observability/percentile.ts";
+import { toColumns } from "../text/columns.ts";
 import type { Difference } from "./compare-tensors.ts";
 
 /** Maximum number of distinct texts of failures. */
 const MAX_FAILURES = 20;
 
 /** An output that came otherwise than it was recorded. */
-export interface WorstDifference extends Difference {
+interface WorstDifference extends Difference {
   /** Requests in which it did. */
   count: number;
   /** The request with the greatest difference. */
@@ -12,7 +14,7 @@ export interface WorstDifference extends Difference {
 }
 
 /** Requests that failed with the same text. */
-export interface Failure {
+interface Failure {
   readonly text: string;
   /** The first of them. */
   readonly place: string;
@@ -73,4 +75,43 @@ export class ReplayOutcome {
     if (known !== undefined && known.distance >= difference.distance) known.count = count;
     else this.worst.set(difference.output, { ...difference, place, count });
   }
+}
+
+/** The results of a replay as lines: counts and latencies, differing outputs, failures, and skipped records. */
+export function toReplayTable(outcome: ReplayOutcome): string[] {
+  return [...countLines(outcome), ...differenceLines(outcome), ...failureLines(outcome), ...unsentLines(outcome)];
+}
+
+function countLines({ sent, equal, different, failed, unrecorded, latencies }: ReplayOutcome): string[] {
+  const sorted = Float64Array.from(latencies).sort();
+  const names = ["Requests", "Equal", "Different", "Failed", "Not compared", "p50 ms", "p90 ms", "p99 ms", "Max ms"];
+  const counts = [sent, equal, different, failed, unrecorded].map(String);
+  return toColumns([names, [...counts, ...[0.5, 0.9, 0.99, 1].map((share) => percentileText(sorted, share))]]);
+}
+
+function percentileText(sorted: Float64Array, share: number): string {
+  const value = percentile(sorted, share);
+  return value === undefined ? "-" : value.toFixed(value < 10 ? 2 : 0);
+}
+
+function differenceLines({ worst }: ReplayOutcome): string[] {
+  if (worst.size === 0) return [];
+  const rows = Array.from(worst.values(), ({ output, count, text, place }) => [output, String(count), text, place]);
+  return ["", ...toColumns([["Output", "Requests", "Greatest difference", "Where"], ...rows])];
+}
+
+function failureLines({ failures }: ReplayOutcome): string[] {
+  if (failures.length === 0) return [];
+  const rows = failures.map(({ text, place, count }) => [String(count), place, text]);
+  return ["", ...toColumns([["Failed", "First", "Reason"], ...rows])];
+}
+
+function unsentLines({ leftOut, damages, unrecorded, untimed }: ReplayOutcome): string[] {
+  const kinds = Array.from(leftOut, ([kind, count]) => `${kind} (${count})`).join(", ");
+  return [
+    ...(unrecorded > 0 ? ["", `${unrecorded} requests have no recorded answer to compare with.`] : []),
+    ...(untimed > 0 ? ["", `${untimed} requests have no recorded time, and were sent without a wait.`] : []),
+    ...(kinds === "" ? [] : ["", `Left out: ${kinds}.`]),
+    ...damages.flatMap((text) => ["", text]),
+  ];
 }

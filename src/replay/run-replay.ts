@@ -1,12 +1,10 @@
 import { publicText, ServingError } from "../errors.ts";
-import type { MessageClient } from "../remote/message-client.ts";
-import { answerTensors } from "./answer-tensors.ts";
-import { compareTensors, type Difference } from "./compare-tensors.ts";
+import type { MessageClient } from "../remote/grpc-client.ts";
+import { compareTensors, type Difference, type Tolerances } from "./compare-tensors.ts";
 import { Pace, type ReplayRate } from "./pace.ts";
 import { type RecordedCall, recordedCalls } from "./recorded-calls.ts";
+import { answerTensors, retarget } from "./recorded-messages.ts";
 import { ReplayOutcome } from "./replay-outcome.ts";
-import { retarget } from "./retarget.ts";
-import type { Tolerances } from "./tolerances.ts";
 
 /** Requests to send again, and how. */
 export interface ReplayOptions {

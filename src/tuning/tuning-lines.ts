@@ -1,12 +1,11 @@
-import { msText, rateText } from "../benchmark/figure-text.ts";
+import { msText, rateText } from "../benchmark/bench-table.ts";
 import { type Goal, meets } from "../benchmark/goal.ts";
-import { failureCount, type LevelResult } from "../benchmark/measure/level.ts";
+import { failureCount, type Latencies, type LevelResult } from "../benchmark/measure/level.ts";
 import { toColumns } from "../text/columns.ts";
-import { candidateText } from "./candidate.ts";
-import { type Point, paretoPoints } from "./pareto.ts";
+import { type Candidate, candidateText } from "./candidate.ts";
 import type { TuningOutcome } from "./run-tuning.ts";
 import { type TunedModel, toCommand, toConfig } from "./to-config.ts";
-import { bestLevel, DEFAULT_FIGURE, nearestTrial } from "./trial.ts";
+import { bestLevel, DEFAULT_FIGURE, nearestTrial, type Trial } from "./trial.ts";
 
 /** The outcome of a search for people: the best trade-offs, what to paste, and what could not be tried. */
 export function toTuningLines(outcome: TuningOutcome, model: TunedModel, goal: Goal | undefined): string[] {
@@ -105,4 +104,25 @@ function nothingMeets({ trials }: TuningOutcome, goal: Goal | undefined): string
   return [
     `Nothing meets ${goal.text}; the nearest is ${candidateText(candidate)} with ${msText(Math.min(...figures))} ms.`,
   ];
+}
+
+/** A candidate under one load. */
+interface Point {
+  readonly candidate: Candidate;
+  readonly level: LevelResult;
+}
+
+/** The points without failures that no other exceeds in throughput at no higher latency, from the lowest latency up. */
+export function paretoPoints(trials: readonly Trial[], figure: keyof Latencies): readonly Point[] {
+  const points = trials.flatMap(({ candidate, levels }) => levels.map((level) => ({ candidate, level })));
+  const latency = ({ level }: Point) => level.latencyMs?.[figure] ?? Number.POSITIVE_INFINITY;
+  const sorted = points
+    .filter((point) => Number.isFinite(latency(point)) && failureCount(point.level) === 0)
+    .sort((a, b) => latency(a) - latency(b) || b.level.requestsPerSecond - a.level.requestsPerSecond);
+  let most = 0;
+  return sorted.filter(({ level }) => {
+    const isMore = level.requestsPerSecond > most;
+    most = Math.max(most, level.requestsPerSecond);
+    return isMore;
+  });
 }

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { createLoop } from "./create-loop.ts";
-import { createSender } from "./create-sender.ts";
 import type { LoadJob } from "./load-job.ts";
-import { LoadMeter } from "./load-meter.ts";
+import { createLoop, LoadMeter } from "./loops.ts";
+import { createSender } from "./senders.ts";
 
 /** Milliseconds between two batches: seldom enough to cost nothing, often enough to watch. */
 const EVERY_MS = 100;

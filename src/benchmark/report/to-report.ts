@@ -1,11 +1,8 @@
 import { benchNotes, benchRows, levelText } from "../bench-table.ts";
 import type { LevelResult } from "../measure/level.ts";
-import { shareAxis } from "./axis.ts";
-import { escapeHtml, htmlTable } from "./html.ts";
-import { lineChart, type Series } from "./line-chart.ts";
 
 /** Facts about a measurement. */
-export interface ReportFacts {
+interface ReportFacts {
   readonly address: string;
   /** Lines about the machine, the runtime and the command. */
   readonly lines: readonly string[];
@@ -69,4 +66,118 @@ function latencySeries(results: readonly LevelResult[]): Series[] {
 
 function levelName(result: LevelResult): string {
   return result.rate === undefined ? `concurrency ${levelText(result)}` : levelText(result);
+}
+
+/** A line of a chart. */
+interface Series {
+  readonly name: string;
+  readonly points: readonly (readonly [x: number, y: number])[];
+}
+
+/** Texts of a chart, and its horizontal axis: linear unless one is given. */
+interface ChartOptions {
+  readonly title: string;
+  readonly xLabel: string;
+  readonly yLabel: string;
+  readonly xAxis?: (max: number, span: { readonly from: number; readonly to: number }) => Axis;
+}
+
+const [WIDTH, HEIGHT] = [640, 320];
+const PLOT = { left: 64, right: 620, top: 16, bottom: 264 } as const;
+/** Colours that people tell apart who do not see all of them. */
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d00", "#7f7f7f"];
+
+/** Lines as an SVG image with its legend; both axes begin at 0. */
+function lineChart(series: readonly Series[], options: ChartOptions): string {
+  const { title, xLabel, yLabel, xAxis = linearAxis } = options;
+  const all = series.flatMap(({ points }) => points);
+  const x = xAxis(Math.max(0, ...all.map(([value]) => value)), { from: PLOT.left, to: PLOT.right });
+  const y = linearAxis(Math.max(0, ...all.map(([, value]) => value)), { from: PLOT.bottom, to: PLOT.top });
+  const lines = series.map((one, index) => toLine(one, colourOf(index), { x, y }));
+  const axes = [...x.marks.map(xMark), ...y.marks.map(yMark), label(xLabel, yLabel)];
+  const picture = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeHtml(title)}">${[...axes, ...lines].join("")}</svg>`;
+  const names = series.map(({ name }, index) => `<li style="--colour:${colourOf(index)}">${escapeHtml(name)}</li>`);
+  return `<figure><figcaption>${escapeHtml(title)}</figcaption>${picture}<ul>${names.join("")}</ul></figure>`;
+}
+
+function colourOf(index: number): string {
+  return COLOURS[index % COLOURS.length] as string;
+}
+
+function toLine({ points }: Series, colour: string, { x, y }: { readonly x: Axis; readonly y: Axis }): string {
+  const places = points.map(([left, up]) => [x.place(left).toFixed(1), y.place(up).toFixed(1)] as const);
+  const line = places.map((place) => place.join(",")).join(" ");
+  const dots = places.map(([left, up]) => `<circle cx="${left}" cy="${up}" r="3" fill="${colour}"/>`).join("");
+  return `<polyline points="${line}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}`;
+}
+
+function xMark({ place, text }: Axis["marks"][number]): string {
+  const at = place.toFixed(1);
+  return `<path class="grid" d="M${at} ${PLOT.top}V${PLOT.bottom}"/><text x="${at}" y="${PLOT.bottom + 18}" text-anchor="middle">${text}</text>`;
+}
+
+function yMark({ place, text }: Axis["marks"][number]): string {
+  const at = place.toFixed(1);
+  return `<path class="grid" d="M${PLOT.left} ${at}H${PLOT.right}"/><text x="${PLOT.left - 8}" y="${at}" dy="4" text-anchor="end">${text}</text>`;
+}
+
+function label(xLabel: string, yLabel: string): string {
+  const [middle, centre] = [(PLOT.left + PLOT.right) / 2, (PLOT.top + PLOT.bottom) / 2];
+  return `<text x="${middle}" y="${HEIGHT - 12}" text-anchor="middle">${escapeHtml(xLabel)}</text><text transform="translate(16 ${centre}) rotate(-90)" text-anchor="middle">${escapeHtml(yLabel)}</text>`;
+}
+
+/** A scale from values to places on a chart, with the values that are marked on it. */
+interface Axis {
+  place(value: number): number;
+  readonly marks: readonly { readonly place: number; readonly text: string }[];
+}
+
+/** Places of both ends of an axis. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Marks of an axis, about. */
+const MARKS = 5;
+
+/** A linear axis from 0 to a value, marked at round numbers. */
+export function linearAxis(max: number, { from, to }: Span): Axis {
+  const top = max > 0 ? max : 1;
+  const place = (value: number) => from + (value / top) * (to - from);
+  const step = roundStep(top / MARKS);
+  const count = Math.floor(top / step + 1e-9) + 1;
+  const marks = Array.from({ length: count }, (_, index) => Number((index * step).toPrecision(6)));
+  return { place, marks: marks.map((value) => ({ place: place(value), text: String(value) })) };
+}
+
+/** An axis of shares from 0.5 on, on which 90 %, 99 % and 99.9 % have equal distances. */
+export function shareAxis(max: number, { from, to }: Span): Axis {
+  const nines = (share: number) => -Math.log10(1 - share);
+  const [low, high] = [nines(0.5), nines(Math.max(max, 0.9))];
+  const place = (share: number) => from + ((nines(share) - low) / (high - low)) * (to - from);
+  const marks = [0.5, 0.9, 0.99, 0.999, 0.9999].filter((share) => share <= Math.max(max, 0.9));
+  return { place, marks: marks.map((share) => ({ place: place(share), text: `${share * 100} %` })) };
+}
+
+/** The next of 1, 2, 5, 10 … */
+function roundStep(step: number): number {
+  const unit = 10 ** Math.floor(Math.log10(step));
+  const factor = [1, 2, 5].find((each) => each * unit >= step * 0.999) ?? 10;
+  return factor * unit;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** A text for HTML and SVG, also within quotes. */
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => ENTITIES[character] as string);
+}
+
+/** A table of texts, the first row as its head. */
+function htmlTable([head = [], ...rows]: readonly (readonly string[])[]): string {
+  const row = (cells: readonly string[], tag: "th" | "td") =>
+    `<tr>${cells.map((cell) => `<${tag}>${escapeHtml(cell)}</${tag}>`).join("")}</tr>`;
+  const body = rows.map((cells) => row(cells, "td")).join("");
+  return `<table><thead>${row(head, "th")}</thead><tbody>${body}</tbody></table>`;
 }

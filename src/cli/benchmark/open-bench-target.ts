@@ -1,19 +1,22 @@
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
+import type { LoadTarget } from "../../benchmark/load/load-job.ts";
 import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
 import { startServerProcess } from "../../benchmark/server/server-process.ts";
-import { type RequestForm, toLoadTarget } from "../../benchmark/to-load-target.ts";
+import { encodeInferRequest, methodPath } from "../../client/grpc/infer-message.ts";
+import { inferBody, modelPath } from "../../client/http/infer-body.ts";
 import { isModelAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
 import { openRemoteModel } from "../../client/open-remote-model.ts";
 import type { NamedModelOptions } from "../../server/named-model.ts";
 import { guessExamples } from "../../signature/guess-examples.ts";
 import { randomTensors } from "../../signature/random-tensors.ts";
 import { toTensors } from "../../tensor/plain-value.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
 import { readInputs } from "../commands/input-flags.ts";
 import { modelName } from "../settings/model-name.ts";
 import { applyShapes } from "./apply-shapes.ts";
 
 /** The place to send a load to, and its requests. */
-export interface BenchRequest extends RequestForm {
+interface BenchRequest extends RequestForm {
   /** An address, or the path of a model, which is then served. */
   readonly place: string;
   readonly protocol: "grpc" | "http";
@@ -57,4 +60,36 @@ async function connect(request: BenchRequest, address: ModelAddress, served?: Se
   } finally {
     remote.close();
   }
+}
+
+/** Form of a load's requests. */
+interface RequestForm {
+  /** Form of the values over HTTP. */
+  readonly encoding: "binary" | "json";
+  readonly connections: number;
+  /** `Authorization` header, where the server asks for one. */
+  readonly authorization?: string | undefined;
+}
+
+/** The request that a load sends to a model. */
+function toLoadTarget(address: ModelAddress, inputs: Tensors, form: RequestForm): LoadTarget {
+  const { encoding, connections, authorization } = form;
+  const own = authorization === undefined ? {} : { authorization };
+  if (address.protocol === "grpc") {
+    const origin = address.server.replace(/^grpc/, "http");
+    const body = encodeInferRequest({ ...address, inputs });
+    return { protocol: "grpc", origin, path: methodPath("ModelInfer"), headers: own, body, connections };
+  }
+  const url = new URL(`${address.server}/${modelPath(address)}/infer`);
+  const { headers, body } = inferBody({ inputs }, encoding === "binary");
+  return {
+    protocol: "http",
+    ...{
+      origin: url.origin,
+      path: url.pathname,
+      headers: { ...headers, ...own },
+      body: Buffer.from(body.buffer),
+      connections,
+    },
+  };
 }

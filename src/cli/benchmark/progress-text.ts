@@ -1,5 +1,4 @@
-import { levelText } from "../../benchmark/bench-table.ts";
-import { msText, rateText } from "../../benchmark/figure-text.ts";
+import { levelText, msText, rateText } from "../../benchmark/bench-table.ts";
 import type { Level } from "../../benchmark/measure/level.ts";
 import type { Window } from "../../benchmark/measure/window.ts";
 

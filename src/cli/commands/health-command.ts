@@ -1,9 +1,7 @@
-import { request as requestHttp } from "node:http";
-import { request as requestHttps } from "node:https";
 import type { Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { connectionProblem } from "../../remote/connection-problem.ts";
-import { readPem } from "../../remote/read-pem.ts";
+import { readPem } from "../../remote/remote-tls-files.ts";
+import { sendHttp } from "../../storage/http/http-request.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Environment, fromEnvironment } from "../settings/environment.ts";
 import { readSetting } from "../settings/read-setting.ts";
@@ -72,27 +70,23 @@ function readCertificate({ remoteCert, remoteKey }: Omit<HealthFlags, "timeout">
 async function problemOf(address: string, asking: Asking): Promise<string | undefined> {
   try {
     if (/^https?:\/\//.test(address)) return await problemOverHttp(new URL(address), asking);
-    const { checkHealth } = await import("../../remote/check-health.ts");
-    const isEncrypted = address.startsWith("grpcs://");
-    const status = await checkHealth(address.replace(/^grpcs?:\/\//, ""), { ...asking, isEncrypted });
+    const { checkHealth } = await import("../../remote/connection-problem.ts");
+    const status = await checkHealth(address, asking);
     return status === "SERVING" ? undefined : status;
   } catch (reason) {
+    const { connectionProblem } = await import("../../remote/connection-problem.ts");
     return connectionProblem(reason);
   }
 }
 
-function problemOverHttp(url: URL, { timeoutMs, cert, key }: Asking): Promise<string | undefined> {
+async function problemOverHttp(url: URL, { timeoutMs, cert, key }: Asking): Promise<string | undefined> {
   if (url.pathname === "/") url.pathname = READY_PATH;
-  const request = url.protocol === "https:" ? requestHttps : requestHttp;
   const signal = AbortSignal.timeout(timeoutMs);
-  const certificate = cert !== null && key !== null && { cert, key };
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { agent: false, signal, rejectUnauthorized: false, ...certificate }, (response) => {
-      response.resume();
-      const { statusCode = 0 } = response;
-      resolve(statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`);
-    });
-    sent.once("error", (reason) => reject(signal.aborted ? new Error("no answer in time") : reason));
-    sent.end();
+  const tls = { rejectUnauthorized: false, ...(cert !== null && key !== null && { cert, key }) };
+  const response = await sendHttp(url, { agent: false, signal, tls }).catch((reason) => {
+    throw signal.aborted ? new Error("no answer in time") : reason;
   });
+  response.resume();
+  const { statusCode = 0 } = response;
+  return statusCode >= 200 && statusCode < 300 ? undefined : `status ${statusCode}`;
 }

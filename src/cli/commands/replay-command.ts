@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
-import { createMessageClient } from "../../remote/message-client.ts";
+import { createMessageClient } from "../../remote/grpc-client.ts";
+import { parseTolerances } from "../../replay/compare-tensors.ts";
 import type { ReplayRate } from "../../replay/pace.ts";
 import { assertRequestLog } from "../../replay/recorded-calls.ts";
-import type { ReplayOutcome } from "../../replay/replay-outcome.ts";
-import { toReplayTable } from "../../replay/replay-table.ts";
+import { type ReplayOutcome, toReplayTable } from "../../replay/replay-outcome.ts";
 import { runReplay } from "../../replay/run-replay.ts";
-import { parseTolerances } from "../../replay/tolerances.ts";
 import { printable } from "../../text/printable.ts";
 import { LiveLine } from "../live-line.ts";
 import { readSetting } from "../settings/read-setting.ts";

@@ -4,8 +4,7 @@ import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.t
 import { lastError } from "../../remote/connection-problem.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { withoutEnd } from "../../text/without-end.ts";
-import { answeredText, CallError } from "../call-error.ts";
-import { encryptionProblem } from "../encryption-problem.ts";
+import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */
 export function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {

@@ -1,9 +1,8 @@
-import { type ChannelCredentials, Client, credentials } from "@grpc/grpc-js";
+import { type ChannelCredentials, type Client, credentials } from "@grpc/grpc-js";
 import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
-import { CONNECTION_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
 import { callUnary } from "../../remote/grpc-client.ts";
-import { parseServerAddress } from "../../remote/server-address.ts";
+import { connectGrpc } from "../../remote/grpc-connection.ts";
 import { withoutEnd } from "../../text/without-end.ts";
 import { CallError } from "../call-error.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
@@ -28,12 +27,9 @@ export class GrpcTransport implements Transport {
   /** `address`: `grpc://HOST:PORT`, or `grpcs://`. Throws `invalid_argument` for texts that are not PEM. */
   constructor(address: string, { tls = {} }: Pick<ConnectOptions, "tls">) {
     this.address = address;
-    const { authority, isEncrypted } = parseServerAddress(address);
-    this.#client = new Client(withoutEnd(authority, "/"), isEncrypted ? encrypted(tls) : credentials.createInsecure(), {
-      "grpc.max_receive_message_length": -1,
-      "grpc.max_send_message_length": -1,
-      "grpc-node.flow_control_window": CONNECTION_WINDOW_BYTES,
-      "grpc.enable_channelz": 0,
+    this.#client = connectGrpc(withoutEnd(address, "/"), {
+      encrypt: () => encrypted(tls),
+      limits: { "grpc.max_receive_message_length": -1 },
     });
   }
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { reasonText } from "../../errors.ts";
-import { asIs } from "../../remote/as-is.ts";
-import { toMetadata } from "../../remote/metadata-record.ts";
+import { asIs } from "../../remote/grpc-connection.ts";
+import { toMetadata } from "../../remote/grpc-messages.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
 import type { ModelRequest, StreamAnswer, TransportCall } from "../transport.ts";

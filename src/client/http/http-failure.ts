@@ -1,7 +1,6 @@
 import { type ErrorCode, reasonText, STATUS } from "../../errors.ts";
 import { withoutEnd } from "../../text/without-end.ts";
-import { answeredText, CallError } from "../call-error.ts";
-import { encryptionProblem } from "../encryption-problem.ts";
+import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
 
 /** Statuses that the table of codes lacks. */
 const OTHER_CODES: Readonly<Record<number, ErrorCode>> = {

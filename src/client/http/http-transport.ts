@@ -5,8 +5,7 @@ import type { ConnectOptions } from "../connect-options.ts";
 import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";
 import { failedAnswer, unansweredError } from "./http-failure.ts";
 import { inferBody, JSON_BYTES, modelPath } from "./infer-body.ts";
-import { readAnswer } from "./read-answer.ts";
-import { readExtensions, readIndex, readMetadata, readModels } from "./read-json.ts";
+import { readAnswer, readExtensions, readIndex, readMetadata, readModels } from "./read-answer.ts";
 
 /** The name by which a server says that it takes values as bytes. */
 const BINARY_EXTENSION = "binary_tensor_data";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { LevelResult } from "../../../src/benchmark/measure/level.ts";
-import { linearAxis, shareAxis } from "../../../src/benchmark/report/axis.ts";
-import { toReport } from "../../../src/benchmark/report/to-report.ts";
+import { linearAxis, shareAxis, toReport } from "../../../src/benchmark/report/to-report.ts";
 
 const level: LevelResult = {
   ...{

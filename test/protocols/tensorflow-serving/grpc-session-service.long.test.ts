@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { createMessageClient } from "../../../src/remote/message-client.ts";
+import { createMessageClient } from "../../../src/remote/grpc-client.ts";
+import { parseTolerances } from "../../../src/replay/compare-tensors.ts";
 import { runReplay } from "../../../src/replay/run-replay.ts";
-import { parseTolerances } from "../../../src/replay/tolerances.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
 import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-runtime.ts";

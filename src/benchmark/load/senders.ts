@@ -1,7 +1,65 @@
+import * as http from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
+import * as https from "node:https";
 import { frameBytes, PREFIX_BYTES } from "../../grpc/framed-message.ts";
 import type { LoadTarget } from "./load-job.ts";
-import type { Done, Sender } from "./sender.ts";
+
+/** Notified once when a request is over: undefined = answered well, else what was wrong in a few words. */
+type Done = (problem: string | undefined) => void;
+
+/** Sends the request of a target over its connections. */
+export interface Sender {
+  send(done: Done): void;
+  /** Ends all connections; open requests are over. */
+  close(): void;
+}
+
+/** Creates the sender of a target's protocol; it connects with the first request. */
+export function createSender(target: LoadTarget): Sender {
+  return target.protocol === "grpc" ? new GrpcSender(target) : new HttpSender(target);
+}
+
+/** Posts over HTTP/1.1, on connections that are kept. */
+class HttpSender implements Sender {
+  readonly #target: LoadTarget;
+  readonly #agent: http.Agent;
+  readonly #options: http.RequestOptions;
+  readonly #request: typeof http.request;
+
+  constructor(target: LoadTarget) {
+    const { protocol, hostname, port } = new URL(target.origin);
+    const library = protocol === "https:" ? https : http;
+    this.#target = target;
+    this.#request = library.request;
+    this.#agent = new library.Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, noDelay: true });
+    const headers = { ...target.headers, "content-length": String(target.body.length) };
+    this.#options = {
+      ...{ method: "POST", agent: this.#agent, path: target.path, headers },
+      // The brackets of an IPv6 address belong to the URL.
+      ...{ hostname: hostname.replace(/^\[|\]$/g, ""), port },
+    };
+  }
+
+  send(done: Done): void {
+    let problem: string | undefined = "the connection ended before the answer";
+    const request = this.#request(this.#options, (response) => {
+      const { statusCode } = response;
+      response.resume();
+      response.on("end", () => {
+        problem = statusCode === 200 ? undefined : `status ${statusCode}`;
+      });
+    });
+    request.on("error", (error: NodeJS.ErrnoException) => {
+      problem = error.code ?? error.message;
+    });
+    request.on("close", () => done(problem));
+    request.end(this.#target.body);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
 
 /** Windows that no answer fills, so that the client never holds a server up. */
 const WINDOW_BYTES = 2 ** 30;

@@ -1,4 +1,5 @@
-import { tagOf, WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, messageField } from "../codecs/protobuf/wire-writer.ts";
 import {
   CLASS,
   CLASSES,
@@ -10,10 +11,31 @@ import {
   RESULTS,
 } from "../protocols/tensorflow-serving/examples/result-fields.ts";
 import { decodePredictResponse } from "../protocols/tensorflow-serving/grpc-codec.ts";
-import { NO_MODEL_SPEC, readModelSpec } from "../protocols/tensorflow-serving/model-spec.ts";
+import { modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../protocols/tensorflow-serving/model-spec.ts";
 import type { LogKind } from "../protocols/tensorflow-serving/prediction-log-message.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
-import { splitField } from "./message-fields.ts";
+
+/** Field of the ModelSpec in every request and in a task of MultiInference, and of the tasks. */
+const MODEL_SPEC = 1;
+const TASKS = 1;
+
+/** The request for another model, whichever version that has; its signature stays. */
+export function retarget(kind: LogKind, request: Uint8Array, model: string): Uint8Array {
+  if (kind !== "multi_inference_log") return withModel(request, model);
+  const { contents, others } = splitField(request, TASKS);
+  const tasks = encodeMessage(contents.map((task) => bytesField(TASKS, withModel(task, model))));
+  return Buffer.concat([tasks, others]);
+}
+
+function withModel(message: Uint8Array, model: string): Uint8Array {
+  const { contents, others } = splitField(message, MODEL_SPEC);
+  const recorded = contents.reduce(
+    (spec, bytes) => readModelSpec(new WireReader(bytes, "ModelSpec"), spec),
+    NO_MODEL_SPEC,
+  );
+  const spec = { model, signature: recorded.signature, versionEncoding: "int64" } as const;
+  return Buffer.concat([encodeMessage([messageField(MODEL_SPEC, modelSpecParts(spec))]), others]);
+}
 
 /** Field of SessionRunResponse's metadata; its tensors are written as those of a PredictResponse. */
 const RUN_METADATA = 2;
@@ -107,4 +129,27 @@ function readFloat(bytes: Uint8Array, field: number): number {
     }
   }
   return value;
+}
+
+/** A protobuf message without one of its length-delimited fields, and the contents of that field. */
+interface SplitMessage {
+  readonly others: Uint8Array;
+  readonly contents: readonly Uint8Array[];
+}
+
+/** Takes a length-delimited field out of a message; throws `invalid_argument` for malformed bytes. */
+function splitField(bytes: Uint8Array, field: number): SplitMessage {
+  const reader = new WireReader(bytes, "message");
+  const kept: Uint8Array[] = [];
+  const contents: Uint8Array[] = [];
+  while (reader.hasMore()) {
+    const start = bytes.length - reader.left;
+    const tag = reader.tag();
+    if (tag === bytesTag(field)) contents.push(reader.bytes());
+    else {
+      reader.skip(tag);
+      kept.push(bytes.subarray(start, bytes.length - reader.left));
+    }
+  }
+  return { others: Buffer.concat(kept), contents };
 }

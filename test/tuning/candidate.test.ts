@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { type Candidate, candidateText } from "../../src/tuning/candidate.ts";
+import { type Candidate, candidateText, VARIATIONS } from "../../src/tuning/candidate.ts";
 import { toCommand, toConfig } from "../../src/tuning/to-config.ts";
-import { VARIATIONS } from "../../src/tuning/variations.ts";
 
 const best: Candidate = { driver: "onnx", options: {} };
 const [threads, batches] = VARIATIONS;

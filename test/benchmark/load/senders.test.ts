@@ -1,7 +1,7 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { GrpcSender } from "../../../src/benchmark/load/grpc-sender.ts";
+import { GrpcSender } from "../../../src/benchmark/load/senders.ts";
 
 /** Requests that together are larger than what Node lets a connection keep by default, 10 MB. */
 const REQUESTS = { count: 32, bytes: 600 * 1024 };
