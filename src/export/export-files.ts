@@ -1,10 +1,9 @@
 import { writeYaml } from "../codecs/config/write-yaml.ts";
-import { composeFile } from "./compose-file.ts";
-import type { Deployment, ExportedFiles } from "./deployment.ts";
+import { graceSeconds, portsOf, USER_ID } from "./container.ts";
+import { type Deployment, type ExportedFiles, PACKAGE_CONTEXT } from "./deployment.ts";
 import { dockerfile } from "./dockerfile.ts";
-import { helmChart } from "./helm-chart.ts";
 import { kserveFiles } from "./kserve-files.ts";
-import { kubernetesManifests } from "./kubernetes-manifests.ts";
+import { helmChart, kubernetesManifests } from "./kubernetes-manifests.ts";
 import { sagemakerFiles } from "./sagemaker-files.ts";
 
 /** Platforms that `kserving export` writes files for. */
@@ -13,7 +12,7 @@ export const EXPORT_TARGETS = ["docker", "compose", "kubernetes", "helm", "kserv
 export type ExportTarget = (typeof EXPORT_TARGETS)[number];
 
 /** Facts that the files of some targets depend on. */
-export interface ExportContext {
+interface ExportContext {
   /** The paths between the folder of the command line and that of the files. */
   readonly folder: { readonly up: string; readonly down: string };
   /** Checks for a model's address of another server. */
@@ -41,3 +40,24 @@ const WRITERS: Readonly<Record<ExportTarget, (deployment: Deployment, context: E
   kserve: (deployment, { isRemote }) => kserveFiles(deployment, isRemote),
   sagemaker: (deployment, { isRemote }) => sagemakerFiles(deployment, isRemote),
 };
+
+/** The file with which Docker Compose builds and runs a deployment; `folder` has it, relative to the build's. */
+function composeFile(deployment: Deployment, folder: { readonly up: string; readonly down: string }): string {
+  const service = {
+    build: {
+      context: folder.up,
+      dockerfile: `${folder.down}/Dockerfile`,
+      ...(deployment.program.isOutside && { additional_contexts: { [PACKAGE_CONTEXT]: "." } }),
+    },
+    image: deployment.image,
+    ports: portsOf(deployment).map(({ port }) => `${port}:${port}`),
+    user: `${USER_ID}:0`,
+    read_only: true,
+    tmpfs: ["/tmp"],
+    cap_drop: ["ALL"],
+    security_opt: ["no-new-privileges:true"],
+    stop_grace_period: `${graceSeconds(deployment)}s`,
+    restart: "unless-stopped",
+  };
+  return writeYaml({ services: { [deployment.name]: service } });
+}

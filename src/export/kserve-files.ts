@@ -1,9 +1,8 @@
 import { writeYaml } from "../codecs/config/write-yaml.ts";
 import { failedPrecondition } from "../errors.ts";
-import { kubernetesContainer, VOLUMES } from "./container.ts";
+import { assertNoConfig, hookTargets, kubernetesContainer, VOLUMES } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
 import { copyTo, endLines, programLines } from "./dockerfile.ts";
-import { assertNoConfig, hookTargets } from "./hook-targets.ts";
 
 /** The Dockerfile of the model's own image. */
 export const MODEL_FILE = "model.Dockerfile";

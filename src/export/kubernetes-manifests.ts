@@ -1,5 +1,46 @@
+import { writeYaml } from "../codecs/config/write-yaml.ts";
 import { graceSeconds, kubernetesContainer, POD_USER, portsOf, VOLUMES } from "./container.ts";
-import type { Deployment } from "./deployment.ts";
+import type { Deployment, ExportedFiles } from "./deployment.ts";
+
+const IMAGE = "{{ .Values.image }}";
+const RESOURCES = "{{ toJson .Values.resources }}";
+const CHART_REPLICAS = "{{ .Values.replicas }}";
+
+/** A Helm chart of a deployment: its manifests, with the image, the number of pods and their resources as values. */
+export function helmChart(deployment: Deployment): ExportedFiles {
+  const { name, version, image } = deployment;
+  const [pods, ...others] = kubernetesManifests({ ...deployment, image: IMAGE }) as [PodsManifest, ...object[]];
+  const { resources } = kubernetesContainer(deployment);
+  const { replicas } = pods.spec;
+  const templated = writeYaml(toTemplate(pods))
+    // Helm's values are no text.
+    .replace(JSON.stringify(RESOURCES), RESOURCES)
+    .replace(JSON.stringify(CHART_REPLICAS), CHART_REPLICAS);
+  return {
+    // A release has room for a megabyte.
+    ".helmignore": "*.tgz\nDockerfile\n",
+    "Chart.yaml": writeYaml({ apiVersion: "v2", name, version, appVersion: version, type: "application" }),
+    "values.yaml": writeYaml({ image, replicas, resources }),
+    "templates/deployment.yaml": templated,
+    "templates/others.yaml": writeYaml(...others),
+  };
+}
+
+interface PodsManifest {
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: { readonly spec: { readonly containers: readonly object[] } };
+  };
+}
+
+function toTemplate({ spec, ...rest }: PodsManifest): object {
+  const { template } = spec;
+  const containers = template.spec.containers.map((container) => ({ ...container, resources: RESOURCES }));
+  return {
+    ...rest,
+    spec: { ...spec, replicas: CHART_REPLICAS, template: { ...template, spec: { ...template.spec, containers } } },
+  };
+}
 
 const REPLICAS = 2;
 

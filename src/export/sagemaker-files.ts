@@ -1,9 +1,9 @@
 import { posix } from "node:path";
 import { failedPrecondition } from "../errors.ts";
 import { shellQuoted } from "../text/shell-word.ts";
+import { assertNoConfig, hookTargets } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
 import { endLines, literal, programLines } from "./dockerfile.ts";
-import { assertNoConfig, hookTargets } from "./hook-targets.ts";
 
 /** Ports that SageMaker's containers have. */
 const PORTS = { httpPort: 8080, grpcPort: 9000 };

@@ -2,8 +2,8 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, renameSync, 
 import { join } from "node:path";
 import type { Logger } from "../observability/logger.ts";
 import { shellWord } from "../text/shell-word.ts";
+import { systemProblem } from "./log-files.ts";
 import { fileNameOf, forget, leftBehind, removeFile, type UnderWayFile, writeUnderWay } from "./under-way-files.ts";
-import { systemProblem } from "./write-problem.ts";
 
 /** Files in a folder, at most. */
 const MAX_FILES = 16;

@@ -1,4 +1,5 @@
 import { defineJob } from "../codec-host/job.ts";
+import { crc32c, maskCrc32c, maskedCrc32c } from "../codecs/crc32c.ts";
 import { openJsonJob, type WantedInput } from "../pipeline/json-jobs.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import { encodePredictRequest, encodePredictResponse } from "../protocols/tensorflow-serving/grpc-codec.ts";
@@ -8,7 +9,6 @@ import { encodePredictionLog, type PredictionLog } from "../protocols/tensorflow
 import type { InferRequest, ModelRef } from "../serving/inference-service.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { frameRecord } from "./frame-record.ts";
 
 /** A request to be recorded, with its answer where there is one. */
 export interface LoggedRequest {
@@ -65,4 +65,19 @@ async function toPredictLog({ spec, outputFilter, ...values }: LoggedPredict, an
 
 function toTensors({ payload, wanted }: LoggedPayload): Tensors | Promise<Tensors> {
   return payload.kind === "tensors" ? payload.tensors : openJsonJob.run(payload.json, wanted);
+}
+
+/** Bytes before a record: its length in 8, the masked CRC-32C of these in 4. */
+const HEAD_BYTES = 12;
+/** Bytes after a record: its masked CRC-32C. */
+const TAIL_BYTES = 4;
+
+/** A message as a record of a TFRecord file: https://www.tensorflow.org/tutorials/load_data/tfrecord */
+export function frameRecord(message: Uint8Array): Uint8Array {
+  const record = Buffer.allocUnsafe(HEAD_BYTES + message.length + TAIL_BYTES);
+  record.writeBigUInt64LE(BigInt(message.length), 0);
+  record.writeUInt32LE(maskedCrc32c(record.subarray(0, 8)), 8);
+  record.set(message, HEAD_BYTES);
+  record.writeUInt32LE(maskCrc32c(crc32c(message)), HEAD_BYTES + message.length);
+  return record;
 }

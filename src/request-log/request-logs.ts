@@ -4,10 +4,9 @@ import type { Lease } from "../serving/inference-service.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";
 import type { RecordedCall, RequestRecorder } from "../serving/request-recorder.ts";
-import { type FileLimits, LogFiles } from "./log-files.ts";
+import { type FileLimits, LogFiles, writeProblem } from "./log-files.ts";
 import { LogWriter } from "./log-writer.ts";
 import { RecordedLease } from "./recorded-lease.ts";
-import { writeProblem } from "./write-problem.ts";
 
 /** Milliseconds that the last records have to be written when the server ends. */
 const FLUSH_MS = 5000;

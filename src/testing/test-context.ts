@@ -1,3 +1,5 @@
+import type { Driver } from "../drivers/driver.ts";
+import { detectDriver } from "../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { createContext } from "../hooks/context.ts";
 import type { AnyState, HookContext, RemoteHandle, RequestInfo } from "../hooks/hooks.ts";
@@ -7,7 +9,7 @@ import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import { BoundModels } from "../pipeline/bound-models.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
 import { chooseStage } from "../repository/choose-stages.ts";
-import { type TestModel, toStage } from "./test-model.ts";
+import type { StageOptions } from "../repository/stage.ts";
 
 /** The fields of a context that a test chooses. */
 export interface TestContextOptions {
@@ -62,4 +64,16 @@ async function load(model: TestModel, index: number, log: Logger): Promise<Model
 function noRemote(address: string): RemoteHandle {
   const message = `The test has no server at ${address}; expected testContext({ remote: (address) => ({ predict }) }).`;
   return { predict: () => Promise.reject(failedPrecondition(message)) };
+}
+
+/** A model of a test: a fake one, the path of a real one, or a stage as `createServer` takes it. */
+export type TestModel = Driver | string | StageOptions;
+
+/**
+ * The stage of a test's model. A real model that is named by its path runs in this
+ * thread: none keeps the test's process alive.
+ */
+export async function toStage(model: TestModel): Promise<StageOptions> {
+  if (typeof model === "string") return { driver: (await detectDriver(model)).driver, path: model };
+  return "load" in model ? { driver: model } : model;
 }

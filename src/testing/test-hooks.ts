@@ -1,17 +1,17 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fileURLToPath } from "node:url";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition } from "../errors.ts";
 import type { Specs, TensorsOf } from "../hooks/declared-hooks.ts";
 import { toHooks } from "../hooks/hook-set.ts";
-import type { AnyHooks, HookContext } from "../hooks/hooks.ts";
+import type { AnyHooks, Hook, HookContext, HookSlots } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { PredictChoices } from "../server/predict.ts";
 import type { Server } from "../server/running-server.ts";
 import type { PlainValue, Values } from "../tensor/plain-value.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { importUserModule } from "../user-module/user-module.ts";
-import { CapturedHooks } from "./capture-context.ts";
-import { type TestModel, toStage } from "./test-model.ts";
+import { type TestModel, toStage } from "./test-context.ts";
 
 /** The models around which hooks are tested. */
 export interface HookTestOptions {
@@ -117,4 +117,47 @@ async function openHooks(given: AnyHooks | string | URL): Promise<AnyHooks> {
 function requireContext(ctx: HookContext | undefined): HookContext {
   if (ctx !== undefined) return ctx;
   throw failedPrecondition("No hook has run; expected preprocess, postprocess or process among the hooks.");
+}
+
+/** The place for the context of a running request. */
+interface Slot {
+  ctx?: HookContext;
+}
+
+/** Hooks that keep each request's context for the test that has sent it. */
+class CapturedHooks {
+  /** The hooks to run. */
+  readonly hooks: AnyHooks;
+  readonly #slots = new AsyncLocalStorage<Slot>();
+
+  constructor(hooks: AnyHooks) {
+    const { preprocess, postprocess, process } = hooks;
+    this.hooks = {
+      ...hooks,
+      ...(preprocess && { preprocess: this.#captureAll(preprocess) }),
+      ...(postprocess && { postprocess: this.#captureAll(postprocess) }),
+      ...(process && { process: this.#capture(process) }),
+    };
+  }
+
+  /** Runs a request; the context is undefined where it has reached no hook. */
+  async run<Result>(request: () => Promise<Result>): Promise<{ result: Result; ctx: HookContext | undefined }> {
+    const slot: Slot = {};
+    const result = await this.#slots.run(slot, request);
+    return { result, ctx: slot.ctx };
+  }
+
+  /** Values other than hooks stay, so that the server's check refuses them. */
+  #captureAll(slots: HookSlots): HookSlots {
+    const captured = (slot: Hook | null) => (typeof slot === "function" ? this.#capture(slot) : slot);
+    return Array.isArray(slots) ? slots.map(captured) : (captured(slots as Hook) as Hook);
+  }
+
+  #capture(hook: Hook): Hook {
+    return (values, ctx, args) => {
+      const slot = this.#slots.getStore();
+      if (slot !== undefined) slot.ctx = ctx;
+      return hook(values, ctx, args);
+    };
+  }
 }

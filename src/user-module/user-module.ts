@@ -1,12 +1,11 @@
 import { open, stat } from "node:fs/promises";
-import { extname, resolve } from "node:path";
+import { extname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { BuildOptions, BuildResult, OutputFile } from "esbuild";
-import { failedPrecondition, reasonText } from "../errors.ts";
+import type { BuildFailure, BuildOptions, BuildResult, OutputFile } from "esbuild";
+import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
+import { lostPackage } from "../lost-package.ts";
 import { readProblem } from "../text/read-problem.ts";
-import { compileError } from "./compile-error.ts";
-import { PLACE_NAMES } from "./module-place.ts";
-import { packagesOutside } from "./packages-outside.ts";
+import { PLACE_NAMES, packagesOutside } from "./packages-outside.ts";
 import { createScratchFile } from "./scratch-file.ts";
 
 /** A user's module (hooks, a driver), compiled with its local imports into one file that any thread can import. */
@@ -138,4 +137,32 @@ function buildOptions(entry: string): Build {
     define: PLACE_NAMES,
     plugins: [packagesOutside],
   };
+}
+
+/** The error of a file that esbuild cannot compile, with file, line and column. */
+export function compileError(path: string, reason: unknown): ServingError {
+  const lost = lostPackage(reason);
+  if (lost !== undefined) return lost;
+  const failure = reason as Partial<BuildFailure>;
+  const [first] = failure.errors ?? [];
+  if (first === undefined) {
+    return failedPrecondition(`${path} could not be compiled: ${reasonText(reason)}`, reason);
+  }
+  const { location, text } = first;
+  const file = location !== null && resolve(location.file) !== resolve(path) ? relative("", location.file) : path;
+  if (location === null) return failedPrecondition(`${path}: ${text}`, reason);
+  const place = `${location.line}:${location.column + 1}`;
+  const hint = unresolvedHint(text);
+  const cause = new Error(text, { cause: reason });
+  // As if the file itself had thrown it there.
+  cause.stack = `Error: ${text}\n    at ${resolve(location.file)}:${place}`;
+  return failedPrecondition(`${file}:${place}: ${text}${hint}`, cause);
+}
+
+/** Advice for an import that leads nowhere. */
+function unresolvedHint(text: string): string {
+  const name = /^Could not resolve "(.+)"$/.exec(text)?.[1];
+  if (name === undefined) return "";
+  if (/^[./]/.test(name)) return "; the path counts from the folder of the file that imports it.";
+  return `; install the package where the file finds it (npm install ${name}), or correct its name.`;
 }

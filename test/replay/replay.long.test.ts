@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { encodePredictRequest, encodePredictResponse } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { encodePredictionLog } from "../../src/protocols/tensorflow-serving/prediction-log-message.ts";
-import { frameRecord } from "../../src/request-log/frame-record.ts";
+import { frameRecord } from "../../src/request-log/logged-request.ts";
 import { createServer } from "../../src/server/server.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { authFiles } from "../access/auth-fixture.ts";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { FatalFiles } from "../../src/request-log/fatal-files.ts";
-import { frameRecord } from "../../src/request-log/frame-record.ts";
+import { frameRecord } from "../../src/request-log/logged-request.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 

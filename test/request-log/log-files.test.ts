@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { expect, it } from "vitest";
-import { frameRecord } from "../../src/request-log/frame-record.ts";
 import { LogFiles } from "../../src/request-log/log-files.ts";
+import { frameRecord } from "../../src/request-log/logged-request.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { logFiles } from "./recorded-files.ts";
 

@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { removeAbandonedFolders } from "../../src/user-module/abandoned-folders.ts";
-import { createScratchFile, removeScratchFiles } from "../../src/user-module/scratch-file.ts";
+import { createScratchFile, removeAbandonedFolders, removeScratchFiles } from "../../src/user-module/scratch-file.ts";
 import { createGate, WAITING_HOOKS } from "../cli/gate.ts";
 import { runKserving, startKserving, writeTestFile } from "../cli/start-kserving.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";

@@ -7,7 +7,7 @@ import { writeFeatures } from "../../../src/protocols/tensorflow-serving/example
 import { NO_MODEL_SPEC } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
 import { encodePredictionLog, type LogKind } from "../../../src/protocols/tensorflow-serving/prediction-log-message.ts";
 import { loadServable, type ServableSource } from "../../../src/repository/load-servable.ts";
-import { frameRecord } from "../../../src/request-log/frame-record.ts";
+import { frameRecord } from "../../../src/request-log/logged-request.ts";
 import type { Servable } from "../../../src/serving/servable.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
