@@ -147,6 +147,11 @@ export function reasonText(reason: unknown): string {
   }
 }
 
+/** The system's or Node's code in an error, such as ENOENT; empty if it has none. */
+export function systemCode(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "";
+}
+
 /**
  * Clients choose parts of many texts, and looking for patterns takes longer than
  * linear: nothing is looked for beyond this many characters.

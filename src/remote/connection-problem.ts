@@ -1,5 +1,5 @@
 import { type Client, credentials, status } from "@grpc/grpc-js";
-import { reasonText } from "../errors.ts";
+import { reasonText, systemCode } from "../errors.ts";
 import { withoutEnd } from "../text/without-end.ts";
 import { askHealth, connectGrpc } from "./grpc-connection.ts";
 
@@ -26,17 +26,13 @@ const NO_GRPC = "it speaks no gRPC, or not without TLS; http:// before the addre
 
 /** The reason for which a server gave no answer, in one sentence. */
 export function connectionProblem(reason: unknown): string {
-  const text = `${reasonText(reason)} ${codeOf(reason)}`.trim();
+  // The message of an error about several addresses of one name is empty.
+  const text = `${reasonText(reason)} ${systemCode(reason)}`.trim();
   return meaningOf(text) ?? (text.startsWith("14 UNAVAILABLE") ? NO_GRPC : reasonText(reason));
 }
 
 function meaningOf(text: string): string | undefined {
   return MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
-}
-
-/** The message of an error about several addresses of one name is empty. */
-function codeOf(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "";
 }
 
 /** Milliseconds for another try to connect. */

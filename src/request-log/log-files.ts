@@ -2,6 +2,7 @@ import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { systemCode } from "../errors.ts";
 
 /** Limits of the files of one model. */
 export interface FileLimits {
@@ -93,7 +94,7 @@ export class LogFiles {
         this.#bytes = 0;
         return file;
       } catch (reason) {
-        if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+        if (systemCode(reason) !== "EEXIST") throw reason;
         // Another one began in the same millisecond.
         await wait(1);
       }
@@ -132,7 +133,7 @@ export function writeProblem(path: string, reason: unknown): string {
 
 /** The reason why a file of a setting cannot be written, as a sentence with its path. */
 export function systemProblem(path: string, reason: unknown, setting: string): string {
-  const { code = "unknown error" } = (reason ?? {}) as { code?: string };
+  const code = systemCode(reason) || "unknown error";
   const problem = PROBLEMS[code]?.(setting) ?? `of the system's error ${code}.`;
   return `${path} cannot be written: ${problem}`;
 }

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readdirSync, readSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { systemCode } from "../errors.ts";
 
 /** A record that lies in its folder for as long as its request runs, and longer where the process ends meanwhile. */
 export interface UnderWayFile {
@@ -86,7 +87,7 @@ function lives(pid: number, startedMs: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (reason) {
-    return (reason as NodeJS.ErrnoException).code !== "ESRCH";
+    return systemCode(reason) !== "ESRCH";
   }
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { ServingError } from "../errors.ts";
+import { reasonText, ServingError, systemCode } from "../errors.ts";
 import { followRedirects } from "../storage/http/follow-redirects.ts";
 import { readVersion } from "../version.ts";
 
@@ -59,8 +59,7 @@ function badStatus(status: number, host: string, what: string): ServingError {
 }
 
 function unreachable(host: string, what: string, reason: ServingError): ServingError {
-  const { code, message } = (reason.cause ?? reason) as NodeJS.ErrnoException;
-  const why = reason.cause === undefined ? message : (code ?? message);
+  const why = systemCode(reason.cause) || reasonText(reason.cause ?? reason);
   return new ServingError("unavailable", `The ${what} ${host} cannot be reached: ${why}. ${advice(why)} ${OTHERWISE}`, {
     cause: reason,
   });

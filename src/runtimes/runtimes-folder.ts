@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
 import { join, posix, resolve, win32 } from "node:path";
-import { failedPrecondition, ServingError } from "../errors.ts";
+import { failedPrecondition, ServingError, systemCode } from "../errors.ts";
 import { homeFolder } from "../machine/home-folder.ts";
 import { megabytes } from "../text/megabytes.ts";
 
@@ -127,7 +127,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
  * other errors unchanged.
  */
 export function toDiskError(reason: unknown, folder: string): unknown {
-  const { code = "" } = (reason ?? {}) as NodeJS.ErrnoException;
+  const code = systemCode(reason);
   if (reason instanceof ServingError) return reason;
   if (code === "ENOSPC" || code === "EDQUOT") return diskFull("nothing was installed", reason);
   const meaning = MEANINGS[code];

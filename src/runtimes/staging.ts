@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
-import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError, systemCode } from "../errors.ts";
 import { type InstalledRuntime, installedRuntimes, toDiskError } from "./runtimes-folder.ts";
 
 /** The outcome of an installation. */
@@ -101,7 +101,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (reason) {
-    return (reason as NodeJS.ErrnoException).code === "EPERM";
+    return systemCode(reason) === "EPERM";
   }
 }
 
@@ -119,7 +119,7 @@ async function moveIn(from: string, to: string): Promise<boolean> {
     await rename(from, to);
     return true;
   } catch (reason) {
-    if (IS_THERE.includes((reason as NodeJS.ErrnoException).code ?? "")) return false;
+    if (IS_THERE.includes(systemCode(reason))) return false;
     throw reason;
   }
 }

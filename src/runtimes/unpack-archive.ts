@@ -6,7 +6,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { ZipArchive, type ZipEntry } from "../archives/zip-archive.ts";
-import { failedPrecondition, ServingError } from "../errors.ts";
+import { failedPrecondition, reasonText, ServingError, systemCode } from "../errors.ts";
 import type { NativeRuntime } from "./native-runtimes.ts";
 import type { Reporter } from "./reporter.ts";
 import { checkSpace, type RuntimeManifest } from "./runtimes-folder.ts";
@@ -115,9 +115,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 /** Names the archive in errors; the callers name the disk or the abort. */
 function toArchiveError(reason: unknown, path: string): unknown {
-  const { code = "", message } = reason as NodeJS.ErrnoException;
   const own = reason instanceof ServingError ? reason.code : undefined;
-  const text = own === undefined ? MEANINGS[code] : message;
+  const text = own === undefined ? MEANINGS[systemCode(reason)] : reasonText(reason);
   if (text === undefined || own === "resource_exhausted") return reason;
   return new ServingError(own ?? "failed_precondition", `${basename(path)}: ${text}`, { cause: reason });
 }

@@ -3,7 +3,7 @@ import { Agent as HttpsAgent } from "node:https";
 import { gzipSync } from "node:zlib";
 import { Backoff } from "../async/backoff.ts";
 import { settlesWithin } from "../async/settles-within.ts";
-import { reasonText } from "../errors.ts";
+import { reasonText, systemCode } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { sendHttp } from "../storage/http/http-request.ts";
 import { readVersion } from "../version.ts";
@@ -199,7 +199,7 @@ function createAgent({ url, tls }: TracingSettings): HttpAgent {
 }
 
 function problemOf(reason: unknown): string {
-  const isNoHttp = String((reason as NodeJS.ErrnoException).code).startsWith("HPE_");
+  const isNoHttp = systemCode(reason).startsWith("HPE_");
   const hint = isNoHttp ? "; port 4317 of a collector speaks gRPC, port 4318 HTTP" : "";
   return `${reasonText(reason)}${hint}`;
 }

@@ -1,6 +1,7 @@
 import * as http from "node:http";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import * as https from "node:https";
+import { systemCode } from "../../errors.ts";
 import { frameBytes, PREFIX_BYTES } from "../../grpc/framed-message.ts";
 import type { LoadTarget } from "./load-job.ts";
 
@@ -150,7 +151,7 @@ class Call {
 
 /** A stream's own error says only that its connection is over; the reason is its cause. */
 function problemOf({ cause, code, message }: NodeJS.ErrnoException): string {
-  return (cause as NodeJS.ErrnoException | undefined)?.code ?? code ?? message;
+  return systemCode(cause) || (code ?? message);
 }
 
 function messageOf(text: unknown): string {

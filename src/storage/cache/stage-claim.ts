@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { systemCode } from "../../errors.ts";
 
 /** A folder in which one process gathers the files of a download. */
 export interface StageClaim {
@@ -82,6 +83,6 @@ async function isAbandoned(file: string, isOld: boolean): Promise<boolean> {
     process.kill(pid, 0);
     return false;
   } catch (reason) {
-    return (reason as NodeJS.ErrnoException).code !== "EPERM";
+    return systemCode(reason) !== "EPERM";
   }
 }

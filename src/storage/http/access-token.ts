@@ -1,4 +1,4 @@
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, ServingError, systemCode } from "../../errors.ts";
 import { readJson, statusError } from "./answers.ts";
 import { httpRequest } from "./http-request.ts";
 
@@ -30,8 +30,7 @@ export async function ofMachine<Value extends Expiring>(ask: () => Promise<Value
 
 function isAbsent(reason: unknown): boolean {
   const { code, cause } = ServingError.from(reason);
-  const { code: why = "" } = (cause ?? {}) as NodeJS.ErrnoException;
-  return code === "not_found" || ["ENOTFOUND", "EHOSTUNREACH", "ECONNREFUSED"].includes(why);
+  return code === "not_found" || ["ENOTFOUND", "EHOSTUNREACH", "ECONNREFUSED"].includes(systemCode(cause));
 }
 
 /** Obtains credentials once, and again when they are about to end. Failures are not kept. */

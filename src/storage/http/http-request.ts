@@ -2,7 +2,7 @@ import { type Agent, type IncomingMessage, request as requestHttp } from "node:h
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import type { ConnectionOptions } from "node:tls";
-import { ServingError } from "../../errors.ts";
+import { ServingError, systemCode } from "../../errors.ts";
 
 /** Time within which the head of an answer has to come, in milliseconds. */
 const HEAD_MS = 30_000;
@@ -90,13 +90,12 @@ function endSlow(response: IncomingMessage, spanMs: number): void {
 }
 
 function isReset(cause: Error): boolean {
-  return ["ECONNRESET", "EPIPE"].includes((cause as NodeJS.ErrnoException).code ?? "");
+  return ["ECONNRESET", "EPIPE"].includes(systemCode(cause));
 }
 
 function unreachable(url: URL, cause: Error): ServingError {
   if (cause instanceof ServingError) return cause;
-  const { code, message } = cause as NodeJS.ErrnoException;
-  const why = code === undefined || message.includes("answer within") ? message : code;
+  const why = systemCode(cause) || cause.message;
   const advice = /CERT|SELF_SIGNED|ISSUER/.test(why)
     ? "If it has a certificate of your own authority, set NODE_EXTRA_CA_CERTS=FILE.pem"
     : "Check the address and the network";

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { readTarball } from "../../archives/tar-archive.ts";
 import { ZipArchive } from "../../archives/zip-archive.ts";
-import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
+import { failedPrecondition, reasonText, ServingError, systemCode } from "../../errors.ts";
 import { sizeText } from "../../text/size-text.ts";
 import { localName } from "../local-name.ts";
 
@@ -124,8 +124,7 @@ class UnpackedFiles {
       const counted = Readable.from(this.#counted(chunks));
       await pipeline(counted, createWriteStream(target), { signal: this.#limits.signal });
     } catch (reason) {
-      const { code = "" } = reason as NodeJS.ErrnoException;
-      if (!["EEXIST", "ENOTDIR", "EISDIR"].includes(code)) throw reason;
+      if (!["EEXIST", "ENOTDIR", "EISDIR"].includes(systemCode(reason))) throw reason;
       throw failedPrecondition(`${JSON.stringify(name.slice(0, 200))} is a file and a folder at once`, reason);
     }
   }
