@@ -41,7 +41,7 @@ async function readTensorflow(path: string): Promise<FileFacts> {
       return (await import("./inspect-tensorflow.ts")).inspectFrozenGraph(source.path);
     case "tfjs-graph":
     case "tfjs-layers":
-      return (await import("./inspect-tfjs.ts")).inspectTfjs(source.path);
+      return (await import("./inspect-keras.ts")).inspectTfjs(source.path);
     case "tflite":
       return (await import("./inspect-tflite.ts")).inspectTflite(source.path);
     default:

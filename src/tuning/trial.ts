@@ -1,4 +1,4 @@
-import { type Goal, meets } from "../benchmark/goal.ts";
+import { type Goal, meets } from "../benchmark/bench-flags.ts";
 import { failureCount, type LevelResult } from "../benchmark/measure/level.ts";
 import type { Candidate } from "./candidate.ts";
 

@@ -1,5 +1,5 @@
+import { type Goal, meets } from "../benchmark/bench-flags.ts";
 import type { BenchTarget } from "../benchmark/bench-target.ts";
-import { type Goal, meets } from "../benchmark/goal.ts";
 import { failureCount, type Level, type LevelResult } from "../benchmark/measure/level.ts";
 import { measureLevel } from "../benchmark/measure/measure-level.ts";
 import type { Window } from "../benchmark/measure/window.ts";

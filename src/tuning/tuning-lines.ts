@@ -1,5 +1,5 @@
+import { type Goal, meets } from "../benchmark/bench-flags.ts";
 import { msText, rateText } from "../benchmark/bench-table.ts";
-import { type Goal, meets } from "../benchmark/goal.ts";
 import { failureCount, type Latencies, type LevelResult } from "../benchmark/measure/level.ts";
 import { toColumns } from "../text/columns.ts";
 import { type Candidate, candidateText } from "./candidate.ts";

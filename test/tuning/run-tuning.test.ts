@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { parseGoal } from "../../src/benchmark/goal.ts";
+import { parseGoal } from "../../src/benchmark/bench-flags.ts";
 import type { LevelResult } from "../../src/benchmark/measure/level.ts";
 import { measureLevel } from "../../src/benchmark/measure/measure-level.ts";
 import { runTuning } from "../../src/tuning/run-tuning.ts";

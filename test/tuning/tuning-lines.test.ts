@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseGoal } from "../../src/benchmark/goal.ts";
+import { parseGoal } from "../../src/benchmark/bench-flags.ts";
 import type { LevelResult } from "../../src/benchmark/measure/level.ts";
 import { bestLevel, bestTrial, nearestTrial, type Trial } from "../../src/tuning/trial.ts";
 import { paretoPoints, toTuningLines } from "../../src/tuning/tuning-lines.ts";

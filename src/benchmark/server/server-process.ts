@@ -1,11 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { type ErrorCode, failedPrecondition, ServingError } from "../../errors.ts";
+import type { NamedModelOptions } from "../../server/named-model.ts";
+import type { ExampleInput } from "../../signature/example-inputs.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
-import type { ServedFacts, ServeJob, ServeReport } from "./server-messages.ts";
 
 /** A model served by a process of its own, as a load from outside meets it. */
-export interface ServerProcess extends ServedFacts {
+interface ServerProcess extends ServedFacts {
   /** Ends the process at once, and waits until it has. */
   close(): Promise<void>;
 }
@@ -58,4 +59,28 @@ async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");
   await once(child, "exit");
+}
+
+/** A model to serve in a process of its own. */
+export interface ServeJob {
+  readonly name: string;
+  readonly model: NamedModelOptions;
+}
+
+/** The report of that process: the addresses of the model, or the reason for which it cannot be loaded. */
+export type ServeReport =
+  | ({ readonly isReady: true } & ServedFacts)
+  | { readonly isReady: false; readonly code: ErrorCode; readonly message: string };
+
+/** A model that is served. */
+export interface ServedFacts {
+  /** `HOST:PORT` of gRPC. */
+  readonly grpcAddress: string;
+  readonly httpUrl: string;
+  /** Driver of the first stage. */
+  readonly driver: string;
+  /** The runtime with its version and place. */
+  readonly runtime?: string;
+  /** Inputs of sizes on which the model runs. */
+  readonly examples: readonly ExampleInput[];
 }

@@ -1,7 +1,6 @@
 import type { BenchTarget } from "../../benchmark/bench-target.ts";
 import type { LoadTarget } from "../../benchmark/load/load-job.ts";
-import type { ServedFacts } from "../../benchmark/server/server-messages.ts";
-import { startServerProcess } from "../../benchmark/server/server-process.ts";
+import { type ServedFacts, startServerProcess } from "../../benchmark/server/server-process.ts";
 import { encodeInferRequest, methodPath } from "../../client/grpc/infer-message.ts";
 import { inferBody, modelPath } from "../../client/http/infer-body.ts";
 import { isModelAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
-import { type Goal, parseGoal } from "../../benchmark/goal.ts";
+import { type Goal, parseGoal } from "../../benchmark/bench-flags.ts";
 import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { printable } from "../../text/printable.ts";
