@@ -1,5 +1,5 @@
 import { Metadata, type ServiceError } from "@grpc/grpc-js";
-import { type ErrorCode, fromGrpcStatus, ServingError } from "../errors.ts";
+import { type ErrorCode, type ErrorDetail, fromGrpcStatus, ServingError } from "../errors.ts";
 import { isSendable, splitBinary } from "../grpc/metadata-headers.ts";
 import { decodeStatusDetails, STATUS_DETAILS } from "../grpc/status-details.ts";
 import { createRecord } from "../tensor/record.ts";
@@ -52,9 +52,14 @@ function toText(value: string | Buffer): string {
 export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {
   const code = fromGrpcStatus(error.code);
   const text = hasHeaders || isTrailersOnly(error) ? error.details || error.message : TRANSPORT_TEXTS[code];
-  const [status] = error.metadata.get(STATUS_DETAILS);
-  const details = Buffer.isBuffer(status) ? decodeStatusDetails(status) : undefined;
-  return new ServingError(code, text ?? "The call of the server behind this one failed.", { cause: error, details });
+  const message = text ?? "The call of the server behind this one failed.";
+  return new ServingError(code, message, { cause: error, details: detailsOf(error) });
+}
+
+/** What a server says of its error besides its text; undefined if it says nothing that can be read. */
+export function detailsOf({ metadata }: ServiceError): readonly ErrorDetail[] | undefined {
+  const [encoded] = metadata.get(STATUS_DETAILS);
+  return Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;
 }
 
 /** Says that there is no server, or none any more. */

@@ -1,7 +1,7 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { fromGrpcStatus, reasonText } from "../../errors.ts";
-import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
 import { lastError } from "../../remote/connection-problem.ts";
+import { detailsOf } from "../../remote/grpc-messages.ts";
 import { retryDelayMs } from "../../retry-info.ts";
 import { withoutEnd } from "../../text/without-end.ts";
 import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
@@ -10,8 +10,7 @@ import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
 export function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {
   const { code: number, details: text, metadata } = error;
   const code = fromGrpcStatus(number);
-  const [encoded] = metadata.get(STATUS_DETAILS);
-  const details = Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;
+  const details = detailsOf(error);
   const [type] = metadata.get("content-type");
   if (!hasHeaders && type === undefined) return unanswered(address, error);
   return new CallError(code, answeredText(address, `${status[number] ?? number}: ${text || "no reason"}`, code), {
