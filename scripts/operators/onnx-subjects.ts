@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeMessage, integerField } from "../../src/codecs/protobuf/wire-writer.ts";
 import { codeOf } from "../../src/drivers/onnx/element-types.ts";
-import { editMessage, nestedField } from "../../src/drivers/onnx/guards/edit-message.ts";
+import { editMessage, nestedField } from "../../src/drivers/onnx/guards/guarded-model.ts";
 import { areTensors } from "../../src/drivers/onnx/onnx-value.ts";
 import { type ProtobufField, ProtobufFile } from "../../src/drivers/onnx/protobuf-file.ts";
 import { type DType, type NumericDType, numericLayout } from "../../src/tensor/dtype.ts";

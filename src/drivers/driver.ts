@@ -23,7 +23,7 @@ export interface Driver<Options = unknown> {
    */
   readonly sharesThread?: boolean;
   /**
-   * True where its models run in processes of their own anyway, so that `--isolate` has nothing to do. Default false.
+   * True if its models run in their own processes anyway, so that `--isolate` has nothing to do. Default false.
    */
   readonly isIsolated?: boolean;
   /**
@@ -31,10 +31,10 @@ export interface Driver<Options = unknown> {
    * they have a value.
    */
   readonly environment?: Readonly<Record<string, string>>;
-  /** True where `--model-path` is optional. Default false. */
+  /** True if `--model-path` is optional. Default false. */
   readonly pathless?: boolean;
   /**
-   * Converts numbers of other dtypes to those of its models' inputs where `-o convert_inputs=` does not say. Default
+   * Converts numbers of other dtypes to those of its models' inputs if `-o convert_inputs=` does not say. Default
    * false.
    */
   readonly convertsInputs?: boolean;
@@ -46,7 +46,7 @@ export interface Driver<Options = unknown> {
   load(path: string, options: Options, host: DriverHost): Promise<Model>;
   /**
    * Loads one more copy of a small model whose runs are steady ({@link Model.isSteady}), for the main thread, which
-   * makes short runs itself. Throws where the options do not permit it. Absent = its runs cannot return at once.
+   * makes short runs itself. Throws if the options do not permit it. Absent = its runs cannot return at once.
    */
   loadQuick?(path: string, options: Options, host: DriverHost): Promise<QuickModel>;
 }
@@ -71,10 +71,10 @@ export interface DriverHost {
   /** Threads that the runtime may use for one run, unless an option overrides it. */
   readonly threads: number;
   /**
-   * Memory in which all model threads count their long calls in libuv's pool. Absent where there is one such thread.
+   * Memory in which all model threads count their long calls in libuv's pool. Absent if there is one such thread.
    */
   readonly poolCalls?: SharedArrayBuffer;
-  /** This copy of the model and the others; absent where it is the only one, or each is in a process of its own. */
+  /** This copy of the model and the others; absent if it is the only one, or each has its own process. */
   readonly copies?: ModelCopies;
   /**
    * Folder of the pipeline's hook file, which may have code for the model; absent without one. Given to `inline`
@@ -105,20 +105,20 @@ export interface Model {
   /**
    * Runs any part of the graph; its inputs are fed by the names of the graph's tensors. It bounds its own runs. Throws
    * `invalid_argument` for names that the graph does not have, `permission_denied` for parts that no signature
-   * computes. Absent where the runtime has no names for tensors.
+   * computes. Absent if the runtime has no names for tensors.
    */
   runGraph?(feeds: Tensors, run: GraphRun): Promise<Tensors>;
   /** Number of predicts that may overlap without blocking the thread; the rest queue. Default 1. */
   readonly concurrency?: number;
   /**
-   * True where a run copies its inputs to where its runtime or process takes them; such
+   * True if a run copies its inputs to if its runtime or process takes them; such
    * a copy counts as memory of requests. Default false.
    */
   readonly copiesInputs?: boolean;
   /** The third argument of hooks: plain data, or objects of async functions (`session.run`). */
   readonly hookArgs?: Readonly<Record<string, unknown>>;
   /**
-   * True where its runtime decides which shapes it takes, as TensorFlow's does: those of the signature are then
+   * True if its runtime decides which shapes it takes, as TensorFlow's does: those of the signature are then
    * information for clients, and a run with others computes what it can or throws `invalid_argument`. Default false:
    * the shapes of the signature are enforced.
    */
@@ -126,16 +126,16 @@ export interface Model {
   /** The runtime with its version and place, for the start table: `ONNX Runtime 1.30.0 of the runtimes folder`. */
   readonly runtime?: string;
   /**
-   * True where a run leaves nothing behind, so that the server may try the model on inputs of its own for the example
+   * True if a run leaves nothing behind, so that the server may try the model on its own inputs for the example
    * that it shows. Default false.
    */
   readonly isPure?: boolean;
   /**
-   * True where the time of a run depends on the shapes of its inputs alone, and not on their values. Default false.
+   * True if the time of a run depends on the shapes of its inputs alone, and not on their values. Default false.
    */
   readonly isSteady?: boolean;
   /**
-   * Inputs on which the model probably runs, the likeliest first, where the default signature takes any names and
+   * Inputs on which the model probably runs, the likeliest first, if the default signature takes any names and
    * dtypes.
    */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
@@ -145,7 +145,7 @@ export interface Model {
   readonly modelInfo?: ModelNotes;
   /** Memory that it takes, in bytes, for `--model-memory`; absent = not known: the size of its files counts. */
   readonly memoryBytes?: number;
-  /** True where it returns its inputs unchanged. Plain JSON values are then not converted. Default false. */
+  /** True if it returns its inputs unchanged. Plain JSON values are then not converted. Default false. */
   readonly echoes?: boolean;
   /**
    * Reports if it can answer now, for one that can lose the process that it runs on; absent = always. Called for

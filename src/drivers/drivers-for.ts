@@ -6,7 +6,7 @@ import { DRIVER_NAMES, findDriver } from "./registry.ts";
 const READERS = ["onnx", "openvino", "tensorflow"];
 
 /**
- * Drivers that may take a model, those that recognise it first. Where none recognises its name, these are the ones that
+ * Drivers that may take a model, those that recognise it first. If none recognises its name, these are the ones that
  * read many formats.
  */
 export async function driversFor(path: string): Promise<string[]> {
@@ -16,7 +16,7 @@ export async function driversFor(path: string): Promise<string[]> {
   return [...new Set([...own, ...(isForOpenVino(path) ? ["openvino"] : [])])];
 }
 
-/** The same, and those that read other formats: what is in a file may not be what its name says. */
+/** The same, and those that read other formats: a file may hold something else than its name says. */
 export async function driversToAsk(path: string): Promise<string[]> {
   return [...new Set([...(await driversFor(path)), ...READERS])];
 }

@@ -1,3 +1,6 @@
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { basename, dirname, extname, join, relative } from "node:path";
+
 /** Bytes at a place of a file, and what it then is. */
 type Signature = readonly [offset: number, bytes: string, meaning: string];
 /** The beginning of a text, and what it then is. */
@@ -81,4 +84,117 @@ export function describeNoModel(head: string): string | undefined {
 
 function find(texts: readonly Text[], head: string): string | undefined {
   return texts.find(([start]) => start.test(head))?.[1];
+}
+
+/** Number of bytes that suffice to recognise a kind of file. */
+const HEAD_BYTES = 512;
+
+/**
+ * The first bytes of a file, one character each; empty for a folder, and for what
+ * cannot be read: a driver then says why.
+ */
+export function readHead(path: string, length = HEAD_BYTES): string {
+  try {
+    const file = openSync(path, "r");
+    try {
+      const head = Buffer.alloc(length);
+      return head.toString("latin1", 0, readSync(file, head, 0, length, 0));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return "";
+  }
+}
+
+/** Entries of a folder that are looked at. */
+const MOST_ENTRIES = 200;
+/** Pointers are shorter, by the format's definition. */
+const POINTER_BYTES = 1024;
+
+/**
+ * The Git LFS pointers among a model's files, by their names: in its folder and the folders there, or those beside its
+ * file that an error names.
+ */
+export function lfsPointers(path: string, error: string): string[] {
+  try {
+    if (!statSync(path).isDirectory())
+      return entriesOf(dirname(path))
+        .map((file) => basename(file))
+        .filter((name) => error.includes(name) && isPointer(join(dirname(path), name)));
+    const files = [...entriesOf(path), ...foldersIn(path).flatMap(entriesOf)];
+    return files.filter(isPointer).map((file) => relative(path, file));
+  } catch {
+    // A path that cannot be read has its own error.
+    return [];
+  }
+}
+
+function entriesOf(folder: string): string[] {
+  const names = readdirSync(folder).sort().slice(0, MOST_ENTRIES);
+  return names.map((name) => join(folder, name));
+}
+
+function foldersIn(folder: string): string[] {
+  return entriesOf(folder).filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
+}
+
+function isPointer(path: string): boolean {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && stat.size < POINTER_BYTES && /^version https:\/\/git-lfs/.test(readHead(path));
+}
+
+/** Files of formats that no driver runs, or that are parts of a model, by their names. */
+const NAMES: readonly (readonly [name: RegExp, meaning: string])[] = [
+  [/\.(mlmodel|mlpackage|mlmodelc)$/i, "a Core ML model, which no driver runs; convert what it was made from to ONNX"],
+  [/\.(engine|plan|trt)$/i, "an engine of TensorRT; serve the ONNX model that it was built from"],
+  [/\.(caffemodel|prototxt)$/i, "a Caffe model, which no driver runs; convert it to ONNX"],
+  [
+    /\.ckpt[-.]|\.(index|meta|data-\d+-of-\d+)$/i,
+    "a checkpoint: weights without a model; export the model from the program that trained it",
+  ],
+];
+
+/** Folders by a file in them. */
+const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
+  [/^config\.json$/, "a model of Hugging Face: add --driver transformers"],
+  [/^com\.apple\.CoreML$|\.ml(model|package)$/i, NAMES[0]![1]],
+  [/^checkpoint$|\.index$/, NAMES.at(-1)![1]],
+  [/weights_manifest\.json$/, "weights of TensorFlow.js without their model.json"],
+];
+
+/**
+ * The next step for a path that no driver recognises by its name, as a sentence: the file that is the model, the driver
+ * of what it looks like, or that there is none. Empty if nothing is known of it.
+ */
+export function pathHint(path: string): string {
+  const meaning = isFolder(path) ? inFolder(path) : (weightsOf(path) ?? ofFile(path));
+  return meaning === undefined ? "" : ` It looks like ${meaning}.`;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function inFolder(path: string): string | undefined {
+  const byName = meaningOf(NAMES, path);
+  if (byName !== undefined) return byName;
+  const names = readdirSync(path);
+  return CONTENTS.find(([file]) => names.some((name) => file.test(name)))?.[1];
+}
+
+function weightsOf(path: string): string | undefined {
+  if (extname(path) !== ".bin") return undefined;
+  const stem = path.slice(0, -".bin".length);
+  const model = [".xml", ".json"].map((ending) => stem + ending).find((file) => existsSync(file));
+  return model === undefined ? undefined : `the weights of ${model}; expected that file`;
+}
+
+function ofFile(path: string): string | undefined {
+  const head = readHead(path);
+  return describeNoModel(head) ?? meaningOf(NAMES, path) ?? describeFileKind(head);
+}
+
+function meaningOf(table: typeof NAMES, path: string): string | undefined {
+  return table.find(([pattern]) => pattern.test(path))?.[1];
 }

@@ -42,7 +42,7 @@ export function parseOptions<Options>(table: OptionTable<Options>, raw: RawOptio
 }
 
 /**
- * Options with the table's aliases replaced by their keys. Throws `invalid_argument` for an invalid value, and where
+ * Options with the table's aliases replaced by their keys. Throws `invalid_argument` for an invalid value, and if
  * both names are given.
  */
 export function expandAliases(table: OptionTable, raw: RawOptions): RawOptions {

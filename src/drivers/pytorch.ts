@@ -1,7 +1,6 @@
 import { defineDriver } from "./driver.ts";
 import { loadPythonModel } from "./python/load-python-model.ts";
-import { parseModelArgs } from "./python/model-args.ts";
-import { PYTHON_HOST_OPTIONS, type PythonHostOptions } from "./python/python-host-options.ts";
+import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseModelArgs } from "./python/python-host-options.ts";
 
 interface PytorchOptions extends PythonHostOptions {
   readonly model_class?: string;

@@ -5,11 +5,11 @@ import { PLAIN_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
 import type { Driver } from "./driver.ts";
-import { pathHint } from "./path-hint.ts";
+import { pathHint } from "./file-kind.ts";
 
 type ImportDriver = () => Promise<{ default: Driver }>;
 
-/** Drivers with code of their own, by name. Adding one is one line here. */
+/** Drivers with their own code, by name. Adding one is one line here. */
 const OWN: Readonly<Record<string, ImportDriver>> = {
   null: () => import("./null.ts"),
   onnx: () => import("./onnx/onnx.ts"),
@@ -132,7 +132,7 @@ async function compileDriver(file: string): Promise<FoundDriver> {
   const location = { url, file };
   try {
     const driver = described.get(code) ?? (await importDriver(location));
-    // One that this thread runs has a module of its own for each model.
+    // One that this thread runs has its own module for each model.
     if (driver.placement === "inline") return { driver, location, dispose };
     described.set(code, driver);
     return new CompiledDriver(code, { driver, location, dispose }).take();

@@ -1,8 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { basename } from "node:path";
-import { describeFileKind } from "../drivers/file-kind.ts";
+import { describeFileKind, readHead } from "../drivers/file-kind.ts";
 import { ProtobufError } from "../drivers/onnx/protobuf-file.ts";
-import { readHead } from "../drivers/read-head.ts";
 import { findModelSource, looksLikeModel } from "../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";

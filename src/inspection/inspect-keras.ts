@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isContainer, type LayerConfig, layersOf } from "../drivers/tensorflow/keras/keras-config.ts";
-import { withKerasFile } from "../drivers/tensorflow/keras/keras-file.ts";
+import { isContainer, type LayerConfig, layersOf, withKerasFile } from "../drivers/tensorflow/keras/keras-file.ts";
 import type { ModelSource } from "../drivers/tensorflow/model-source.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { ONNX_TYPES } from "../drivers/onnx/onnx-types.ts";
+import { ONNX_TYPES } from "../drivers/onnx/element-types.ts";
 import { type ProtobufField, ProtobufFile } from "../drivers/onnx/protobuf-file.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 

@@ -1,5 +1,5 @@
 import type { Driver, Model, ModelCopies } from "../drivers/driver.ts";
-import { lfsPointers } from "../drivers/lfs-pointers.ts";
+import { lfsPointers } from "../drivers/file-kind.ts";
 import { expandAliases, parseOptions, type RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";

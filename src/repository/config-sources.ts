@@ -1,14 +1,18 @@
+import { stat } from "node:fs/promises";
 import { inOrder } from "../async/in-order.ts";
+import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
-import { folderOf } from "../storage/remote-address.ts";
-import type { ModelConfig } from "./config/model-config.ts";
-import { FileSource } from "./file-source.ts";
+import { folderOf, isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
+import { fileStamp } from "../text/file-stamp.ts";
+import { jsonOf } from "./config/findings.ts";
+import { type ModelConfig, toNeedingModel } from "./config/model-config.ts";
+import { type ConfigFile, readConfigFile } from "./config/read-config-file.ts";
 import { FolderSource, type ListedPath } from "./folder-source.ts";
+import { requireStorage } from "./folders/chosen-versions.ts";
 import { SCANS_AT_ONCE, type ScanState } from "./scan-state.ts";
-import { toNeedingModel } from "./to-needing-model.ts";
 
 /** Descriptions of the models with which a server is started. */
 export interface ModelSources {
@@ -132,4 +136,94 @@ interface Described {
   /** Place of a description, for messages. */
   readonly title: string;
   readonly model: ModelConfig;
+}
+
+/** Settings of a {@link FileSource}. */
+interface FileSourceOptions {
+  /** Names of the settings that our own files may contain. */
+  readonly settingNames: readonly string[];
+  /** True = the file is read once. */
+  readonly isKept?: boolean | undefined;
+  readonly storage?: ModelStorage | undefined;
+}
+
+/**
+ * A configuration file that is read again when it has changed, unless it is kept. While it is broken or missing, its
+ * former content applies.
+ */
+class FileSource {
+  readonly title: string;
+  readonly #path: string;
+  readonly #settingNames: readonly string[];
+  readonly #isKept: boolean;
+  readonly #storage: ModelStorage | undefined;
+  #kept: ConfigFile | undefined;
+  #stamp = "";
+  #problem: string | undefined;
+  #failure: unknown;
+
+  constructor(path: string, { settingNames, isKept = false, storage }: FileSourceOptions) {
+    this.title = shownAddress(path);
+    this.#storage = storage;
+    this.#path = path;
+    this.#settingNames = settingNames;
+    this.#isKept = isKept;
+  }
+
+  /** The reason why the file was not read as it is now; undefined = it was. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** Throws the file's errors if it has not been read before. */
+  async read(scan: ScanState): Promise<ConfigFile> {
+    const stamp = this.#isKept ? "" : await this.#stampNow();
+    if (this.#kept === undefined || (stamp !== this.#stamp && scan.isSettled(["", this.#path], stamp)))
+      await this.#readAgain(stamp);
+    const file = this.#kept as ConfigFile;
+    for (const warning of file.warnings) scan.log.warn(warning);
+    if (this.#problem !== undefined) scan.log.error(this.#problem);
+    return file;
+  }
+
+  async #stampNow(): Promise<string> {
+    if (!isRemoteAddress(this.#path)) return stampOf(this.#path);
+    const stamp = requireStorage(this.#storage, this.#path).stampOf(this.#path);
+    return stamp.then(({ text }) => text).catch(reasonText);
+  }
+
+  async #readAgain(stamp: string): Promise<void> {
+    this.#stamp = stamp;
+    this.#problem = undefined;
+    this.#failure = undefined;
+    try {
+      const file = await readConfigFile(this.#path, this.#settingNames);
+      this.#problem = lateSettings(this.#path, this.#kept?.settings ?? file.settings, file.settings);
+      this.#kept = { ...file, settings: this.#kept?.settings ?? file.settings };
+    } catch (reason) {
+      if (this.#kept === undefined) throw reason;
+      // A fault in it stays until it changes; a reason why it could not be read may be over at the next check.
+      if (ServingError.from(reason).code !== "invalid_argument") this.#stamp = "";
+      this.#failure = reason;
+      this.#problem = `The configuration stays as it was: ${reasonText(reason)}`;
+    }
+  }
+}
+
+/** The code of the error for a file that is not there. */
+async function stampOf(path: string): Promise<string> {
+  try {
+    return fileStamp(await stat(path));
+  } catch (reason) {
+    return String((reason as NodeJS.ErrnoException).code);
+  }
+}
+
+/** An error for settings that differ from those with which the server was started. */
+function lateSettings(path: string, old: readonly ConfigEntry[], settings: readonly ConfigEntry[]): string | undefined {
+  const before = new Map(old.map(({ key, value }) => [key, jsonOf(value)]));
+  const after = new Map(settings.map(({ key, value }) => [key, jsonOf(value)]));
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter((key) => before.get(key) !== after.get(key));
+  if (changed.length === 0) return undefined;
+  return `${path}: ${changed.join(", ")} changed, which counts from the next start on; models and their settings count now.`;
 }

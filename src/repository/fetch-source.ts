@@ -3,13 +3,11 @@ import type { AnyHooks } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
-import type { CleanupStack } from "./cleanup-stack.ts";
-import { highestVersion } from "./folders/highest-version.ts";
-import { requireStorage } from "./folders/require-storage.ts";
+import { highestVersion, requireStorage } from "./folders/chosen-versions.ts";
 import type { StageOptions } from "./stage.ts";
 
 /** The reader of addresses, and the end of the wait for them. */
-export interface FetchOptions {
+interface FetchOptions {
   readonly storage?: ModelStorage | undefined;
   readonly signal?: AbortSignal;
   readonly log?: Logger;
@@ -20,7 +18,7 @@ interface Fetched {
   readonly hooks?: string | AnyHooks;
 }
 
-/** The source with local paths in place of addresses; what is downloaded stays in the cache until the cleanup. */
+/** The source with local paths in place of addresses; downloads stay in the cache until the cleanup. */
 export async function fetchSource<Source extends Fetched>(
   source: Source,
   options: FetchOptions,
@@ -56,7 +54,7 @@ const NEVER = new AbortController().signal;
 
 /**
  * Downloads addresses before a load begins, so that a slow server takes no other
- * load's time; undefined where nothing is remote.
+ * load's time; undefined if nothing is remote.
  */
 export function prefetch(
   places: readonly (string | AnyHooks | undefined)[],
@@ -70,4 +68,26 @@ export function prefetch(
     for (const result of results) if (result.status === "fulfilled") result.value.release();
     for (const result of results) if (result.status === "rejected") throw result.reason;
   };
+}
+
+/** Steps that free what was created, run once, in reverse order. */
+export class CleanupStack {
+  readonly #steps: (() => Promise<void>)[] = [];
+  #done: Promise<void> | undefined;
+
+  add(step: () => Promise<void>): void {
+    this.#steps.push(step);
+  }
+
+  /** Runs all steps, even if one fails; rejects with the first failure. */
+  run(): Promise<void> {
+    this.#done ??= this.#run();
+    return this.#done;
+  }
+
+  async #run(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const step of this.#steps.reverse()) await step().catch((reason) => failures.push(reason));
+    if (failures.length > 0) throw failures[0];
+  }
 }

@@ -2,13 +2,11 @@ import { reasonText } from "../errors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import { configText, type ModelConfig, modelConfig } from "./config/model-config.ts";
-import { describeFolder } from "./folders/describe-folder.ts";
-import { listModels, type ModelList } from "./folders/list-models.ts";
-import { listRemoteModels } from "./folders/list-remote-models.ts";
-import { requireStorage } from "./folders/require-storage.ts";
+import { requireStorage } from "./folders/chosen-versions.ts";
+import { describeFolder, listModels, listRemoteModels, type ModelList } from "./folders/list-models.ts";
 import type { ScanState } from "./scan-state.ts";
 
-/** A folder of models, or the path of one model where it has a name. */
+/** A folder of models, or the path of one model if it has a name. */
 export interface ListedPath {
   readonly path: string;
   readonly name?: string;
@@ -28,7 +26,7 @@ export class FolderSource {
   }
 
   /**
-   * Throws the reason why the folder cannot be listed, or has no model, where it has not been listed before; later the
+   * Throws the reason why the folder cannot be listed, or has no model, if it has not been listed before; later the
    * former models stay. That a model with a name cannot be found is told when it is loaded.
    */
   async read(scan: ScanState): Promise<readonly ModelConfig[]> {

@@ -20,7 +20,7 @@ const MAX_DEPTH = 16;
 /** The part of a service that runs its models. */
 type Acquiring = Pick<InferenceService, "acquire">;
 
-/** A model of this server, and its version where that is not to be the highest. */
+/** A model of this server, and its version if that is not to be the highest. */
 export interface ServedRef {
   readonly model: string;
   readonly version?: number | undefined;
@@ -28,7 +28,7 @@ export interface ServedRef {
 
 /**
  * Gives hooks another model of this server, like one that they loaded. Throws
- * `not_found` where there is none of that name.
+ * `not_found` if there is none of that name.
  */
 export async function hostServed(
   service: Acquiring | undefined,
@@ -66,7 +66,7 @@ export async function hostServed(
 }
 
 /**
- * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then. Where
+ * Gives a pipeline another model of this server as a stage. Each call takes the version that is available then. If
  * there is none, it throws `unavailable`: it is not the fault of the client, which named another model.
  */
 export async function hostStage(service: Acquiring | undefined, stage: ServedRef): Promise<ModelHost> {

@@ -13,8 +13,8 @@ import { SharedModels } from "../model-host/shared-models.ts";
 import { startModel } from "../model-host/start-model.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
+import { assertTakesOptions } from "./choose-stages.ts";
 import { hostServed } from "./host-served.ts";
-import { assertTakesOptions } from "./stage-options.ts";
 import { WarmUp } from "./warm-up/warm-up.ts";
 
 /** Leases a servable's models to its hooks, and loads further models that hooks ask for. */

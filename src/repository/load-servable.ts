@@ -4,23 +4,21 @@ import type { AnyHooks, InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
 import { startModel } from "../model-host/start-model.ts";
+import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RouteClaims } from "../serving/route-claims.ts";
 import { createServable, type Servable, type ServableParts } from "../serving/servable.ts";
 import type { TensorFacts } from "../signature/describe-tensors.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import type { ArchiveHooks } from "./archive-hooks.ts";
-import { chooseStages } from "./choose-stages.ts";
-import { CleanupStack } from "./cleanup-stack.ts";
-import { type Copies, fileSizes, type SizedStage } from "./estimate-memory.ts";
-import { fetchSource } from "./fetch-source.ts";
+import { checkOptionKeys, chooseStages } from "./choose-stages.ts";
+import { CleanupStack, fetchSource } from "./fetch-source.ts";
 import { hostStage } from "./host-served.ts";
 import { HostedModels, type HostedModelsOptions } from "./hosted-models.ts";
 import { type HookOptions, prepareHooks } from "./prepare-hooks.ts";
-import { reserveMemory } from "./reserve-memory.ts";
+import { type Copies, fileSizes, reserveMemory, type SizedStage } from "./reserve-memory.ts";
 import type { StageOptions } from "./stage.ts";
-import { checkOptionKeys } from "./stage-options.ts";
-import { createWarmUp, warmUpThreads } from "./warm-up/create-warm-up.ts";
+import { WarmUp, type WarmUpParts } from "./warm-up/warm-up.ts";
 import type { WarmUpEntry } from "./warm-up/warm-up-entry.ts";
 
 /** A pipeline as a user describes it. */
@@ -168,4 +166,38 @@ function initParams({ stages, options }: ServableSource): InitParams {
   );
   const paths = stages.map(({ path = "" }) => path);
   return { ...options, ...Object.fromEntries(scoped), model_path: paths[0] ?? "", model_paths: paths };
+}
+
+/** The pipeline that is warmed up. */
+interface WarmedSource extends Pick<WarmUpParts, "name" | "version"> {
+  readonly hooks?: string | AnyHooks;
+  readonly warmUp?: readonly WarmUpEntry[] | undefined;
+}
+
+type WarmUpOptions = Omit<WarmUpParts, "name" | "version" | "entries">;
+
+/** Creates the warm-up of a pipeline. Hook sets run in this thread only. */
+function createWarmUp(
+  { name, version, hooks, warmUp: entries = [] }: WarmedSource,
+  { instances, workers, recorded, savedModelWarmup, signal, log }: WarmUpOptions,
+): WarmUp {
+  const threads = typeof hooks === "string" ? workers : 1;
+  return new WarmUp({ name, version, entries, instances, workers: threads, recorded, savedModelWarmup, signal, log });
+}
+
+/** Has threads that replace others later warmed up too, when the load's own signal does not count any more. */
+function warmUpThreads(
+  source: WarmedSource,
+  options: WarmUpOptions,
+  { hosts, runner }: { readonly hosts: readonly ModelHost[]; readonly runner: PipelineRunner },
+): void {
+  const isAlone = hosts.length === 1 && source.hooks === undefined;
+  const warm = async (run: (warmUp: WarmUp) => Promise<void>) => {
+    const warmUp = createWarmUp(source, { ...options, signal: undefined, instances: 1, workers: 1 });
+    await run(warmUp);
+    warmUp.end();
+  };
+  for (const [stage, host] of hosts.entries())
+    host.warmUpThreads?.((copy) => warm((warmUp) => warmUp.copy(copy, stage, isAlone)));
+  runner.warmUpThreads?.((thread) => warm((warmUp) => warmUp.pipeline(thread)));
 }

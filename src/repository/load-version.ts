@@ -1,29 +1,28 @@
+import { existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { unlessAborted } from "../async/unless-aborted.ts";
-import { failedPrecondition } from "../errors.ts";
+import type { RawOptions } from "../drivers/option-table.ts";
+import { failedPrecondition, invalidArgument } from "../errors.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { Servable } from "../serving/servable.ts";
-import type { TensorFacts } from "../signature/describe-tensors.ts";
+import type { OutputLabels, TensorFacts } from "../signature/describe-tensors.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { readProblem } from "../text/read-problem.ts";
 import { assertMayRun } from "./archive-hooks.ts";
-import { assertEnsemble } from "./check-ensemble.ts";
-import { assertExpected } from "./check-expected.ts";
-import { CleanupStack } from "./cleanup-stack.ts";
+import { assertEnsemble, assertExpected } from "./check-tensors.ts";
 import type { ModelConfig } from "./config/model-config.ts";
-import { ensembleHooks } from "./ensemble-hooks.ts";
-import { fetchPath } from "./fetch-source.ts";
-import { findHooks } from "./folders/find-hooks.ts";
+import { CleanupStack, fetchPath } from "./fetch-source.ts";
+import { findHooks } from "./folders/list-folder.ts";
 import type { FoundVersion } from "./folders/list-versions.ts";
+import { ensembleHooks, reshapeHooks } from "./implied-hooks.ts";
 import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
-import { readOutputLabels } from "./read-output-labels.ts";
-import { readVersionBatching } from "./read-version-batching.ts";
-import { reshapeHooks } from "./reshape-hooks.ts";
 import type { StageOptions } from "./stage.ts";
+import { withRegularFile } from "./warm-up/open-regular-file.ts";
 
 /** One version of a model, to be loaded. */
-export interface WantedVersion {
+interface WantedVersion {
   readonly config: ModelConfig;
   readonly found: FoundVersion;
   readonly signal: AbortSignal;
@@ -99,7 +98,7 @@ function ownOptions({ name, workers, instances, isolate, threads }: ModelConfig,
   };
 }
 
-/** A stage's path is relative to the version's folder, where there is one. */
+/** A stage's path is relative to the version's folder, if there is one. */
 function stagesOf({ stages, driver, file }: ModelConfig, folder: string): StageOptions[] {
   if (stages === undefined)
     return [{ path: file === undefined ? folder : join(folder, file), ...(driver !== undefined && { driver }) }];
@@ -114,4 +113,42 @@ async function unlessGivenUp(loading: Promise<LoadedServable>, signal: AbortSign
     loading.then(({ servable }) => servable.close()).catch(() => {});
     throw reason;
   }
+}
+
+/** Maximum size of a file of labels, in bytes. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+/** Reads the files with the names of a model's classes; throws `failed_precondition` for one that cannot be read. */
+async function readOutputLabels({ labelFiles = new Map() }: ModelConfig): Promise<OutputLabels> {
+  const labels = new Map<string, readonly string[]>();
+  for (const [output, path] of labelFiles) labels.set(output, await readLabels(path));
+  return labels;
+}
+
+/** A label on each line; an empty line is a class without a name. */
+function readLabels(path: string): Promise<readonly string[]> {
+  const what = `The file of labels "${path}"`;
+  return withRegularFile(path, what, async ({ file, size }) => {
+    if (size > MAX_BYTES) throw failedPrecondition(`${what} has ${size} bytes; expected ${MAX_BYTES} at most.`);
+    const lines = (await file.readFile("utf8")).split(/\r?\n/);
+    return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+  });
+}
+
+/** TensorFlow Serving's name of the file. */
+const FILE = "batching_params.pbtxt";
+
+/**
+ * The `-o` options of the batching file in a version's folder; none if there is no
+ * such file. Throws as `readConfigFile` does.
+ */
+export async function readVersionBatching(folder: string, log: Logger): Promise<RawOptions> {
+  const path = join(folder, FILE);
+  if (!existsSync(path)) return {};
+  // Nearly no version has one.
+  const { readConfigFile } = await import("./config/read-config-file.ts");
+  const { batching, format, warnings } = await readConfigFile(path, []);
+  for (const warning of warnings) log.warn(warning);
+  if (batching !== undefined) return batching;
+  throw invalidArgument(`${path} is ${format}; expected parameters of batching, such as max_batch_size { value: 32 }.`);
 }

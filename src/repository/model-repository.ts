@@ -4,13 +4,11 @@ import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { isRemoteAddress } from "../storage/remote-address.ts";
-import { failedModel, isFailed } from "./aspire-model.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 import { ConfigSources, type ModelSources } from "./config-sources.ts";
-import { KnownVersions } from "./known-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
-import { scanModel } from "./scan-model.ts";
-import { SCANS_AT_ONCE, ScanState } from "./scan-state.ts";
+import { failedModel, isFailed, scanModel } from "./scan-model.ts";
+import { KnownVersions, SCANS_AT_ONCE, ScanState } from "./scan-state.ts";
 
 /** Settings of a repository. */
 export interface RepositoryOptions {
@@ -55,7 +53,7 @@ export class ModelRepository {
     return new Set(paths.filter((path) => !isRemoteAddress(path)));
   }
 
-  /** True once a model had versions in folders of their own. */
+  /** True once a model had folders of versions. */
   get hasVersionFolders(): boolean {
     return this.#hasVersionFolders;
   }
@@ -102,7 +100,7 @@ export class ModelRepository {
 
   async #scanModel(config: ModelConfig): Promise<AspiredModel> {
     const before = this.#models.get(config.name);
-    const known = this.#known.get(config.name) as KnownVersions;
+    const known = this.#known.get(config.name)!;
     try {
       const {
         model: found,
@@ -142,7 +140,7 @@ export class ModelRepository {
 
 /**
  * A missing disk, or a description with errors, leaves the model served; a folder that has lost its versions does not.
- * Undefined where the model was not served.
+ * Undefined if the model was not served.
  */
 function afterFailure(
   before: AspiredModel | undefined,
@@ -154,7 +152,7 @@ function afterFailure(
   return isEmptied ? { ...before, versions: [] } : before;
 }
 
-/** The number of the disk that a model's folder is on; undefined where it is not there. */
+/** The number of the disk that a model's folder is on; undefined if it is not there. */
 async function diskOf({ path = "" }: ModelConfig): Promise<number | undefined> {
   const stats = isRemoteAddress(path) ? undefined : await stat(path).catch(() => undefined);
   return stats?.dev;

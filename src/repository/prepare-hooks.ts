@@ -36,7 +36,7 @@ export interface HookOptions {
 export interface PreparedHooks {
   /** Their declarations; undefined = there are no hooks. */
   readonly declared: DeclaredHooks | undefined;
-  /** True where they run in this thread, where they share the tensors of requests and answers. */
+  /** True if they run in this thread, if they share the tensors of requests and answers. */
   readonly shareTensors: boolean;
   /** Runs init_hook; resolves once requests can be run. */
   start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;

@@ -1,5 +1,5 @@
+import { type FSWatcher, watch } from "node:fs";
 import type { AspiredModel } from "../serving/aspired-model.ts";
-import { FolderWatches } from "./folder-watches.ts";
 import type { ModelRepository, ScanOptions } from "./model-repository.ts";
 
 /** Delay of a check after a change in a folder, in milliseconds: changes seldom come alone. */
@@ -13,7 +13,7 @@ const MAX_POLLS = 10;
 const MIN_IDLE_MS = 250;
 
 /** Settings of polling. */
-export interface PollOptions {
+interface PollOptions {
   /** Time between two checks, in milliseconds; 0 = only on request. */
   readonly pollMs: number;
   /** Called with the models to serve when they have changed. */
@@ -83,11 +83,49 @@ export class RepositoryPoll {
   }
 }
 
-/** Equal where the same models should be served. */
+/** Equal if the same models should be served. */
 function textOf(models: readonly AspiredModel[]): string {
   const parts = models.map(({ versions, ...settings }) => [
     settings,
     versions.map(({ version, fingerprint }) => [version, fingerprint]),
   ]);
   return JSON.stringify(parts, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+}
+
+/**
+ * Watches folders for added, changed and removed entries, if the file system supports it; polling finds the rest.
+ */
+class FolderWatches {
+  readonly #onChange: () => void;
+  readonly #watchers = new Map<string, FSWatcher>();
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Watches these folders instead of the former ones. */
+  follow(folders: ReadonlySet<string>): void {
+    for (const folder of this.#watchers.keys()) if (!folders.has(folder)) this.#end(folder);
+    for (const folder of folders) if (!this.#watchers.has(folder)) this.#begin(folder);
+  }
+
+  stop(): void {
+    this.follow(new Set());
+  }
+
+  #begin(folder: string): void {
+    try {
+      const watcher = watch(folder, { persistent: false }, this.#onChange);
+      this.#watchers.set(folder, watcher);
+      // For example because the folder is missing, or the system's watches are used up.
+      watcher.on("error", () => this.#end(folder));
+    } catch {
+      // Checked only by polling.
+    }
+  }
+
+  #end(folder: string): void {
+    this.#watchers.get(folder)?.close();
+    this.#watchers.delete(folder);
+  }
 }

@@ -1,51 +1,50 @@
 import { createHash } from "node:crypto";
-import { failedPrecondition } from "../errors.ts";
+import { failedPrecondition, ServingError } from "../errors.ts";
 import type { AspiredModel, AspiredVersion } from "../serving/aspired-model.ts";
 import type { ModelStorage } from "../storage/model-storage.ts";
 import { isRemoteAddress } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
-import { chooseVersions } from "./config/version-policy.ts";
+import { chooseVersions } from "./config/versions.ts";
 import { prefetch } from "./fetch-source.ts";
-import { chosenVersions } from "./folders/chosen-versions.ts";
-import { findHooks } from "./folders/find-hooks.ts";
+import { chosenVersions, requireStorage } from "./folders/chosen-versions.ts";
 import { fingerprintOf } from "./folders/fingerprint.ts";
-import type { FoundVersion } from "./folders/list-versions.ts";
-import { requireStorage } from "./folders/require-storage.ts";
+import { findHooks } from "./folders/list-folder.ts";
+import { FLAT_VERSION, type FoundVersion } from "./folders/list-versions.ts";
 import type { LoadOptions } from "./load-servable.ts";
 import { loadVersion } from "./load-version.ts";
 import { neededModels } from "./stage.ts";
 import { warmUpFiles } from "./warm-up/warm-up-entry.ts";
 
 /** The versions of a model that its policy chooses from the present ones. */
-export interface ModelScan {
+interface ModelScan {
   readonly model: AspiredModel;
   /** The present versions, chosen or not. */
   readonly available: ReadonlySet<bigint>;
-  /** True where a present version will be chosen once its files count as written. */
+  /** True if a present version will be chosen once its files count as written. */
   readonly isPending: boolean;
   readonly warnings: readonly string[];
-  /** True where the present versions have folders of their own. */
+  /** True if the present versions have their own folders. */
   readonly hasFolders: boolean;
-  /** The number of the disk that its folder is on; undefined where it has none here. */
+  /** The number of the disk that its folder is on; undefined if it has none here. */
   readonly disk: number | undefined;
 }
 
 /**
- * Decides about a version by the last change of its files: returns it, the one to serve instead, or undefined where it
+ * Decides about a version by the last change of its files: returns it, the one to serve instead, or undefined if it
  * does not count yet.
  */
 type Settle = (version: AspiredVersion, changedMs: number) => AspiredVersion | undefined;
 
 /** Results of a model's earlier scans. */
-export interface ScanChoice {
+interface ScanChoice {
   readonly settle: Settle;
   /** Versions that are served now. */
   readonly served?: readonly bigint[];
 }
 
 /**
- * Lists a model's versions and fingerprints their files. Throws `not_found` where there is none, `failed_precondition`
- * where they cannot be listed, or the model is refused.
+ * Lists a model's versions and fingerprints their files. Throws `not_found` if there is none, `failed_precondition`
+ * if they cannot be listed, or the model is refused.
  */
 export async function scanModel(
   config: ModelConfig,
@@ -119,7 +118,7 @@ function toModel(
   chosen: readonly FoundVersion[],
   settled: ReadonlyMap<FoundVersion, AspiredVersion | undefined>,
 ): AspiredModel {
-  const versions = chosen.map((found) => settled.get(found) as AspiredVersion);
+  const versions = chosen.map((found) => settled.get(found)!);
   const limits = { maxQueue, maxQueueBytes, idleUnloadMs };
   return { name, labels: Object.fromEntries(labels), versions, traffic, requestLog, ...limits };
 }
@@ -153,4 +152,34 @@ async function sharedFingerprint(config: ModelConfig, storage: ModelStorage | un
 /** Files outside the versions' folders. */
 function stagePaths({ path, stages = [] }: ModelConfig): string[] {
   return path === undefined ? stages.flatMap((stage) => stage.path ?? []) : [];
+}
+
+/**
+ * Finds the versions of a model that should be served now. Never rejects: a model whose versions cannot be listed gets
+ * one version that fails to load for that reason, so that its state shows the reason.
+ */
+export async function aspireModel(config: ModelConfig, options: LoadOptions): Promise<AspiredModel> {
+  try {
+    options.storage?.expire();
+    const { model, available, warnings } = await scanModel(config, options, { settle: (version) => version });
+    for (const warning of warnings) options.log.warn(warning);
+    return { ...model, present: [...available] };
+  } catch (reason) {
+    return failedModel(config, reason);
+  }
+}
+
+/** A model that cannot be served: its only version does not load. */
+export function failedModel({ name }: ModelConfig, reason: unknown): AspiredModel {
+  const error = ServingError.from(reason);
+  const load = () => Promise.reject(error);
+  const fingerprint = `${FAILED}${error.message}`;
+  return { name, versions: [{ version: FLAT_VERSION, fingerprint, refusal: error, load }] };
+}
+
+const FAILED = "failed: ";
+
+/** Checks if a fingerprint is that of a {@link failedModel}. */
+export function isFailed(fingerprint: string): boolean {
+  return fingerprint.startsWith(FAILED);
 }

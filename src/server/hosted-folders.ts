@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { findPlatformModel, type PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
+import { findPlatformModel, type PlatformFolder } from "../repository/formats/sagemaker.ts";
 import { assertModelName } from "../serving/model-name.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { ServedModels } from "./served-models.ts";

@@ -1,14 +1,13 @@
 import { resolve } from "node:path";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
+import { prefixPath } from "../repository/config/config-source.ts";
 import { type ModelConfig, modelConfig } from "../repository/config/model-config.ts";
-import { prefixPath } from "../repository/config/prefix-path.ts";
-import { type GivenShadow, toTraffic } from "../repository/config/read-traffic.ts";
-import type { GivenSticky } from "../repository/config/sticky-field.ts";
-import type { VersionPolicy } from "../repository/config/version-policy.ts";
-import { toWarmUpEntries } from "../repository/config/warm-up-field.ts";
+import type { GivenSticky, VersionPolicy } from "../repository/config/versions.ts";
+import { type GivenShadow, toTraffic } from "../repository/config/versions.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { WarmUpEntry } from "../repository/warm-up/warm-up-entry.ts";
+import { toWarmUpEntries } from "../repository/warm-up/warm-up-entry.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { QueueLimits } from "../serving/model-places.ts";
 import type { RequestLogOptions } from "../serving/request-log.ts";

@@ -1,6 +1,6 @@
-import { aspireModel } from "../repository/aspire-model.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
+import { aspireModel } from "../repository/scan-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import type { ModelSource } from "./model-source.ts";

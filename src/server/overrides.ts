@@ -1,10 +1,10 @@
 import { currentScope } from "../access/call-scope.ts";
 import { invalidArgument } from "../errors.ts";
-import { aspireModel } from "../repository/aspire-model.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { readConfigOverride as ReadConfigOverride } from "../repository/overrides/read-override.ts";
 import { writeOverrideFiles } from "../repository/overrides/write-files.ts";
+import { aspireModel } from "../repository/scan-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { assertModelName } from "../serving/model-name.ts";

@@ -1,9 +1,9 @@
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ModelConfig } from "../repository/config/model-config.ts";
+import { toNeedingModel } from "../repository/config/model-config.ts";
 import { basePathRefusal } from "../repository/formats/tensorflow-serving.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
-import { toNeedingModel } from "../repository/to-needing-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";

@@ -7,7 +7,7 @@ import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { ArchiveHooks } from "../repository/archive-hooks.ts";
-import type { PlatformFolder } from "../repository/formats/sagemaker-platform.ts";
+import type { PlatformFolder } from "../repository/formats/sagemaker.ts";
 import type { StageOptions } from "../repository/stage.ts";
 import type { FatalRequestOptions, RequestLogOptions } from "../serving/request-log.ts";
 import type { DownloadState } from "../storage/download-progress.ts";

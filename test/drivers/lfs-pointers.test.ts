@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { defineDriver } from "../../src/drivers/driver.ts";
-import { lfsPointers } from "../../src/drivers/lfs-pointers.ts";
+import { lfsPointers } from "../../src/drivers/file-kind.ts";
 import { failedPrecondition } from "../../src/errors.ts";
 import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";

@@ -1,6 +1,6 @@
 import { createSilentLogger } from "../../observability/logger.ts";
 import { ConfigSources } from "../../repository/config-sources.ts";
-import { inspectModel } from "../../repository/folders/inspect-model.ts";
+import { inspectModel } from "../../repository/folders/list-models.ts";
 import { ScanState } from "../../repository/scan-state.ts";
 import { toColumns } from "../../text/columns.ts";
 import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";

@@ -1,5 +1,5 @@
-import { policyText } from "../../repository/config/version-policy.ts";
-import type { InspectedModel } from "../../repository/folders/inspect-model.ts";
+import { policyText } from "../../repository/config/versions.ts";
+import type { InspectedModel } from "../../repository/folders/list-models.ts";
 import { trafficText } from "../../serving/traffic.ts";
 import { toColumns } from "../../text/columns.ts";
 import { maskOption } from "../../text/mask-secrets.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
-import type { PlatformFolder } from "../../repository/formats/sagemaker-platform.ts";
+import type { PlatformFolder } from "../../repository/formats/sagemaker.ts";
 import type { RepositorySource } from "../../server/repository-source.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Server } from "../../server/server.ts";

@@ -1,6 +1,6 @@
 import { findDriver } from "../../drivers/registry.ts";
 import type { ArchiveHooks } from "../../repository/archive-hooks.ts";
-import { type ModelFlag, pairModels } from "../../repository/command-line.ts";
+import { type ModelFlag, pairModels } from "../../repository/stage.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";

@@ -1,6 +1,6 @@
 import { parseOptions, type RawOptions } from "../../drivers/option-table.ts";
+import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../drivers/tensorflow/engine.ts";
 import { findModelSource, type ModelFormat } from "../../drivers/tensorflow/model-source.ts";
-import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../drivers/tensorflow/tensorflow-options.ts";
 import type { ImageNeeds } from "../../export/deployment.ts";
 import { createSilentLogger } from "../../observability/logger.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";

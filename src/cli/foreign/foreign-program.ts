@@ -1,5 +1,5 @@
 import type { ModelConfig } from "../../repository/config/model-config.ts";
-import type { PlatformFolder } from "../../repository/formats/sagemaker-platform.ts";
+import type { PlatformFolder } from "../../repository/formats/sagemaker.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";

@@ -1,7 +1,7 @@
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
+import { readConfigText } from "../../repository/config/config-source.ts";
 import type { FieldTable } from "../../repository/config/field-table.ts";
 import { Findings } from "../../repository/config/findings.ts";
-import { readConfigText } from "../../repository/config/read-config-text.ts";
 import { readFields } from "../../repository/config/read-fields.ts";
 
 /** https://github.com/tensorflow/serving/blob/master/tensorflow_serving/config/monitoring_config.proto */

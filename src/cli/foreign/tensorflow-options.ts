@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
-import { batchingOptions } from "../../repository/formats/batching-parameters.ts";
+import { batchingOptions } from "../../repository/formats/tensorflow-serving.ts";
 import { readProblem } from "../../text/read-problem.ts";
 
 type Values = ReadonlyMap<string, string>;

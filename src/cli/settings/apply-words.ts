@@ -126,7 +126,7 @@ async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
 
 /** The models in a folder besides the one that it means. */
 async function othersIn(path: string, model: string): Promise<readonly { readonly name: string }[]> {
-  const { modelsBeside } = await import("../../repository/folders/models-beside.ts");
+  const { modelsBeside } = await import("../../repository/folders/list-models.ts");
   return model === path ? [] : modelsBeside(path, model);
 }
 

@@ -1,4 +1,4 @@
-import { type JsonSchema, schemaOfFields } from "../../repository/config/json-schema.ts";
+import { type JsonSchema, schemaOfFields } from "../../repository/config/field-table.ts";
 import { MODEL_FIELDS } from "../../repository/config/model-fields.ts";
 import { SETTING_GROUPS } from "../../repository/formats/kserving.ts";
 import { FILE_SETTINGS } from "./read-file-settings.ts";

@@ -1,5 +1,5 @@
 import { type ConfigEntry, type ConfigNode, placeText } from "../../codecs/config/config-node.ts";
-import { prefixPath } from "../../repository/config/prefix-path.ts";
+import { prefixPath } from "../../repository/config/config-source.ts";
 import { folderOf, toPlace } from "../../storage/remote-address.ts";
 import { readSetting } from "./read-setting.ts";
 import type { Setting } from "./setting.ts";

@@ -1,9 +1,7 @@
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
-import type { EngineName } from "./engine-name.ts";
-import type { OnnxType } from "./onnx-type.ts";
-import type { OnnxValues } from "./onnx-value.ts";
-import type { OnnxOptions } from "./session-options.ts";
+import type { OnnxType, OnnxValues } from "./onnx-value.ts";
+import type { EngineName, OnnxOptions } from "./session-options.ts";
 
 /** An input or output of a loaded model. */
 export interface OnnxPort {
@@ -15,7 +13,7 @@ export interface OnnxPort {
 export interface RunChoice {
   /** Names of the outputs wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
-  /** Ends the run, where the engine can end one. */
+  /** Ends the run, if the engine can end one. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -24,11 +22,11 @@ export interface EngineSession {
   /** The inputs that a run takes. Of those with values in the model there are the ones whose defaults are known. */
   readonly inputs: readonly OnnxPort[];
   readonly outputs: readonly OnnxPort[];
-  /** The exporter's notes about the model, such as its labels; absent where the engine does not tell. */
+  /** The exporter's notes about the model, such as its labels; absent if the engine does not tell. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Runs the model on a value of its type for each input; throws `invalid_argument` for bytes that are not text. */
   run(inputs: OnnxValues, choice: RunChoice): Promise<OnnxValues>;
-  /** Runs the model in this thread and waits for nothing; gives all outputs. Absent where the engine cannot. */
+  /** Runs the model in this thread and waits for nothing; gives all outputs. Absent if the engine cannot. */
   runNow?(inputs: OnnxValues): OnnxValues;
   /** Waits for the last run and frees the model. */
   close(): Promise<void>;
@@ -53,11 +51,11 @@ export interface OnnxEngine {
 export interface OnnxLoading {
   readonly options: OnnxOptions;
   readonly host: DriverHost;
-  /** True where the duration of a run is known to depend on the shapes of its inputs alone. */
+  /** True if the duration of a run is known to depend on the shapes of its inputs alone. */
   readonly hasBoundedRuns: boolean;
   /** Takes the place of the file's bytes; data files are still found beside the file. */
   readonly bytes?: Uint8Array | undefined;
-  /** True where a model that ONNX Runtime does not load with its guards is not to be loaded at all. Default false. */
+  /** True if a model that ONNX Runtime does not load with its guards is not to be loaded at all. Default false. */
   readonly needsGuards?: boolean;
   /** Values of inputs that a run may leave out. */
   readonly defaults: Tensors;

@@ -6,7 +6,7 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
-import { readInitializer } from "./initializer-tensor.ts";
+import { readInitializer } from "./element-types.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "./protobuf-file.ts";
 
 /** Declarations of a model file; read without its weights. */
@@ -16,20 +16,20 @@ export interface ModelFile {
   /** Names of the constants; an input with such a name has a value in the model. */
   readonly initializers: ReadonlySet<string>;
   /**
-   * The values of inputs that requests may give in place of those in the model. None where these inputs are many or
+   * The values of inputs that requests may give in place of those in the model. None if these inputs are many or
    * large: they are weights, which old formats and exporters list as inputs.
    */
   readonly defaults: Tensors;
   /** The exporter's notes about the model, such as its labels. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** True where the duration of a run depends on the shapes of its inputs alone. */
+  /** True if the duration of a run depends on the shapes of its inputs alone. */
   readonly hasBoundedRuns: boolean;
 }
 
 /** One input or output as the file declares it. */
 export interface DeclaredValue {
   readonly name: string;
-  /** Unknown where the file leaves the type to be inferred. */
+  /** Unknown if the file leaves the type to be inferred. */
   readonly kind:
     | "tensor"
     | "sequence"
@@ -41,7 +41,7 @@ export interface DeclaredValue {
     | "unknown";
   /** Number of `TensorProto.DataType` for a tensor of a declared type, else 0. */
   readonly elementType: number;
-  /** True where the rank is declared; ONNX Runtime does not distinguish a scalar from an unknown rank. */
+  /** True if the rank is declared; ONNX Runtime does not distinguish a scalar from an unknown rank. */
   readonly hasShape: boolean;
 }
 
@@ -149,7 +149,7 @@ function readModel(file: ProtobufFile, size: number): ModelFile {
 
 type Places = ReadonlyMap<string, ProtobufField>;
 
-/** The runtime says what is wrong with a damaged one. */
+/** The runtime itself tells of a damaged one. */
 function tryReadInitializer(proto: Uint8Array): Tensor | undefined {
   try {
     return readInitializer(proto);

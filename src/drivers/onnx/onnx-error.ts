@@ -2,10 +2,8 @@ import { dirname, resolve, sep } from "node:path";
 import { invalidArgument, publicText, ServingError, shortText } from "../../errors.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { describeInputs } from "../describe-inputs.ts";
-import { tellsOfMemory } from "../out-of-memory.ts";
-import { isShapeFault, tellsOfSizes } from "../shape-fault.ts";
-import { fromGuardName } from "./guards/guard-mark.ts";
+import { describeInputs, isShapeFault, tellsOfMemory, tellsOfSizes } from "../run-failure.ts";
+import { fromGuardName } from "./guards/graph-node.ts";
 
 /** Names of symbolic dimensions by input; an input without any may be absent. */
 export type SymbolicShapes = ReadonlyMap<string, readonly (number | string)[]>;
@@ -32,7 +30,7 @@ const CONDITION = /^(?:\[with [^\]]*\] )?(?:[^.]{1,200} was false\. )?/;
 const CUDA_NOISE = / ; GPU=[^;]*; hostname=[^;]*; file=[^;]*; line=[^;]*; expr=[^;]*;?\s*/g;
 
 /**
- * The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` where memory is
+ * The error for a model that ONNX Runtime does not load: `failed_precondition`, or `resource_exhausted` if memory is
  * missing, with the runtime's own reason.
  */
 export function toLoadError(reason: unknown, path: string, backend: string): ServingError {
@@ -53,7 +51,7 @@ function hint(text: string): string {
 }
 
 /**
- * The error for a failed run: `resource_exhausted` for lack of memory, `invalid_argument` where an operator refused
+ * The error for a failed run: `resource_exhausted` for lack of memory, `invalid_argument` if an operator refused
  * what the request gave it, else `internal`.
  */
 export function toRunError(reason: unknown, inputs: Tensors, symbols: SymbolicShapes): ServingError {

@@ -13,8 +13,8 @@ export interface LoadedOnnx extends FoundOnnx {
 }
 
 /**
- * Imports the first copy of ONNX Runtime that loads. Throws `failed_precondition` with the way to install it where
- * there is none, and with the first copy's error where none loads.
+ * Imports the first copy of ONNX Runtime that loads. Throws `failed_precondition` with the way to install it if
+ * there is none, and with the first copy's error if none loads.
  */
 export async function importOnnxRuntime(copies: readonly FoundOnnx[] = findOnnx()): Promise<LoadedOnnx> {
   const failures: unknown[] = [];

@@ -1,11 +1,21 @@
 import { dirname, resolve } from "node:path";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { isPlainObject } from "../../tensor/is-plain-object.ts";
+import { type PlainValue, toTensor } from "../../tensor/plain-value.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { didYouMean } from "../../text/nearest.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
 import { readGuardedModel } from "./guards/guarded-model.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
-import { carriedTensor } from "./onnx-type.ts";
-import type { OnnxValues } from "./onnx-value.ts";
+import {
+  carriedTensor,
+  createOnnxValues,
+  describeType,
+  type OnnxMap,
+  type OnnxType,
+  type OnnxValue,
+  type OnnxValues,
+} from "./onnx-value.ts";
 
 /** The configuration entry with the folder of data files, for a model that is given as bytes. */
 const DATA_FOLDER = "model_external_initializers_file_folder_path";
@@ -31,7 +41,7 @@ export class OnnxSession {
     return this.#session.outputs;
   }
 
-  /** The exporter's notes about the model; absent where the engine does not tell. */
+  /** The exporter's notes about the model; absent if the engine does not tell. */
   get metadata(): Readonly<Record<string, string>> | undefined {
     return this.#session.metadata;
   }
@@ -48,13 +58,13 @@ export class OnnxSession {
     }
   }
 
-  /** True where {@link runNow} can be called: all outputs are tensors that requests carry. */
+  /** True if {@link runNow} can be called: all outputs are tensors that requests carry. */
   get canRunNow(): boolean {
     const areCarried = this.outputs.every(({ type }) => carriedTensor("Output", type) !== undefined);
     return this.#session.runNow !== undefined && areCarried;
   }
 
-  /** Runs the model in this thread and gives all outputs, where the engine can wait for nothing. */
+  /** Runs the model in this thread and gives all outputs, if the engine can wait for nothing. */
   runNow(inputs: Tensors): Tensors {
     try {
       return this.#session.runNow!(inputs) as Tensors;
@@ -95,4 +105,84 @@ async function loadGuarded(engine: OnnxEngine, path: string, loading: OnnxLoadin
     if (loading.needsGuards) throw reason;
     return engine.load(path, loading);
   }
+}
+
+/** The `session` of hooks: plain data and async functions only, so that it can be reached from another thread. */
+export interface SessionHandle {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  /** The model file's `metadata_props` (ONNX Runtime's custom_metadata_map), as its exporter wrote them. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /**
+   * Runs the model; plain values become tensors of the dtype that the input has, arrays sequences, objects maps, and
+   * null an optional without a value. Gives the outputs named, or all.
+   */
+  run(feeds: Feeds, fetches?: readonly string[]): Promise<OnnxValues>;
+}
+
+/** A hook's values by the names of inputs. */
+type Feeds = { readonly [name: string]: FeedValue };
+
+/** The handle of a session; `defaults` are values of inputs that need not be given. */
+export function createSessionHandle(
+  session: OnnxSession,
+  metadata: SessionHandle["metadata"],
+  defaults: Tensors = createTensors(),
+): SessionHandle {
+  const { inputs, outputs } = session;
+  const inputNames = inputs.map(({ name }) => name);
+  const outputNames = outputs.map(({ name }) => name);
+  return {
+    inputNames,
+    outputNames,
+    metadata,
+    run: async (feeds, fetches) => {
+      for (const name of Object.keys(feeds)) checkName("input", name, inputNames);
+      const given: Feeds = { ...defaults, ...feeds };
+      for (const name of fetches ?? []) checkName("output", name, outputNames);
+      const missing = inputNames.find((name) => !Object.hasOwn(given, name));
+      if (missing !== undefined)
+        throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
+      const values = inputs.map(({ name, type }) => [name, toOnnxValue(given[name] as FeedValue, name, type)] as const);
+      return session.run(createOnnxValues(values), { outputs: fetches });
+    },
+  };
+}
+
+/** The runtime would ignore an unknown input. */
+function checkName(role: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return;
+  throw invalidArgument(`The model has no ${role} "${name}".${didYouMean(name, known)} It has ${known.join(", ")}.`);
+}
+
+/**
+ * A hook's value for an input: an array for a sequence, an object for a map, null for
+ * an optional without a value, else as for a tensor.
+ */
+type FeedValue = Tensor | PlainValue | readonly FeedValue[] | OnnxMap | null;
+
+/** Turns a hook's value into one of a type; throws `invalid_argument` naming the input. */
+function toOnnxValue(value: FeedValue, name: string, type: OnnxType): OnnxValue {
+  switch (type.kind) {
+    case "optional":
+      return value === null || value === undefined ? null : toOnnxValue(value, name, type.of);
+    case "sequence":
+      if (!Array.isArray(value)) throw mismatch(name, "not an array", type);
+      return value.map((element: FeedValue, index) => toOnnxValue(element, `${name}[${index}]`, type.of));
+    case "map":
+      if (isTensor(value) || !isPlainObject(value)) throw mismatch(name, "not a plain object", type);
+      return value as OnnxMap;
+    case "tensor": {
+      const tensor = toTensor(value as PlainValue, name, type.dtype);
+      if (tensor.dtype === type.dtype) return tensor;
+      throw mismatch(name, tensor.dtype, type);
+    }
+    default:
+      throw mismatch(name, "given", type);
+  }
+}
+
+function mismatch(name: string, what: string, type: OnnxType): ServingError {
+  const expected = type.kind === "tensor" ? (type.dtype ?? type.element) : describeType(type);
+  return invalidArgument(`Input "${name}" is ${what}; the model takes ${expected}.`);
 }

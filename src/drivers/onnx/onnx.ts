@@ -1,17 +1,17 @@
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
 import { labelClasses } from "../../signature/label-classes.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
-import { createTensors } from "../../tensor/tensor.ts";
-import { type DriverHost, defineDriver, type Model, type QuickModel } from "../driver.ts";
+import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { type DriverHost, defineDriver, type Model, type PredictCall, type QuickModel } from "../driver.ts";
 import { shapesByName } from "../shapes-by-name.ts";
-import { createPredict } from "./create-predict.ts";
-import { type ModelFile, readModelFile } from "./model-file.ts";
-import { modelLabels } from "./model-labels.ts";
-import { loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
-import { checkDeclaredTypes, toTensorSpecs } from "./onnx-spec.ts";
+import { toDType, typeOf } from "./element-types.ts";
+import type { OnnxPort } from "./engine.ts";
+import { type DeclaredValue, type ModelFile, readModelFile } from "./model-file.ts";
+import { createSessionHandle, loadOnnxSession, type OnnxSession } from "./onnx-session.ts";
+import { carriedTensor, describeType, findUncarried } from "./onnx-value.ts";
 import { openEngine } from "./open-engine.ts";
-import { createSessionHandle } from "./session-handle.ts";
-import { ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
+import { type EngineName, ONNX_OPTIONS, type OnnxOptions } from "./session-options.ts";
 
 /** Runs `.onnx` and `.ort` models with ONNX Runtime, which is loaded with the first model. */
 export default defineDriver<OnnxOptions>({
@@ -52,7 +52,7 @@ function isSteady(file: ModelFile | undefined, { runtime_backend }: OnnxOptions)
   return runtime_backend === "CPU" && (file?.hasBoundedRuns ?? false);
 }
 
-/** The model file, without bounds for its runs where operators are custom: nothing is known of them. */
+/** The model file, without bounds for its runs if operators are custom: nothing is known of them. */
 function withCustomOps(file: ModelFile | undefined, { custom_op_paths }: OnnxOptions): ModelFile | undefined {
   return file && custom_op_paths !== undefined ? { ...file, hasBoundedRuns: false } : file;
 }
@@ -100,4 +100,106 @@ function createModel(session: OnnxSession, file: ModelFile | undefined, { log }:
     predict: createPredict(session, log),
     close: () => session.close(),
   };
+}
+
+/** An element of a Python list, `'person'`, or a member of a dict, `0: 'person'`. */
+const ELEMENT = /(?:(\d{1,9}): )?(?:'((?:[^'\\]|\\.)*)(?:'|$)|"((?:[^"\\]|\\.)*)(?:"|$))/g;
+
+/**
+ * The names of a model's classes that its exporter noted: `labels`, separated by commas, or `names`, the list or dict
+ * that Ultralytics writes (https://docs.ultralytics.com/modes/export); undefined if there are none.
+ */
+export function modelLabels({ labels, names }: Readonly<Record<string, string>>): readonly string[] | undefined {
+  if (labels !== undefined) return labels.split(",").map((label) => label.trim());
+  const elements = [...(names ?? "").matchAll(ELEMENT)];
+  const isInOrder = elements.every(([, index], place) => index === undefined || Number(index) === place);
+  if (elements.length === 0 || !isInOrder) return undefined;
+  return elements.map(([, , single, double]) => (single ?? double ?? "").replace(/\\(.)/g, "$1"));
+}
+
+/** Element type of a tensor whose declaration leaves it out. */
+const INFERRED = 0;
+const NONE = { dtype: undefined, shape: [] };
+const CONVERTED = "cast or convert it in the model.";
+/** Converters of classifiers write such outputs unless asked not to. */
+const WITHOUT_ZIPMAP =
+  'convert the classifier again, with options={"zipmap": False} in skl2onnx, or with zipmap=False in onnxmltools.';
+
+/**
+ * Throws `failed_precondition` naming the first input or output that cannot be
+ * carried, before the runtime loads anything.
+ */
+export function checkDeclaredTypes(file: ModelFile, engine: EngineName): void {
+  for (const value of requiredInputs(file)) checkDeclared("Input", value, engine);
+  for (const value of file.outputs) checkDeclared("Output", value, engine);
+  if (engine === "node" && file.outputs.some(({ name }) => name === "__proto__")) {
+    throw failedPrecondition(
+      'Output "__proto__" cannot be returned by ONNX Runtime\'s JavaScript API; rename it in the model.',
+    );
+  }
+}
+
+function requiredInputs({ inputs, initializers }: ModelFile): readonly DeclaredValue[] {
+  return inputs.filter(({ name }) => !initializers.has(name));
+}
+
+function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue, engine: EngineName): void {
+  if (kind === "unknown" || (engine === "native" && kind !== "tensor")) return;
+  if (kind === "sequence of maps" && role === "Output") throw notCarried(role, name, `a ${kind}`, WITHOUT_ZIPMAP);
+  if (kind !== "tensor") throw notCarried(role, name, `${/^o/.test(kind) ? "an" : "a"} ${kind}`);
+  if (elementType === INFERRED) return;
+  const type = typeOf(elementType);
+  if (toDType(type) === undefined || (engine === "node" && type === "bfloat16")) throw notCarried(role, name, type);
+}
+
+/**
+ * The specs of the inputs or outputs that requests carry, which are tensors; the file distinguishes a scalar from an
+ * unknown rank. Throws `failed_precondition` for elements that nothing carries.
+ */
+export function toTensorSpecs(
+  role: "Input" | "Output",
+  ports: readonly OnnxPort[],
+  declared: readonly DeclaredValue[] = [],
+): TensorSpec[] {
+  for (const { name, type } of ports) {
+    const uncarried = findUncarried(type);
+    if (uncarried !== undefined) throw notCarried(role, name, uncarried);
+  }
+  return ports.flatMap(({ name, type }) => {
+    const { dtype, shape } = carriedTensor(role, type) ?? NONE;
+    if (dtype === undefined) return [];
+    const rankIsKnown = shape.length > 0 || declared.some((one) => one.name === name && one.hasShape);
+    if (!rankIsKnown) return [{ name, dtype }];
+    return [{ name, dtype, shape: shape.map((dimension) => (typeof dimension === "number" ? dimension : -1)) }];
+  });
+}
+
+function notCarried(role: string, name: string, what: string, advice = CONVERTED): ServingError {
+  return failedPrecondition(`${role} "${name}" is ${what}, which is not carried; ${advice}`);
+}
+
+const FOR_HOOKS = "requests carry tensors alone; hooks give and get the model's other values by args.session.run";
+
+/**
+ * Creates the function that answers requests: with the outputs that are tensors, if
+ * all inputs are. The log has what requests do not carry.
+ */
+function createPredict(session: OnnxSession, log: Logger): Model["predict"] {
+  const inputs = session.inputs.filter(({ type }) => carriedTensor("Input", type) === undefined);
+  const outputs = session.outputs.filter(({ type }) => carriedTensor("Output", type) === undefined);
+  const others = [...inputs, ...outputs];
+  if (others.length > 0) log.warn(FOR_HOOKS, { values: others.map(describePort) });
+  const [culprit] = outputs.length < session.outputs.length ? inputs : others;
+  if (culprit !== undefined) {
+    const message = `${describePort(culprit)}, which no request carries; a hook can run the model by args.session.run.`;
+    return () => Promise.reject(failedPrecondition(message));
+  }
+  const run = (inputs: Tensors, call: PredictCall) => session.run(inputs, call) as Promise<Tensors>;
+  if (outputs.length === 0) return run;
+  const carried = session.outputs.filter((port) => !outputs.includes(port)).map(({ name }) => name);
+  return (inputs, call) => run(inputs, { ...call, outputs: call.outputs ?? carried, signal: call.signal });
+}
+
+function describePort({ name, type }: OnnxPort): string {
+  return `"${name}" is ${describeType(type)}`;
 }

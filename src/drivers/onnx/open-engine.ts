@@ -9,8 +9,8 @@ import { importOnnxRuntime } from "./onnx-runtime.ts";
 import { logLevelOf, type OnnxOptions } from "./session-options.ts";
 
 /**
- * Opens the engine that the options ask for: `auto` is the C API where a library can be called and the CPU or CUDA
- * computes, else the JavaScript API. Throws `failed_precondition` with the way to install ONNX Runtime where there is
+ * Opens the engine that the options ask for: `auto` is the C API if a library can be called and the CPU or CUDA
+ * computes, else the JavaScript API. Throws `failed_precondition` with the way to install ONNX Runtime if there is
  * none, and with what CUDA lacks.
  */
 export async function openEngine(

@@ -52,7 +52,7 @@ export class ProtobufFile {
     return this.bytes(field.start, field.end - field.start).toString();
   }
 
-  /** The bytes at a place; fewer where the file ends. */
+  /** The bytes at a place; fewer if the file ends. */
   bytes(start: number, length: number): Buffer {
     const offset = start - this.#windowStart;
     if (offset >= 0 && offset + length <= this.#window.length) return this.#window.subarray(offset, offset + length);

@@ -7,7 +7,7 @@ import type { OpenvinoOptions } from "./openvino-options.ts";
  * One way to call OpenVINO. Every function throws OpenvinoFailure for OpenVINO's errors, unless its comment differs.
  */
 export interface OpenvinoEngine {
-  /** Loads the runtime; throws `failed_precondition` where it is missing or does not load. */
+  /** Loads the runtime; throws `failed_precondition` if it is missing or does not load. */
   open(options: OpenvinoOptions, host: DriverHost): Promise<OpenvinoCore>;
 }
 
@@ -31,7 +31,7 @@ export interface OpenvinoCore {
 /** Files of a model. */
 export interface NetworkFiles {
   readonly path: string;
-  /** For IR alone, where it has any. */
+  /** For IR alone, if it has any. */
   readonly weights?: string | undefined;
 }
 
@@ -67,9 +67,9 @@ export type PortRole = "inputs" | "outputs";
 
 /** An input or output of a network. */
 export interface Port {
-  /** One of the names of its tensor; undefined where it has none. */
+  /** One of the names of its tensor; undefined if it has none. */
   readonly name: string | undefined;
-  /** OpenVINO's name of its tensor, where `name` is another. */
+  /** OpenVINO's name of its tensor, if `name` is another. */
   readonly nativeName?: string;
   /** OpenVINO's own name, such as f32. */
   readonly elementType: string;

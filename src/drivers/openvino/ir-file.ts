@@ -2,17 +2,15 @@ import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
 import type { ModelNotes } from "../../signature/model-notes.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { describeFileKind } from "../file-kind.ts";
-import { readHead } from "../read-head.ts";
-import { readModelInfo } from "./model-info.ts";
+import { describeFileKind, readHead } from "../file-kind.ts";
 
 /** Facts about a model from its .xml file, before OpenVINO reads it. */
 export interface IrFile {
-  /** True where it has variables, which live from run to run. */
+  /** True if it has variables, which live from run to run. */
   readonly isStateful: boolean;
-  /** True where it has loops, whose number of turns may be in the data. */
+  /** True if it has loops, whose number of turns may be in the data. */
   readonly hasLoops: boolean;
-  /** True where it does anything with its inputs but return them. */
+  /** True if it does anything with its inputs but return them. */
   readonly computes: boolean;
   /** Bytes that the weights have to have at least. */
   readonly weightBytes: number;
@@ -79,7 +77,7 @@ function endOfWeights(text: string): number {
 }
 
 /** A constant of an IR: its type and shape as they are written, and its place among the weights. */
-export interface IrConstant {
+interface IrConstant {
   readonly type: string;
   readonly shape: string;
   readonly offset: number;
@@ -105,7 +103,7 @@ export interface IrWeights {
 }
 
 /**
- * Finds an IR's weights; undefined for a model without any. Throws `failed_precondition` where they are missing or too
+ * Finds an IR's weights; undefined for a model without any. Throws `failed_precondition` if they are missing or too
  * few.
  */
 export function findWeights(path: string, { weightBytes }: IrFile, option: string | undefined): IrWeights | undefined {
@@ -128,4 +126,66 @@ function sizeOf(path: string, weights: string, isGiven: boolean): number {
     throw failedPrecondition(`The weights "${weights}" of "${path}" ${readProblem(cause)}; ${todo}.`, cause);
   }
   throw failedPrecondition(`The weights "${weights}" of "${path}" are a folder; name the file with -o model_weights=.`);
+}
+
+/** The section that follows the layers; those in the layers are of their operations. */
+const BEGIN = "<rt_info>";
+const END = /<\/rt_info>\s*<\/net>\s*$/;
+const MODEL_INFO = "model_info";
+const TAG = /<(\/?)([^\s<>/]+)((?:\s+[^\s=<>/]+="[^"]*")*)\s*(\/?)>/g;
+const ATTRIBUTE = /([^\s=]+)="([^"]*)"/g;
+const REFERENCE = /&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi;
+const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
+/** Model API, which writes these notes, has one level of them. */
+const MAX_DEPTH = 16;
+
+/** The notes about the model, such as its labels, in the text of an IR's .xml; undefined if there are none. */
+export function readModelInfo(text: string): ModelNotes | undefined {
+  const begin = text.lastIndexOf(BEGIN);
+  const section = text.slice(begin + BEGIN.length);
+  if (begin === -1 || !END.test(section)) return undefined;
+  const info = readElements(section)[MODEL_INFO];
+  return typeof info === "object" ? info : undefined;
+}
+
+type Tree = { [name: string]: string | Tree };
+
+/** The elements up to the end tag of the one that they are in. */
+function readElements(section: string): Tree {
+  const root = createTree();
+  const open = [root];
+  for (const [, slash, tag = "", attributes = "", isEmpty] of section.matchAll(TAG)) {
+    if (slash === "/") {
+      open.pop();
+      if (open.length === 0) break;
+      continue;
+    }
+    const { name = tag, value } = readAttributes(attributes);
+    const content = value ?? createTree();
+    open.at(-1)![name] = content;
+    if (isEmpty === "/") continue;
+    if (open.length === MAX_DEPTH) break;
+    open.push(typeof content === "string" ? createTree() : content);
+  }
+  return root;
+}
+
+/** Without a prototype, as its names are the file's. */
+function createTree(): Tree {
+  return Object.create(null) as Tree;
+}
+
+/** Names that XML does not allow are in an attribute. */
+function readAttributes(text: string): { readonly name?: string; readonly value?: string } {
+  const attributes = Array.from(text.matchAll(ATTRIBUTE), ([, key = "", value = ""]) => [key, decode(value)] as const);
+  const { name, value } = Object.fromEntries(attributes);
+  return { ...(name !== undefined && { name }), ...(value !== undefined && { value }) };
+}
+
+function decode(text: string): string {
+  return text.replace(REFERENCE, (whole, hex?: string, decimal?: string, entity?: string) => {
+    if (entity !== undefined) return ENTITIES[entity] ?? whole;
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
 }

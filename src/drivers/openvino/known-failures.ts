@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { Dimension } from "../../signature/signature.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tellsOfMemory } from "../out-of-memory.ts";
+import { tellsOfMemory } from "../run-failure.ts";
 import type { Network } from "./engine.ts";
 import type { ModelSource } from "./model-source.ts";
 import { OpenvinoFailure } from "./openvino-failure.ts";
@@ -14,18 +14,18 @@ const MAX_CONTENTS = 256;
 
 /** A model of which a run has failed. */
 export interface FailingModel {
-  /** True where a run leaves nothing behind, so that the same inputs fail again. */
+  /** True if a run leaves nothing behind, so that the same inputs fail again. */
   readonly isPure: boolean;
   readonly source: ModelSource;
 }
 
 /**
- * Inputs on which a network fails, so that it does not fail on them again: by their shapes, where the network's own
+ * Inputs on which a network fails, so that it does not fail on them again: by their shapes, if the network's own
  * shape inference refuses those, else by their content.
  */
 export class KnownFailures {
   readonly #network: Network;
-  /** The network's own shapes; undefined where its shape inference does not decide. */
+  /** The network's own shapes; undefined if its shape inference does not decide. */
   readonly #shapes: ReadonlyMap<number, readonly Dimension[]> | undefined;
   readonly #isPure: boolean;
   /** Undefined = they are taken. */
@@ -54,7 +54,7 @@ export class KnownFailures {
     dropOldest(this.#byContent, MAX_CONTENTS);
   }
 
-  /** The failure that a run on these inputs would have; undefined where none is known. */
+  /** The failure that a run on these inputs would have; undefined if none is known. */
   find(inputs: readonly Tensor[]): OpenvinoFailure | undefined {
     const key = keyOf(inputs);
     const refusal = this.#refusal(key, inputs);
@@ -102,7 +102,7 @@ function mayBranch({ path, ir }: ModelSource): boolean {
   }
 }
 
-/** The declared shapes; undefined where none is open, or one is of any rank. */
+/** The declared shapes; undefined if none is open, or one is of any rank. */
 function openShapes({ inputs }: Network): ReadonlyMap<number, readonly Dimension[]> | undefined {
   const shapes = inputs.flatMap(({ shape }) => (shape === undefined ? [] : [shape]));
   const isOpen = shapes.some((shape) => shape.some((size) => typeof size !== "number" || size < 0));

@@ -1,19 +1,14 @@
 import type { Logger } from "../../observability/logger.ts";
 import type { DriverHost } from "../driver.ts";
 import type { CompiledNetwork, Network, OpenvinoCore, Port } from "./engine.ts";
-import { applyLayouts } from "./layout-option.ts";
-import { toLoadError } from "./load-error.ts";
-import { applyMapping } from "./mapping-config.ts";
+import { applyLayouts, applyShapes } from "./input-options.ts";
 import { findModelSource, type ModelSource } from "./model-source.ts";
+import { applyMapping, RenamedNetwork, readTfliteNames } from "./network-names.ts";
+import { RenewingRunner, ReshapingRunner } from "./network-runners.ts";
+import { toLoadError } from "./openvino-failure.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
-import { RenamedNetwork } from "./renamed-network.ts";
-import { RenewingRunner } from "./renewing-runner.ts";
 import { RequestPool } from "./request-pool.ts";
-import { ReshapingRunner } from "./reshaping-runner.ts";
-import { ServedNetwork } from "./served-network.ts";
-import { bindPorts } from "./served-ports.ts";
-import { applyShapes } from "./shape-option.ts";
-import { readTfliteNames } from "./tflite-names.ts";
+import { bindPorts, ServedNetwork } from "./served-network.ts";
 
 const NARROWED =
   "OpenVINO's CPU plugin computes on 64-bit numbers in 32 bits, whatever the operator; inputs that 32 bits do not hold are refused, and greater results are cut";

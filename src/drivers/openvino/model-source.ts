@@ -35,7 +35,7 @@ export function findModelSource(path: string, weights?: string): ModelSource {
   if (stat.size === 0) throw failedPrecondition(`The model file "${path}" is empty; export or download it again.`);
   const folder = dirname(path);
   if (ending === ".xml") return irSource(path, weights);
-  // OpenVINO trusts it, and ends the process where it is damaged.
+  // OpenVINO trusts it, and ends the process if it is damaged.
   if (ending === ".tflite") readTflite(path);
   if (weights !== undefined)
     throw failedPrecondition(`-o model_weights is for .xml models; "${basename(path)}" has its weights itself.`);

@@ -1,5 +1,10 @@
 import type { OptionTable } from "../option-table.ts";
-import { ENGINE_NAMES, type EngineName } from "./engine-name.ts";
+
+/** Bindings to OpenVINO: `native` its C library, `node` the npm package openvino-node. */
+const ENGINE_NAMES = ["native", "node"] as const;
+
+/** One of {@link ENGINE_NAMES}. */
+export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /** The driver's options, parsed. */
 export interface OpenvinoOptions {

@@ -1,7 +1,8 @@
-import { invalidArgument, type ServingError } from "../../errors.ts";
+import { existsSync } from "node:fs";
+import { basename, resolve } from "node:path";
+import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
 import { isObject } from "../../tensor/is-object.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { DeviceChoice } from "./devices.ts";
 import type { OpenvinoCore } from "./engine.ts";
 import { failureText } from "./openvino-failure.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";
@@ -13,7 +14,7 @@ interface Property {
   readonly value: string;
   /** The one device to set it for; absent = all that are used. */
   readonly device?: string;
-  /** True where it is silently skipped if the device does not support it. */
+  /** True if it is silently skipped if the device does not support it. */
   readonly isDefault?: boolean;
 }
 
@@ -121,10 +122,10 @@ const FORMER_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> 
 };
 
 function toProperty(given: string, value: unknown): Property {
-  if (typeof value === "object") throw wrong(`${given} is ${JSON.stringify(value)}`);
+  if (typeof value === "object") throw wrongConfig(`${given} is ${JSON.stringify(value)}`);
   const text = typeof value === "boolean" ? (value ? "YES" : "NO") : String(value);
   const former = given.replace(/^KEY_/, "");
-  const key = Object.hasOwn(FORMER, former) ? (FORMER[former] as string) : given;
+  const key = Object.hasOwn(FORMER, former) ? FORMER[former]! : given;
   return { option: "plugin_config", key, value: key === given ? text : (FORMER_VALUES[key]?.[text] ?? text) };
 }
 
@@ -133,13 +134,96 @@ function parseJson(text: string): object {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw wrong("it is not JSON", cause);
+    throw wrongConfig("it is not JSON", cause);
   }
-  if (!isObject(value)) throw wrong("it is not an object");
+  if (!isObject(value)) throw wrongConfig("it is not an object");
   return value;
 }
 
-function wrong(what: string, cause?: unknown): ServingError {
+function wrongConfig(what: string, cause?: unknown): ServingError {
   const message = `Option "plugin_config" cannot be read: ${what}. Expected properties with their values, such as {"NUM_STREAMS": 2}.`;
   return invalidArgument(message, cause);
+}
+
+/** Loads the libraries of `-o extension=`; throws `failed_precondition` for one that is missing or does not load. */
+export function addExtensions(core: OpenvinoCore, paths: string): void {
+  for (const path of paths
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "")) {
+    if (!existsSync(path)) throw failedPrecondition(`Option "extension" names "${path}", which does not exist.`);
+    try {
+      core.addExtension(resolve(path));
+    } catch (cause) {
+      throw failedPrecondition(
+        `The extension "${basename(path)}" does not load into OpenVINO ${core.version}: ${failureText(cause)}. It has to be built for this version.`,
+        cause,
+      );
+    }
+  }
+}
+
+/** Devices that `-o device=` names. */
+export interface DeviceChoice {
+  /** As OpenVINO takes it: CPU, HETERO:GPU,CPU. */
+  readonly name: string;
+  /** The plugin that spreads work over the devices, if one does. */
+  readonly spread?: Spread;
+  /** The devices that do the work. */
+  readonly bases: readonly string[];
+}
+
+type Spread = (typeof SPREADS)[number];
+
+const SPREADS = ["AUTO", "MULTI", "HETERO", "BATCH"] as const;
+/** Devices that the original kserving knew. */
+const GONE: Readonly<Record<string, string>> = {
+  MYRIAD: "2022.3",
+  HDDL: "2022.1",
+  FPGA: "2020.4",
+  GNA: "2023.2",
+};
+
+/**
+ * Reads `-o device=`; throws `invalid_argument` for an invalid name, `failed_precondition` for a device that this
+ * machine does not have.
+ */
+export function parseDevice(text: string, available: readonly string[]): DeviceChoice {
+  if (available.length === 0)
+    throw failedPrecondition(
+      "OpenVINO has no device: its plugins are gone or broken. Install it again: kserving runtimes install openvino.",
+    );
+  const upper = text.toUpperCase().replaceAll(" ", "");
+  const [, first = "", list] = /^(\w+(?:\.\w+)?)(?::(.*))?$/.exec(upper) ?? [];
+  const spread = SPREADS.find((name) => name === first);
+  if (spread === undefined && upper.includes(":")) throw wrongDevice(text, available, didYouMean(first, SPREADS));
+  const bases = parseList(text, spread === undefined ? upper : list, available);
+  for (const base of bases) assertThere(base, available);
+  if (spread !== undefined) return { name: upper, spread, bases: bases.length > 0 ? bases : available };
+  if (bases.length === 1) return { name: bases[0]!, bases };
+  return { name: `HETERO:${bases.join(",")}`, spread: "HETERO", bases };
+}
+
+/** `GPU(8),-CPU` → GPU: a number of requests may follow a name, and a minus forbids the device. */
+function parseList(text: string, list: string | undefined, available: readonly string[]): string[] {
+  if (list === undefined) return [];
+  const entries = list.split(",").map((entry) => /^(-?)(\w+(?:\.\w+)?)(?:\(\d+\))?$/.exec(entry) ?? []);
+  if (entries.some(([, , name]) => name === undefined)) throw wrongDevice(text, available);
+  return entries.filter(([, minus]) => minus === "").map(([, , name]) => name as string);
+}
+
+function assertThere(base: string, available: readonly string[]): void {
+  const [family] = base.split(".") as [string];
+  if (available.some((device) => device === base || device.split(".")[0] === base || device === family)) return;
+  const gone = GONE[family];
+  const why = gone === undefined ? "is not there" : `is gone from OpenVINO since ${gone}`;
+  throw failedPrecondition(
+    `The device ${base} ${why}; this machine has ${available.join(", ")}; choose with -o device=NAME.`,
+  );
+}
+
+function wrongDevice(text: string, available: readonly string[], hint = ""): ServingError {
+  return invalidArgument(
+    `Option "device" is "${text}"; expected a device (${available.join(", ")}), or several as HETERO:GPU,CPU, AUTO:GPU,CPU, MULTI:GPU,CPU or BATCH:GPU(8).${hint}`,
+  );
 }

@@ -2,10 +2,33 @@ import { CancellableRuns, type RunLimits } from "../../native/cancellable-runs.t
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
 import { OpenvinoFailure } from "./openvino-failure.ts";
-import type { RunCall, Runner } from "./runner.ts";
+
+/** The parts of a call that a runner needs. */
+export interface RunCall {
+  readonly signal?: AbortSignal | undefined;
+  /** True if it is not to begin if it can be known that it would fail. */
+  readonly isTrial?: boolean | undefined;
+}
+
+/** Something that runs a network. */
+export interface Runner {
+  /** Number of runs that may overlap. */
+  readonly concurrency: number;
+  /** Number of times that the network was compiled again after runs that failed. */
+  readonly renewals: number;
+  /** A setting that the device has chosen. */
+  property(key: string): string;
+  /**
+   * Runs on all inputs, in the network's order, and gives the outputs at the places asked for. Rejects with the
+   * signal's reason as soon as that aborts.
+   */
+  run(inputs: readonly Tensor[], outputs: readonly number[], call?: RunCall): Promise<Tensor[]>;
+  /** Waits for the runs with waiting callers, cancels the others, and frees everything. */
+  close(): Promise<void>;
+}
 
 /** Treatment of a compiled network's requests. */
-export interface PoolChoice extends Omit<RunLimits, "limit"> {
+interface PoolChoice extends Omit<RunLimits, "limit"> {
   /** Treatment of a run's state: the next run finds it, or begins without. */
   readonly state: "none" | "keep" | "reset";
   /**
@@ -54,7 +77,7 @@ export class RequestPool implements Omit<Runner, "renewals"> {
     return this.#network.property(key);
   }
 
-  /** As {@link Runner.run}; rejects with {@link SpoiledRun} where the network is spoiled before the run has ended. */
+  /** As {@link Runner.run}; rejects with {@link SpoiledRun} if the network is spoiled before the run has ended. */
   run(inputs: readonly Tensor[], outputs: readonly number[], { signal }: RunCall = {}): Promise<Tensor[]> {
     return this.#runs.run(() => this.#start(inputs, outputs), signal);
   }

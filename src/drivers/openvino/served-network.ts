@@ -1,22 +1,23 @@
-import { invalidArgument, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import { isConvertible } from "../../signature/is-convertible.ts";
-import type { Signature } from "../../signature/signature.ts";
+import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { PortRole } from "./engine.ts";
-import { toRunError } from "./run-error.ts";
-import type { RunCall, Runner } from "./runner.ts";
-import type { ServedPort } from "./served-ports.ts";
+import { toDType } from "./element-types.ts";
+import type { Network, Port, PortRole } from "./engine.ts";
+import { nameOf, TITLES, unknownName } from "./network-names.ts";
+import { toRunError } from "./openvino-failure.ts";
+import type { RunCall, Runner } from "./request-pool.ts";
 
 /** Facts about the use that a network makes of its inputs. */
-export interface NetworkTraits {
-  /** True where it does more with them than give them back. */
+interface NetworkTraits {
+  /** True if it does more with them than give them back. */
   readonly computes: boolean;
-  /** True where it computes on 64-bit numbers in 32 bits. */
+  /** True if it computes on 64-bit numbers in 32 bits. */
   readonly narrows: boolean;
-  /** True where a run leaves nothing behind. */
+  /** True if a run leaves nothing behind. */
   readonly isPure: boolean;
 }
 
@@ -26,7 +27,7 @@ export class ServedNetwork {
   readonly #ports: Readonly<Record<PortRole, readonly ServedPort[]>>;
   readonly #runner: Runner;
   readonly #traits: NetworkTraits;
-  /** True where a run leaves nothing behind. */
+  /** True if a run leaves nothing behind. */
   readonly isPure: boolean;
 
   /** Takes over the runner. */
@@ -146,4 +147,91 @@ function checkName(role: string, name: string, known: readonly { readonly name: 
   if (names.includes(name)) return;
   const message = `The model has no ${role} "${name}".${didYouMean(name, names)} It has ${names.join(", ")}.`;
   throw invalidArgument(message);
+}
+
+/** An input or output under the name by which it is served. */
+interface ServedPort {
+  /** Its place in the network. */
+  readonly place: number;
+  readonly spec: TensorSpec;
+}
+
+/** Options that decide which inputs and outputs are served, and under which names. */
+interface PortChoice {
+  /** The orders of axes in which clients send inputs, by index, if an option sets them. */
+  readonly layouts?: ReadonlyMap<number, string>;
+  /** Names separated by commas. */
+  readonly inputs?: string | undefined;
+  readonly outputs?: string | undefined;
+  /** True if inputs take any sizes. */
+  readonly anyShape: boolean;
+}
+
+/**
+ * A network's inputs, in its order, and those of its outputs that are wanted; throws `failed_precondition` for names
+ * that it does not have and types that cannot be served.
+ */
+export function bindPorts(network: Network, choice: PortChoice): Readonly<Record<PortRole, readonly ServedPort[]>> {
+  if (network.outputs.length === 0)
+    throw failedPrecondition(
+      "The model has no outputs for OpenVINO; variables that a TensorFlow model assigns to are nothing to it.",
+    );
+  const names = { inputs: toNames(network, "inputs", choice), outputs: toNames(network, "outputs", choice) };
+  const left = network.inputs.findIndex((_, place) => !names.inputs.has(place));
+  if (left !== -1)
+    throw failedPrecondition(
+      `Option "inputs" leaves out "${nameOf("inputs", network.inputs[left]!, left)}"; the model needs all of its inputs.`,
+    );
+  const bind = (role: PortRole) =>
+    Array.from(names[role], ([place, name]) => ({
+      place,
+      spec: {
+        ...toSpec(role, name, { port: network[role][place]!, ...choice }),
+        ...(role === "inputs" && imageLayoutOf(choice.layouts?.get(place))),
+      },
+    }));
+  return { inputs: bind("inputs").sort((a, b) => a.place - b.place), outputs: bind("outputs") };
+}
+
+function toNames(network: Network, role: PortRole, choice: PortChoice): ReadonlyMap<number, string> {
+  const all = new Map(network[role].map((port, place) => [place, nameOf(role, port, place)]));
+  const option = choice[role];
+  const names = option === undefined ? all : pick(network, role, { option, all });
+  const twice = [...names.values()].find((name, index, list) => list.indexOf(name) !== index);
+  if (twice !== undefined) throw failedPrecondition(`Two ${role} of the model would be called "${twice}".`);
+  return names;
+}
+
+function pick(
+  network: Network,
+  role: PortRole,
+  { option, all }: { readonly option: string; readonly all: ReadonlyMap<number, string> },
+): ReadonlyMap<number, string> {
+  const names = option
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  const placeOf = (name: string) => {
+    const place = [...all].find(([, served]) => served === name)?.[0] ?? network.find(role, name);
+    if (place === undefined) throw unknownName(network, role, { name, who: `Option "${role}"` });
+    return place;
+  };
+  return new Map(names.map((name) => [placeOf(name), name]));
+}
+
+/** The order of the axes, if it is one of those that images have. */
+function imageLayoutOf(layout: string | undefined): Pick<TensorSpec, "imageLayout"> {
+  return layout === "NHWC" || layout === "NCHW" ? { imageLayout: layout } : {};
+}
+
+function toSpec(
+  role: PortRole,
+  name: string,
+  { port, anyShape }: { readonly port: Port; readonly anyShape: boolean },
+): TensorSpec {
+  const dtype = toDType(port.elementType, `${TITLES[role]} "${name}"`);
+  const { shape, nativeName = name } = port;
+  const names = { name, ...(nativeName !== name && { nativeName }) };
+  if (shape === undefined) return { ...names, dtype };
+  return { ...names, dtype, shape: anyShape ? shape.map(() => -1) : shape };
 }

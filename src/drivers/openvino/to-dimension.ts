@@ -1,6 +1,6 @@
 import type { Dimension } from "../../signature/signature.ts";
 
-/** Bounds from here on are those of a type, where a model has none. */
+/** Bounds from here on are those of a type, if a model has none. */
 const UNBOUNDED = 2 ** 31 - 1;
 
 /** A dimension between two bounds, -1 = none. Without an upper bound, requests may have any size. */

@@ -1,8 +1,9 @@
 import { publicText, ServingError } from "../../errors.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
+import { hidePaths } from "../../text/hide-paths.ts";
+import { writeFrame } from "./frames.ts";
 import type { SlotFile } from "./slot-file.ts";
 import { checkEntries, endOf, fillSlot, partsOf, readTensors, type TensorEntry, toEntries } from "./tensor-entries.ts";
-import { writeFrame } from "./write-frame.ts";
 
 /** Numbers of frames from here on are the Python process's own questions, and our answers to them. */
 export const FIRST_CALL = 0x80000000;
@@ -65,4 +66,29 @@ export function refusal(id: number, reason: unknown): Buffer {
 interface CallHeader {
   readonly slot?: number;
   readonly tensors?: readonly TensorEntry[];
+}
+
+/** An error as Python answers it: with a code of {@link ServingError}, and the traceback as its detail. */
+export interface PythonError {
+  readonly code: string;
+  readonly message: string;
+  readonly detail: string | null;
+}
+
+/** Longer texts are useless for a client, and searching for paths takes time. */
+const MAX_MESSAGE = 4096;
+
+/**
+ * Python's error as one of ours; without paths for a client, while the user who loads
+ * a model or a hook file may see them.
+ */
+export function fromPythonError({ code, message, detail }: PythonError, isForClient: boolean): ServingError {
+  const short = message.slice(0, MAX_MESSAGE);
+  const text = isForClient ? hidePaths(short) : short;
+  return new ServingError(code as ServingError["code"], text, detail === null ? {} : { cause: tracebackOf(detail) });
+}
+
+/** An error whose stack is Python's alone. */
+function tracebackOf(detail: string): Error {
+  return Object.assign(new Error(detail), { stack: detail });
 }

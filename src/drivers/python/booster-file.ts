@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { basename } from "node:path";
-import { readHead } from "../read-head.ts";
+import { readHead } from "../file-kind.ts";
 
 /** Endings that XGBoost's and LightGBM's files share with each other, and with files other than models. */
 const SHARED_ENDING = /\.(?:bst|json|txt)$/i;

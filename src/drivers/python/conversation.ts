@@ -1,9 +1,8 @@
 import type { Duplex } from "node:stream";
 import { publicText, ServingError } from "../../errors.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { type AnswerCall, answerCall, FIRST_CALL, refusal } from "./answer-calls.ts";
-import { FrameReader, MAX_FRAME_BYTES } from "./frame-reader.ts";
-import { fromPythonError, type PythonError } from "./python-error.ts";
+import { type AnswerCall, answerCall, FIRST_CALL, fromPythonError, type PythonError, refusal } from "./answer-calls.ts";
+import { FrameReader, MAX_FRAME_BYTES, writeFrame } from "./frames.ts";
 import type { SlotFile } from "./slot-file.ts";
 import {
   areInBody,
@@ -16,7 +15,6 @@ import {
   type TensorEntry,
   toEntries,
 } from "./tensor-entries.ts";
-import { writeFrame } from "./write-frame.ts";
 
 /** A request: `op` and its fields, with tensors next to it. */
 export interface PythonRequest {
@@ -58,7 +56,7 @@ interface Waiting {
 interface ConversationListener {
   /** Called whenever the oldest request has changed. */
   onProgress(): void;
-  /** Answers the questions of the process; absent where it has none. */
+  /** Answers the questions of the process; absent if it has none. */
   readonly onCall?: AnswerCall | undefined;
 }
 
@@ -180,7 +178,7 @@ export class Conversation {
     }
   }
 
-  /** Throws where the process has sent something else than its program writes. */
+  /** Throws if the process has sent something else than its program writes. */
   #settle(waiting: Waiting, header: Buffer, body: Buffer): void {
     const { slot, op } = waiting;
     const { result, response, error, tensors = [] } = this.#parse(header);

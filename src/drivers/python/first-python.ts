@@ -3,7 +3,7 @@ import { frameworkPythons } from "../../runtimes/python.ts";
 
 /** A search for an interpreter. */
 export interface PythonSearch<Started> {
-  /** Begins the message where nothing is found: `The sklearn driver finds`. */
+  /** Begins the message if nothing is found: `The sklearn driver finds`. */
   readonly who: string;
   /** Module that the interpreter has to have. */
   readonly title: string;
@@ -17,7 +17,7 @@ export interface PythonSearch<Started> {
 /** The interpreter did not start, lacks numpy, or lacks the module. */
 const UNUSABLE: ReadonlySet<string> = new Set(["unavailable", "unimplemented"]);
 
-/** Starts the first interpreter that has what is needed. Throws `failed_precondition` where none has. */
+/** Starts the first interpreter that can be used. Throws `failed_precondition` if none has. */
 export async function startWithFirst<Started>(search: PythonSearch<Started>): Promise<Started> {
   const commands = search.python === undefined ? frameworkPythons() : [search.python];
   const lacking = new Set<string>();

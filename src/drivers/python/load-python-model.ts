@@ -4,11 +4,10 @@ import { unlessAborted } from "../../async/unless-aborted.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { processMemory } from "../../processes/process-memory.ts";
 import type { DriverHost, Model } from "../driver.ts";
-import { describeNoModel } from "../file-kind.ts";
-import { readHead } from "../read-head.ts";
+import { describeNoModel, readHead } from "../file-kind.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
-import { parseNames, parseSpecs } from "./parse-specs.ts";
 import type { PythonHostOptions } from "./python-host-options.ts";
+import { parseNames, parseSpecs } from "./python-host-options.ts";
 import { createPythonModel, type LoadedFacts } from "./python-model.ts";
 import { PythonProcess } from "./python-process.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
@@ -21,9 +20,9 @@ interface PythonFramework {
   readonly title: string;
   /** The module that it is imported as. */
   readonly module: string;
-  /** Files that are expected at a path, for the message where nothing is. */
+  /** Files that are expected at a path, for the message if nothing is. */
   readonly files: string;
-  /** Advice on installing it where it is missing. */
+  /** Advice on installing it if it is missing. */
   readonly howToInstall: string;
 }
 
@@ -43,7 +42,7 @@ interface Started {
 }
 
 /**
- * Loads a model in processes of the first interpreter with the framework. Throws `failed_precondition` where there is
+ * Loads a model in processes of the first interpreter with the framework. Throws `failed_precondition` if there is
  * none, and with Python's error for the model.
  */
 export async function loadPythonModel(source: PythonSource, host: DriverHost): Promise<Model> {

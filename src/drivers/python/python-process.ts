@@ -17,7 +17,7 @@ const PROGRAM = fileURLToPath(new URL("../../../python", import.meta.url));
 export const SLOTS = 2;
 const FRAMES_FD = 3;
 /**
- * glibc's allocator comes to these values by itself where a program frees large blocks early on, and gives memory back
+ * glibc's allocator comes to these values by itself if a program frees large blocks early on, and gives memory back
  * to the system after each layer otherwise: a conv net of 6 ms took 10 ms. Other allocators do not know them.
  */
 const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRESHOLD_: String(64 << 20) };

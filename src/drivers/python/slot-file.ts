@@ -40,7 +40,7 @@ export class SlotFile {
   }
 
   /**
-   * Writes bytes; false where there is no room for them, for example in a container with a small memory file system.
+   * Writes bytes; false if there is no room for them, for example in a container with a small memory file system.
    */
   async write(bytes: Uint8Array, position: number): Promise<boolean> {
     this.#size = Math.max(this.#size, position + bytes.byteLength);
@@ -64,7 +64,7 @@ export class SlotFile {
     });
   }
 
-  /** Frees memory that was needed once; undefined where there is no need to wait. */
+  /** Frees memory that was needed once; undefined if there is no need to wait. */
   trim(): Promise<void> | undefined {
     if (this.#size <= KEPT_BYTES) return undefined;
     this.#size = 0;

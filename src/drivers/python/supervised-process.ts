@@ -7,7 +7,7 @@ import type { PythonProcess } from "./python-process.ts";
 /** The waits before a process that ended is started again. */
 const BACKOFF = { firstMs: 100, maxMs: 30_000 };
 
-/** Starts a process and loads the model in it, and ends the process where the signal aborts meanwhile. */
+/** Starts a process and loads the model in it, and ends the process if the signal aborts meanwhile. */
 export type StartProcess = (signal: AbortSignal) => Promise<PythonProcess>;
 
 /** A request that waits for a process. */
@@ -52,7 +52,7 @@ export class SupervisedProcess {
   }
 
   /**
-   * Asks; waits for a process that is being started. Rejects with `unavailable` where
+   * Asks; waits for a process that is being started. Rejects with `unavailable` if
    * that has failed, or the process ends meanwhile.
    */
   async ask(request: PythonRequest): Promise<PythonResponse> {

@@ -1,9 +1,17 @@
 import { ServingError } from "../../errors.ts";
-import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { MAX_FRAME_BYTES } from "./frame-reader.ts";
+import { type DType, isDType } from "../../tensor/dtype.ts";
+import {
+  byteSize,
+  createTensor,
+  createTensors,
+  elementCount,
+  type Tensor,
+  type Tensors,
+  toBytes,
+  viewBytes,
+} from "../../tensor/tensor.ts";
+import { alignTo, MAX_FRAME_BYTES } from "./frames.ts";
 import type { SlotFile } from "./slot-file.ts";
-import { decodeTensor, encodeTensor } from "./tensor-bytes.ts";
-import { alignTo } from "./write-frame.ts";
 
 /** Number of bytes from which on a file in memory costs less than the pipe. */
 export const SLOT_BYTES = 1 << 16;
@@ -18,7 +26,7 @@ export type TensorEntry = readonly [
 ];
 
 /** Tensors as a frame has them: entries for its header, and the bytes of its body. */
-export interface SentTensors {
+interface SentTensors {
   readonly entries: readonly TensorEntry[];
   readonly body: readonly Uint8Array[];
 }
@@ -64,7 +72,7 @@ export async function fillSlot(
 
 /**
  * Checks entries that a process has sent, before memory is taken for their tensors: no more than the body has, and no
- * more in the slot than a frame may have. Throws an error that says what is wrong.
+ * more in the slot than a frame may have. Throws an error with the reason.
  */
 export function checkEntries(entries: readonly TensorEntry[], bodyBytes: number, slot: SlotFile | undefined): void {
   let [inBody, inSlot] = [0, 0];
@@ -89,7 +97,7 @@ export function endOf(entries: readonly TensorEntry[]): number {
   return Math.max(0, ...entries.map(([, , , size, position]) => (position < 0 ? 0 : alignTo(64, position + size))));
 }
 
-/** True where all tensors are in the frame's body. */
+/** True if all tensors are in the frame's body. */
 export function areInBody(entries: readonly TensorEntry[]): boolean {
   return entries.every(([, , , , position]) => position < 0);
 }
@@ -123,4 +131,45 @@ export async function readTensors(
     tensors[name] = decodeTensor(dtype, [...shape], bytes);
   }
   return tensors;
+}
+
+/** Bytes of the length before each element of a `bytes` tensor. */
+const LENGTH_BYTES = 4;
+
+/**
+ * A tensor's data for the other process: numbers unchanged, `bytes` as u32 lengths followed by the elements. May view
+ * the tensor.
+ */
+function encodeTensor(tensor: Tensor): Uint8Array {
+  if (tensor.dtype !== "bytes") return toBytes(tensor.data);
+  const { data } = tensor;
+  const bytes = Buffer.alloc(LENGTH_BYTES * data.length + byteSize(tensor));
+  let end = LENGTH_BYTES * data.length;
+  for (const [index, element] of data.entries()) {
+    bytes.writeUInt32LE(element.byteLength, LENGTH_BYTES * index);
+    bytes.set(element, end);
+    end += element.byteLength;
+  }
+  return bytes;
+}
+
+/** A tensor from bytes without other users; throws `internal` for an invalid one. */
+function decodeTensor(dtype: string, shape: readonly number[], bytes: Uint8Array): Tensor {
+  if (!isDType(dtype)) throw new ServingError("internal", `Python gave a tensor of the type ${dtype}.`);
+  return createTensor(
+    dtype as DType,
+    shape,
+    (dtype === "bytes" ? elements(shape, bytes) : viewBytes(dtype, bytes)) as never,
+  );
+}
+
+function elements(shape: readonly number[], bytes: Uint8Array): Uint8Array[] {
+  const count = elementCount(shape);
+  const lengths = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES * count);
+  let end = LENGTH_BYTES * count;
+  return Array.from({ length: count }, (_, index) => {
+    const start = end;
+    end += lengths.getUint32(LENGTH_BYTES * index, true);
+    return bytes.slice(start, end);
+  });
 }

@@ -2,9 +2,8 @@ import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "nod
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { describeFileKind } from "../file-kind.ts";
+import { describeFileKind, readHead } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
-import { readHead } from "../read-head.ts";
 
 /** Formats of TensorFlow's models. */
 export type ModelFormat = "saved-model" | "frozen-graph" | "tfjs-graph" | "tfjs-layers" | "tflite" | "h5" | "keras";

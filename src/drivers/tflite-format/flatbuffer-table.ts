@@ -1,4 +1,4 @@
-/** Elements of a list that is read as an array: V8 ends the process where one needs more memory than a thread has. */
+/** Elements of a list that is read as an array: V8 ends the process if one needs more memory than a thread has. */
 const MAX_ELEMENTS = 4_000_000;
 
 /** A table of a FlatBuffer: fields by number, each perhaps absent (https://flatbuffers.dev/internals). */
@@ -16,19 +16,19 @@ export class FlatbufferTable {
     return new FlatbufferTable(bytes, bytes.getUint32(0, true));
   }
 
-  /** A signed byte; 0 where absent. */
+  /** A signed byte; 0 if absent. */
   byte(field: number): number {
     const at = this.#field(field);
     return at === undefined ? 0 : this.#bytes.getInt8(at);
   }
 
-  /** A 32-bit integer; 0 where absent. */
+  /** A 32-bit integer; 0 if absent. */
   int(field: number): number {
     const at = this.#field(field);
     return at === undefined ? 0 : this.#bytes.getInt32(at, true);
   }
 
-  /** A text; empty where absent. */
+  /** A text; empty if absent. */
   text(field: number): string {
     const at = this.#field(field);
     if (at === undefined) return "";
@@ -37,7 +37,7 @@ export class FlatbufferTable {
     return Buffer.from(buffer, byteOffset + start + 4, this.#bytes.getUint32(start, true)).toString();
   }
 
-  /** A list of bytes, viewed; empty where it is absent. */
+  /** A list of bytes, viewed; empty if it is absent. */
   bytes(field: number): Uint8Array {
     const at = this.#field(field);
     if (at === undefined) return new Uint8Array(0);
@@ -51,20 +51,20 @@ export class FlatbufferTable {
     return this.#field(field) !== undefined;
   }
 
-  /** The number of a list's elements; 0 where it is absent. */
+  /** The number of a list's elements; 0 if it is absent. */
   count(field: number): number {
     const at = this.#field(field);
     return at === undefined ? 0 : this.#bytes.getUint32(this.#follow(at), true);
   }
 
-  /** A table within this one; undefined where it is absent. */
+  /** A table within this one; undefined if it is absent. */
   table(field: number): FlatbufferTable | undefined {
     const at = this.#field(field);
     return at === undefined ? undefined : new FlatbufferTable(this.#bytes, this.#follow(at));
   }
 
   /**
-   * Places of the elements of a list of 32-bit integers; none where it is absent. Throws RangeError for a list of
+   * Places of the elements of a list of 32-bit integers; none if it is absent. Throws RangeError for a list of
    * millions.
    */
   places(field: number): number[] {

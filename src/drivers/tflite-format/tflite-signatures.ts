@@ -28,7 +28,7 @@ export interface TfliteSignature {
 }
 
 /**
- * The signatures of a file; that of the first graph, by the names of its tensors, where an older converter wrote none.
+ * The signatures of a file; that of the first graph, by the names of its tensors, if an older converter wrote none.
  * Throws RangeError for a file that refers to tensors which it does not have.
  */
 export function readTfliteSignatures(model: FlatbufferTable): readonly TfliteSignature[] {
@@ -60,7 +60,7 @@ export function tensorName({ tensor }: TfliteEnd): string {
 }
 
 /**
- * Signatures that stand in the metadata, where the file itself has none; undefined where they lie behind the file's
+ * Signatures that stand in the metadata, if the file itself has none; undefined if they lie behind the file's
  * end.
  */
 export function findSignatureDefs(model: FlatbufferTable): Uint8Array | undefined {

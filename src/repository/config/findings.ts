@@ -1,4 +1,4 @@
-import { type Place, placeText } from "../../codecs/config/config-node.ts";
+import { type ConfigMap, type ConfigNode, type Place, placeText } from "../../codecs/config/config-node.ts";
 import { invalidArgument } from "../../errors.ts";
 
 /** Maximum number of problems in one message. */
@@ -31,7 +31,7 @@ export class Findings {
     return this.#warnings;
   }
 
-  /** Throws `invalid_argument` with all errors, where there are any. */
+  /** Throws `invalid_argument` with all errors, if there are any. */
   assertNone(): void {
     if (this.#errors.length === 0) return;
     const named = this.#errors.slice(0, MAX_NAMED);
@@ -39,4 +39,40 @@ export class Findings {
     const rest = more === 0 ? [] : [`And ${this.#errors.length < MAX_FOUND ? "" : "at least "}${more} more.`];
     throw invalidArgument([...named, ...rest].join("\n"));
   }
+}
+
+/** A key whose value is refused. */
+interface RefusedValue {
+  readonly key: string;
+  readonly node: ConfigNode;
+  readonly findings: Findings;
+}
+
+/** Adds an error to the findings; returns undefined, for the value. */
+export function refuseValue({ key, node, findings }: RefusedValue, expected: string, hint = ""): undefined {
+  findings.error(node.place, `"${key}" is ${describeNode(node)}; expected ${expected}.${hint}`);
+}
+
+const MAX_GROUP_TEXT = 60;
+
+/** A short description of a value, for messages. */
+export function describeNode(node: ConfigNode): string {
+  if (node.kind === "list") return "a list";
+  if (node.kind === "map") return groupText(node);
+  if (node.value === null) return "empty";
+  return node.isWord ? `${node.text}, without quotes` : JSON.stringify(node.text);
+}
+
+/** A group as JSON if that is short. */
+function groupText(node: ConfigMap): string {
+  const text = jsonOf(node);
+  return text.length <= MAX_GROUP_TEXT ? text : "a group of keys";
+}
+
+/** A nested value as JSON text, as an `-o` option takes it. */
+export function jsonOf(node: ConfigNode): string {
+  if (node.kind === "list") return `[${node.items.map(jsonOf).join(",")}]`;
+  if (node.kind === "map")
+    return `{${node.entries.map(({ key, value }) => `${JSON.stringify(key)}:${jsonOf(value)}`).join(",")}}`;
+  return typeof node.value === "bigint" ? String(node.value) : JSON.stringify(node.value);
 }

@@ -1,28 +1,27 @@
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { AnyHooks } from "../../hooks/hooks.ts";
+import type { NeedingModel } from "../../serving/check-needs.ts";
 import type { RequestLogOptions } from "../../serving/request-log.ts";
-import type { Traffic } from "../../serving/traffic.ts";
+import { modelsOfTraffic, type Traffic } from "../../serving/traffic.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import type { Ensemble } from "../ensemble.ts";
-import type { Reshaping } from "../reshape-hooks.ts";
-import type { StageOptions } from "../stage.ts";
+import type { Ensemble, Reshaping } from "../implied-hooks.ts";
+import { neededModels, type StageOptions } from "../stage.ts";
 import type { WarmUpEntry } from "../warm-up/warm-up-entry.ts";
-import { impliedVersions } from "./read-traffic.ts";
-import type { VersionPolicy } from "./version-policy.ts";
+import { impliedVersions, type VersionPolicy } from "./versions.ts";
 
 /** One named model as a configuration describes it, in any server's format. */
 export interface ModelConfig {
   readonly name: string;
   /**
    * Absolute path of a file, of a folder with the model, or of a folder of versions.
-   * Absent where the stages have paths.
+   * Absent if the stages have paths.
    */
   readonly path?: string;
   /** The driver's name; absent = derived from the path. */
   readonly driver?: string;
   /**
    * The stages of a pipeline; their paths are absolute, or relative to the version's
-   * folder where there is a {@link path}.
+   * folder if there is a {@link path}.
    */
   readonly stages?: readonly StageOptions[];
   /** The connections between the {@link stages} instead of hooks; each stage is the model of a step. */
@@ -37,7 +36,7 @@ export interface ModelConfig {
   readonly workers?: number;
   readonly instances?: number;
   readonly threads?: number;
-  /** True = each copy runs in a process of its own; absent = the server's setting. */
+  /** True = each copy runs in its own process; absent = the server's setting. */
   readonly isolate?: boolean;
   /** Maximum number of requests at a time, and of the bytes that they hold; absent = only the server's limits. */
   readonly maxQueue?: number;
@@ -62,9 +61,9 @@ export interface ModelConfig {
   readonly labelFiles?: ReadonlyMap<string, string>;
   /** Layouts of the inputs that are images. */
   readonly imageLayouts?: ReadonlyMap<string, "NHWC" | "NCHW">;
-  /** The shapes in which clients send and get tensors, where the model has others. */
+  /** The shapes in which clients send and get tensors, if the model has others. */
   readonly reshaping?: Reshaping;
-  /** True where a client has named its {@link path}. */
+  /** True if a client has named its {@link path}. */
   readonly isClients?: boolean;
   /** The reason why it cannot be served, though its configuration can be read. */
   readonly refusal?: string;
@@ -87,4 +86,13 @@ export function configText(config: ModelConfig): string {
     if (typeof value === "bigint") return String(value);
     return value instanceof Map ? [...value] : value;
   });
+}
+
+/** The other models that a model's description names. */
+export function toNeedingModel({
+  name,
+  stages = [],
+  traffic,
+}: Pick<ModelConfig, "name" | "stages" | "traffic">): NeedingModel {
+  return { name, needs: neededModels({ stages }), traffic: modelsOfTraffic(traffic) };
 }

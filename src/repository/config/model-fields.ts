@@ -1,10 +1,10 @@
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import { HOST_OPTIONS } from "../../model-host/host-options.ts";
 import { IMAGE_OPTIONS } from "../../model-host/images/image-options.ts";
+import { WARM_UP_FIELD } from "../warm-up/warm-up-entry.ts";
 import type { FieldKind } from "./field-table.ts";
-import { STICKY_FIELD } from "./sticky-field.ts";
-import type { VersionPolicy } from "./version-policy.ts";
-import { WARM_UP_FIELD } from "./warm-up-field.ts";
+import type { VersionPolicy } from "./versions.ts";
+import { STICKY_FIELD } from "./versions.ts";
 
 const { max_batch_size, batch_timeout_us, allowed_batch_sizes, pad_variable_length_inputs, flexible_batch_size } =
   HOST_OPTIONS;

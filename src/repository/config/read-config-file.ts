@@ -9,15 +9,19 @@ import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../codecs/config/parse-yaml.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { folderOf } from "../../storage/remote-address.ts";
-import { BATCHING_FIELDS, readBatchingParameters } from "../formats/batching-parameters.ts";
-import type { ConfigSource } from "../formats/config-source.ts";
 import { readOwnConfig } from "../formats/kserving.ts";
 import { OPENVINO_MODEL_SERVER_FIELDS, readOpenvinoModelServer } from "../formats/openvino-model-server.ts";
 import { readSimpleTensorflowServing } from "../formats/simple-tensorflow-serving.ts";
-import { readTensorflowServing, TENSORFLOW_SERVING_FIELDS } from "../formats/tensorflow-serving.ts";
+import {
+  BATCHING_FIELDS,
+  readBatchingParameters,
+  readTensorflowServing,
+  TENSORFLOW_SERVING_FIELDS,
+} from "../formats/tensorflow-serving.ts";
+import type { ConfigSource } from "./config-source.ts";
+import { readConfigText } from "./config-source.ts";
 import { Findings } from "./findings.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { readConfigText } from "./read-config-text.ts";
 
 /** A configuration file that was read. */
 export interface ConfigFile {

@@ -1,24 +1,21 @@
-import type { ConfigEntry, ConfigMap, ConfigNode } from "../../codecs/config/config-node.ts";
+import type { ConfigEntry, ConfigMap, ConfigNode, ConfigScalar } from "../../codecs/config/config-node.ts";
 import { type OptionTable, takesOption } from "../../drivers/option-table.ts";
+import { MAX_VERSION } from "../../serving/parse-version.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import { describeNode } from "./describe-node.ts";
 import type { FieldKind, FieldSpec, FieldTable, FieldValues } from "./field-table.ts";
-import type { Findings } from "./findings.ts";
-import { jsonOf } from "./json-of.ts";
-import { readScalar } from "./read-scalar.ts";
-import { refuseValue } from "./refuse-value.ts";
+import { describeNode, type Findings, jsonOf, refuseValue } from "./findings.ts";
 
 /** Rules for reading a file. */
 export interface ReadOptions {
   readonly findings: Findings;
-  /** True where an unknown key is only a warning, as in the formats of servers that ignore it. */
+  /** True if an unknown key is only a warning, as in the formats of servers that ignore it. */
   readonly ignoresUnknown?: boolean;
 }
 
 /**
  * Reads a part of a configuration file by its table. Errors are added to the findings, and their values omitted.
- * Undefined where the part itself is invalid, or lacks a required key. `whose` is its name in messages.
+ * Undefined if the part itself is invalid, or lacks a required key. `whose` is its name in messages.
  */
 export function readFields<const Table extends FieldTable>(
   node: ConfigNode,
@@ -33,7 +30,7 @@ export function readFields<const Table extends FieldTable>(
   const values: Record<string, unknown> = {};
   for (const [key, entries] of groupByKey(node)) {
     const spec = Object.hasOwn(table, key) ? table[key] : undefined;
-    if (spec === undefined) reportUnknown(entries[0] as ConfigEntry, table, { whose, ...options });
+    if (spec === undefined) reportUnknown(entries[0]!, table, { whose, ...options });
     else readField(values, spec, { key, entries }, options);
   }
   const missing = Object.keys(table).filter(
@@ -156,4 +153,62 @@ function readOptions(key: string, node: ConfigNode, table: OptionTable | undefin
     } else raw[name] = text;
   }
   return raw;
+}
+
+/** Reads a single value; undefined for an invalid one, which is added to the findings. */
+function readScalar(key: string, node: ConfigNode, kind: FieldKind, findings: Findings): unknown {
+  const fail = (expected: string, hint = "") => refuseValue({ key, node, findings }, expected, hint);
+  const scalar = node.kind === "scalar" && node.value !== null ? node : undefined;
+  switch (kind.type) {
+    case "text":
+      return scalar === undefined || scalar.isWord || scalar.text === "" ? fail("a text in quotes") : scalar.text;
+    case "boolean":
+      return booleanOf(scalar) ?? fail("true or false");
+    case "number": {
+      const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = kind;
+      const number = numberOf(scalar);
+      return number !== undefined && number >= min && number <= max ? number : fail(rangeText(kind, "a number"));
+    }
+    case "version": {
+      const version = integerOf(scalar);
+      return version === undefined || version < 0n || version > MAX_VERSION
+        ? fail("a version: an integer from 0 to 9223372036854775807")
+        : version;
+    }
+    case "integer": {
+      const { min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = kind;
+      const integer = integerOf(scalar);
+      const fits = integer !== undefined && integer >= BigInt(min) && integer <= BigInt(max);
+      return fits ? Number(integer) : fail(rangeText(kind));
+    }
+    case "choice": {
+      const text = scalar?.text ?? "";
+      const choice = kind.choices.find((one) => one.toLowerCase() === text.toLowerCase());
+      const reason = choice === undefined ? undefined : kind.unusedChoices?.[choice];
+      if (reason !== undefined) findings.warn(node.place, `"${key}: ${choice}" changes nothing here: ${reason}.`);
+      return choice ?? fail(`one of ${kind.choices.join(", ")}`, didYouMean(text, kind.choices));
+    }
+  }
+}
+
+function rangeText({ min, max }: { readonly min?: number; readonly max?: number }, what = "an integer"): string {
+  if (min !== undefined && max !== undefined) return `${what} from ${min} to ${max}`;
+  return min === undefined ? what : `${what} of ${min} or more`;
+}
+
+/** Protobuf's text format also allows 1 and 0. */
+function booleanOf(scalar: ConfigScalar | undefined): boolean | undefined {
+  if (typeof scalar?.value === "boolean") return scalar.value;
+  return scalar?.value === 1n ? true : scalar?.value === 0n ? false : undefined;
+}
+
+/** Other servers' JSON files sometimes have numbers in quotes. */
+function integerOf(scalar: ConfigScalar | undefined): bigint | undefined {
+  if (typeof scalar?.value === "bigint") return scalar.value;
+  return typeof scalar?.value === "string" && /^-?\d+$/.test(scalar.value) ? BigInt(scalar.value) : undefined;
+}
+
+function numberOf(scalar: ConfigScalar | undefined): number | undefined {
+  const value = Number(scalar === undefined || scalar.text.trim() === "" ? Number.NaN : scalar.text);
+  return Number.isFinite(value) && typeof scalar?.value !== "boolean" ? value : undefined;
 }

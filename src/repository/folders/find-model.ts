@@ -2,9 +2,8 @@ import { stat } from "node:fs/promises";
 import { basename, join, parse, resolve } from "node:path";
 import { DRIVER_NAMES, detectDriver, findDriver } from "../../drivers/registry.ts";
 import { failedPrecondition } from "../../errors.ts";
-import { parseVersion } from "../../serving/parse-version.ts";
 import type { ModelConfig } from "../config/model-config.ts";
-import { type FolderEntry, listFolder } from "./list-folder.ts";
+import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
 /** Maximum number of names in a message. */
 const MAX_NAMED = 5;
@@ -17,7 +16,7 @@ export interface LocatedModel {
 
 /**
  * Finds the model of a version's path and its driver; throws `failed_precondition`
- * where there is none, or no driver for it.
+ * if there is none, or no driver for it.
  */
 export async function locateModel(
   path: string,
@@ -57,17 +56,16 @@ async function chooseModel(path: string, driver: string | undefined): Promise<st
   if (second === undefined) return only.path;
   assertNoVersions(path, models);
   const named = models.filter(({ name }) => parse(name).name === "model");
-  if (named.length === 1) return (named[0] as FolderEntry).path;
+  if (named.length === 1) return named[0]!.path;
   const names = models.slice(0, MAX_NAMED).map(({ name }) => name);
   throw failedPrecondition(
     `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
   );
 }
 
-/** Refuses a folder of versions where one model is expected; the message says how versions are served. */
+/** Refuses a folder of versions if one model is expected; the message says how versions are served. */
 function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
-  const isVersion = ({ kind, name }: FolderEntry) => kind === "folder" && parseVersion(name) !== undefined;
-  if (entries.length === 0 || !entries.every(isVersion)) return;
+  if (entries.length === 0 || !entries.every(isVersionFolder)) return;
   const names = entries.slice(0, MAX_NAMED).map(({ name }) => name);
   throw failedPrecondition(
     `The folder "${path}" holds versions of a model (${names.join(", ")}); expected --model ${basename(resolve(path))}=${path}, which serves them, or the path of one.`,

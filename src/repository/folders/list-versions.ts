@@ -1,19 +1,19 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { pathHint } from "../../drivers/path-hint.ts";
+import { pathHint } from "../../drivers/file-kind.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { isDetected, modelsIn } from "./find-model.ts";
-import { type FolderEntry, listFolder } from "./list-folder.ts";
+import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 
 /** A version of a model on disk. */
 export interface FoundVersion {
   readonly version: bigint;
   /** A folder, or a model's file. */
   readonly path: string;
-  /** The folder that lists it, where it is on another server. */
+  /** The folder that lists it, if it is on another server. */
   readonly listed?: string;
 }
 
@@ -27,19 +27,19 @@ export interface VersionList {
   readonly disk?: number;
 }
 
-/** Number of the version where there is no folder of versions. */
+/** Number of the version if there is no folder of versions. */
 export const FLAT_VERSION = 1n;
 
 /**
  * Lists the versions at a path: the folders in it whose names are numbers, for any driver. Without any, the path
  * itself, which is a file or a folder with a model in it, is version 1. Throws `not_found` with the entries that were
- * found where there is neither, `failed_precondition` for a path that cannot be read.
+ * found if there is neither, `failed_precondition` for a path that cannot be read.
  */
 export async function listVersions(path: string, driver?: string): Promise<VersionList> {
   const stats = await statOf(path);
   if (!stats.isDirectory()) return flat(path);
   const entries = await listFolder(path, stats);
-  const numbered = entries.filter(({ kind, name }) => kind === "folder" && parseVersion(name) !== undefined);
+  const numbered = entries.filter(isVersionFolder);
   if (numbered.length > 0) {
     const { versions, warnings } = distinct(numbered);
     return { versions, warnings: [...warnings, ...(await leftOut(entries))], disk: stats.dev };
@@ -72,7 +72,7 @@ function distinct(entries: readonly FolderEntry[]): VersionList {
   const byVersion = new Map<bigint, FolderEntry>();
   const warnings: string[] = [];
   for (const entry of entries.toSorted((a, b) => a.name.length - b.name.length)) {
-    const version = parseVersion(entry.name) as bigint;
+    const version = parseVersion(entry.name)!;
     const taken = byVersion.get(version);
     if (taken === undefined) byVersion.set(version, entry);
     else

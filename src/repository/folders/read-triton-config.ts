@@ -1,11 +1,12 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { basename } from "node:path/posix";
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
+import { readConfigText } from "../config/config-source.ts";
 import { Findings } from "../config/findings.ts";
 import type { ModelConfig } from "../config/model-config.ts";
-import { readConfigText } from "../config/read-config-text.ts";
 import { readTriton } from "../formats/triton.ts";
-import { StampedCache } from "./stamped-cache.ts";
+import { StampedCache } from "./list-folder.ts";
 
 /** Name of the file that marks a folder as a model of Triton's. */
 export const TRITON_CONFIG = "config.pbtxt";
@@ -44,4 +45,9 @@ async function readAgain(
   const config = readTriton(parseTextFormat(await readConfigText(file), file), { findings, ...place });
   findings.assertNone();
   return { config: config as ModelConfig, warnings: findings.warnings };
+}
+
+/** Checks by its name if a file describes a model, so that it is read before a version is chosen. */
+export function isDescription(name: string): boolean {
+  return basename(name) === TRITON_CONFIG;
 }

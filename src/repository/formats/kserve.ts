@@ -11,13 +11,13 @@ import { type FolderModel, hasTritonConfig, readTritonConfig } from "../folders/
 
 /** The words of a KServe command line about the model in its folder. */
 export interface KserveWishes {
-  /** Name of the model, where there is one. */
+  /** Name of the model, if there is one. */
   readonly name: string;
   /** Absent = by the files in the folder. */
   readonly driver?: string;
   /** The hook file's absolute path. */
   readonly hooks?: string;
-  /** True where scikit-learn's probabilities are asked for in place of its classes. */
+  /** True if scikit-learn's probabilities are asked for in place of its classes. */
   readonly wantsProbabilities: boolean;
   /** Keys of `-o` options that the user gives, which are left alone. */
   readonly ownOptions: readonly string[];
@@ -25,7 +25,7 @@ export interface KserveWishes {
 
 /**
  * Finds what a folder of KServe holds, which never says of which format: one model or folders of its versions, under
- * the name that is asked for, else a folder for each of several models. Throws `failed_precondition` where it has none.
+ * the name that is asked for, else a folder for each of several models. Throws `failed_precondition` if it has none.
  */
 export async function findKserveModels(path: string, wishes: KserveWishes): Promise<ModelList> {
   if (isRemoteAddress(path)) return { models: [modelConfig({ path, ...ofWishes(wishes) })], warnings: [] };

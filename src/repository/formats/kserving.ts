@@ -1,13 +1,12 @@
 import type { ConfigEntry, ConfigMap, ConfigNode } from "../../codecs/config/config-node.ts";
 import { didYouMean } from "../../text/nearest.ts";
+import { type ConfigSource, pathIn, prefixPath, remotePathRefusal } from "../config/config-source.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { MODEL_FIELDS } from "../config/model-fields.ts";
-import { prefixPath } from "../config/prefix-path.ts";
 import { readFields } from "../config/read-fields.ts";
-import { type GivenTraffic, toTraffic, trafficProblem } from "../config/read-traffic.ts";
-import { toWarmUpEntries } from "../config/warm-up-field.ts";
-import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
+import { type GivenTraffic, toTraffic, trafficProblem } from "../config/versions.ts";
+import { toWarmUpEntries } from "../warm-up/warm-up-entry.ts";
 
 /** Our own configuration file. */
 export interface OwnConfig {

@@ -1,13 +1,12 @@
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { reasonText } from "../../errors.ts";
+import { type ConfigSource, pathIn, remotePathRefusal } from "../config/config-source.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
-import { Findings } from "../config/findings.ts";
-import { jsonOf } from "../config/json-of.ts";
+import { Findings, jsonOf } from "../config/findings.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { readFields } from "../config/read-fields.ts";
-import { type ConfigSource, pathIn, remotePathRefusal } from "./config-source.ts";
-import { toVersionPolicy, VERSION_POLICY_FIELDS } from "./version-policy-fields.ts";
+import { toVersionPolicy, VERSION_POLICY_FIELDS } from "../config/versions.ts";
 
 /** A text for the whole model, or an object of texts by input. */
 const BY_INPUT = {
@@ -128,7 +127,7 @@ function toOptions({
     ...(shape !== undefined && { shape }),
     ...(layout !== undefined && { layout }),
     ...(plugin_config !== undefined && { plugin_config: jsonOf(plugin_config) }),
-    ...(color_format !== undefined && { color_format: color_format.split(":", 1)[0] as string }),
+    ...(color_format !== undefined && { color_format: color_format.split(":", 1)[0]! }),
     ...(mean !== undefined && { mean: bare(mean) }),
     ...(scale !== undefined && { scale: bare(scale) }),
   };

@@ -1,9 +1,60 @@
 import type { Dirent } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative } from "node:path";
+import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
+
+/** The folder below which a platform puts models. */
+export interface PlatformFolder {
+  /** Its path as the platform has it in its calls: `/opt/ml/models`. */
+  readonly named: string;
+  /** Its path on this machine. */
+  readonly path: string;
+  /** Name of their hook files, if it is another than the usual ones. */
+  readonly program?: string | undefined;
+  /** `-o` options for all its models. */
+  readonly options?: RawOptions | undefined;
+}
+
+/** A model's folder of versions, or of its files, and its hooks. */
+interface PlatformModel {
+  readonly path: string;
+  readonly hooks?: string;
+}
+
+/**
+ * Finds the model of a folder that the platform names. Undefined for one that is not there, is outside the platform's
+ * folder, links included, or holds neither one folder of versions nor files. Throws as {@link findHooks}.
+ */
+export async function findPlatformModel(folder: PlatformFolder, url: string): Promise<PlatformModel | undefined> {
+  const path = await locate(folder, url);
+  if (path === undefined) return undefined;
+  const found = await foldersOfVersions(path, 0).catch(() => []);
+  const base = found.length === 0 && (await hasFiles(path)) ? path : found.length === 1 ? found[0] : undefined;
+  if (base === undefined) return undefined;
+  const hooks = await findHooks(base, { root: await realpath(folder.path), program: folder.program });
+  return { path: base, ...(hooks !== undefined && { hooks }) };
+}
+
+async function locate({ named, path }: PlatformFolder, url: string): Promise<string | undefined> {
+  const below = [named, path].map((root) => relative(root, url)).find(isBelow);
+  if (below === undefined || !isAbsolute(url)) return undefined;
+  const root = await realpath(path).catch(() => undefined);
+  const real = root && (await realpath(join(root, below)).catch(() => undefined));
+  return root !== undefined && real !== undefined && isBelow(relative(root, real)) ? real : undefined;
+}
+
+/** Checks for a path that stays below the one that it is relative to. */
+function isBelow(path: string): boolean {
+  return path !== "" && path !== ".." && !path.startsWith("../") && !isAbsolute(path) && !path.includes("\0");
+}
+
+async function hasFiles(path: string): Promise<boolean> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries.some((entry) => entry.isFile());
+}
 
 /** Folders below the model folder that may hold a folder of versions, such as `export/Servo/1`. */
 const MAX_DEPTH = 4;
@@ -55,8 +106,8 @@ async function hasModelFunction(hooks: string): Promise<boolean> {
   return hooks.endsWith(".py") && basename(hooks) !== "hooks.py" && MODEL_FUNCTION.test(await readFile(hooks, "utf8"));
 }
 
-/** The folders with numeric folders below a folder, or the folder itself where it has them. */
-export async function foldersOfVersions(folder: string, depth: number): Promise<readonly string[]> {
+/** The folders with numeric folders below a folder, or the folder itself if it has them. */
+async function foldersOfVersions(folder: string, depth: number): Promise<readonly string[]> {
   const folders = (await list(folder)).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   if (folders.some((name) => VERSION.test(name))) return [folder];
   if (depth === MAX_DEPTH) return [];
@@ -84,12 +135,12 @@ async function followLink(folder: string, entry: Dirent) {
 interface CodePlace {
   /** The folder up to which they are looked for. */
   readonly root: string;
-  /** The name of the file that beats others, where it is given; it may be in a folder of `code/`. */
+  /** The name of the file that beats others, if it is given; it may be in a folder of `code/`. */
   readonly program?: string | undefined;
 }
 
 /** The hook file of a model: of the `code/` in its own folder, else in the nearest folder around it up to the root. */
-export async function findHooks(path: string, place: CodePlace): Promise<string | undefined> {
+async function findHooks(path: string, place: CodePlace): Promise<string | undefined> {
   const code = join(path, "code");
   const { root, program } = place;
   if (program !== undefined && (await isFile(join(code, program)))) return join(code, program);

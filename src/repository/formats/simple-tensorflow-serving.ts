@@ -3,11 +3,11 @@ import { resolve } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { toPlace } from "../../storage/remote-address.ts";
+import { type ConfigSource, remotePathRefusal } from "../config/config-source.ts";
 import type { FieldKind, FieldValues } from "../config/field-table.ts";
-import { jsonOf } from "../config/json-of.ts";
+import { jsonOf } from "../config/findings.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { readFields } from "../config/read-fields.ts";
-import { type ConfigSource, remotePathRefusal } from "./config-source.ts";
 
 const PATHS = {
   type: "custom",

@@ -1,13 +1,14 @@
+import { isAbsolute, join, sep } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { ConfigSource } from "../config/config-source.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import type { ModelConfig } from "../config/model-config.ts";
-import { isReshape, type Reshape, reshapeSizes } from "../reshape.ts";
-import type { ConfigSource } from "./config-source.ts";
-import { pathInside } from "./path-inside.ts";
-import { tritonDtype } from "./triton-dtype.ts";
-import type { TRITON_FIELDS } from "./triton-fields.ts";
+import { isReshape, type Reshape, reshapeSizes } from "../implied-hooks.ts";
+import type { SampleInput, WarmUpEntry } from "../warm-up/warm-up-entry.ts";
+import type { TRITON_FIELDS, WARMUP_INPUT_FIELDS } from "./triton-fields.ts";
 
 /** The inputs and outputs of a config.pbtxt, and its batch size. */
 type TensorTable = Pick<FieldValues<typeof TRITON_FIELDS>, "input" | "output" | "max_batch_size" | "platform">;
@@ -39,14 +40,14 @@ export function readTritonTensors(fields: TensorTable, read: Read): TensorConfig
   };
 }
 
-/** The model's shape: its reshape overrides it, and where there is a batch, it precedes the dimensions. */
+/** The model's shape: its reshape overrides it, and if there is a batch, it precedes the dimensions. */
 function toSpec(one: TensorFields, table: Pick<TensorTable, "max_batch_size">): TensorSpec {
   const { name, data_type } = one;
   return { name, dtype: tritonDtype(data_type), shape: withBatch(modelDims(one), table) };
 }
 
 /** The sizes that an input has in the model, for those with which clients send it; both without the batch. */
-export function modelSizes(
+function modelSizes(
   input: string,
   sizes: readonly number[],
   { input: inputs = [] }: Pick<TensorTable, "input">,
@@ -140,4 +141,70 @@ function reportShape({ name, dims = [], reshape }: TensorFields, { node, source 
     node.place,
     `"${name}" has dims [${dims.join(", ")}] and a reshape to [${shape.join(", ")}]; expected as many elements, and as many sizes of -1.`,
   );
+}
+
+type WarmUpTable = Pick<FieldValues<typeof TRITON_FIELDS>, "model_warmup" | "max_batch_size" | "input">;
+type WarmUpFields = NonNullable<WarmUpTable["model_warmup"]>[number];
+
+/** The samples of `model_warmup` as requests; Triton skips those of batch 0. */
+export function readTritonWarmUp(table: WarmUpTable, read: Read): { readonly warmUp?: readonly WarmUpEntry[] } {
+  const samples = (table.model_warmup ?? []).filter(({ batch_size: size = 0 }) => size > 0);
+  if (samples.length === 0) return {};
+  return { warmUp: samples.map((sample) => toSample(sample, table, read)) };
+}
+
+/** Without batching, a sample of batch N is sent as N requests. */
+function toSample({ name = "", batch_size: size = 0, inputs, count }: WarmUpFields, table: WarmUpTable, read: Read) {
+  const { max_batch_size: maxRows = 0 } = table;
+  const rows = maxRows > 0 ? size : 1;
+  const sampleInputs = Array.from(inputs ?? [], ([input, { data_type: type, dims = [], ...values }]) => ({
+    name: input,
+    dtype: tritonDtype(type),
+    shape: [...(maxRows > 0 ? [rows] : []), ...modelSizes(input, dims, table)],
+    rows,
+    values: toValues(input, values, read),
+  }));
+  return { kind: "sample", name, inputs: sampleInputs, count: (count || 1) * (maxRows > 0 ? 1 : size) } as const;
+}
+
+/** Folder of the files of warm-up inputs. */
+const WARMUP_FOLDER = "warmup";
+
+type WarmUpValues = Pick<FieldValues<typeof WARMUP_INPUT_FIELDS>, "zero_data" | "random_data" | "input_data_file">;
+
+/** Files outside the model's folder are not read. */
+function toValues(input: string, given: WarmUpValues, { node, source }: Read): SampleInput["values"] {
+  const { zero_data: zero, random_data: random, input_data_file: file } = given;
+  if (file !== undefined) {
+    const path = pathInside(join(source.folder, WARMUP_FOLDER), file);
+    if (path !== undefined) return { path };
+    source.findings.error(
+      node.place,
+      `The warm-up file "${file}" does not lie in the model's folder ${WARMUP_FOLDER}.`,
+    );
+  } else if (zero === undefined && random === undefined) {
+    const expected = "zero_data, random_data or input_data_file";
+    source.findings.error(node.place, `The warm-up input "${input}" has no values; expected ${expected}.`);
+  }
+  return random === undefined ? "zero" : "random";
+}
+
+const DTYPES: Readonly<Record<string, DType>> = {
+  TYPE_FP16: "float16",
+  TYPE_FP32: "float32",
+  TYPE_FP64: "float64",
+  TYPE_BF16: "bfloat16",
+  TYPE_STRING: "bytes",
+};
+
+/** The dtype of a type of config.pbtxt: `TYPE_FP32`. */
+function tritonDtype(type: string): DType {
+  return DTYPES[type] ?? (type.replace("TYPE_", "").toLowerCase() as DType);
+}
+
+/** The path of a file that a configuration names in a folder; undefined for a name that leads out of it. */
+function pathInside(folder: string, name: string): string | undefined {
+  const path = join(folder, name);
+  const isInside = !isAbsolute(name) && path.startsWith(`${folder}${sep}`) && !name.includes("\0");
+  return isInside ? path : undefined;
 }

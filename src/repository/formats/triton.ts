@@ -2,27 +2,25 @@ import { basename, join } from "node:path";
 import type { ConfigNode } from "../../codecs/config/config-node.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
+import type { ConfigSource } from "../config/config-source.ts";
 import type { FieldValues } from "../config/field-table.ts";
-import { jsonOf } from "../config/json-of.ts";
+import { jsonOf } from "../config/findings.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 import { readFields } from "../config/read-fields.ts";
-import type { ConfigSource } from "./config-source.ts";
-import { readEnsemble, refusedInEnsemble } from "./triton-ensemble.ts";
-import { TRITON_FIELDS } from "./triton-fields.ts";
-import { readTritonTensors, tensorOptions } from "./triton-tensors.ts";
-import { readTritonWarmUp } from "./triton-warm-up.ts";
-import { toVersionPolicy } from "./version-policy-fields.ts";
+import { toVersionPolicy } from "../config/versions.ts";
+import { readEnsemble, refusedInEnsemble, TRITON_FIELDS } from "./triton-fields.ts";
+import { readTritonTensors, readTritonWarmUp, tensorOptions } from "./triton-tensors.ts";
 
 type Fields = FieldValues<typeof TRITON_FIELDS>;
 
 /** The folder of a model, whose name is the model's unless a name is given. */
 type TritonSource = ConfigSource & {
   readonly name?: string;
-  /** True where the folder is in no repository: the file names the model, if it has a name. */
+  /** True if the folder is in no repository: the file names the model, if it has a name. */
   readonly isAlone?: boolean;
 };
 
-/** Reads Triton's config.pbtxt, which is in the model's folder; undefined where the findings have errors. */
+/** Reads Triton's config.pbtxt, which is in the model's folder; undefined if the findings have errors. */
 export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig | undefined {
   const fields = readFields(node, TRITON_FIELDS, { ...source, whose: "The config.pbtxt" });
   if (fields === undefined) return undefined;
@@ -119,12 +117,12 @@ function maxBatchSizeOf({ max_batch_size: rows = 0 }: Fields): Pick<ModelConfig,
   return rows === 0 ? {} : { maxBatchSize: rows };
 }
 
-/** Triton refuses a request of more rows, where it batches requests and where it does not. */
+/** Triton refuses a request of more rows, if it batches requests and if it does not. */
 function rowLimitOf({ max_batch_size: rows = 0 }: Fields): RawOptions {
   return rows === 0 ? {} : { max_request_rows: String(rows) };
 }
 
-/** Triton batches requests only where dynamic_batching is present. */
+/** Triton batches requests only if dynamic_batching is present. */
 function batchingOptions({ max_batch_size: rows = 0, dynamic_batching: dynamic }: Fields): RawOptions {
   if (rows === 0 || dynamic === undefined) return {};
   return { max_batch_size: String(rows), batch_timeout_us: String(dynamic.max_queue_delay_microseconds ?? 0) };
@@ -162,7 +160,7 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
   const known = PARAMETERS[driver] ?? {};
   const options: Record<string, string> = {};
   for (const [key, { string_value: value }] of parameters ?? []) {
-    if (Object.hasOwn(known, key)) options[known[key] as string] = textOf(value);
+    if (Object.hasOwn(known, key)) options[known[key]!] = textOf(value);
     else source.findings.warn(value?.place ?? node.place, `The parameter "${key}" changes nothing here.`);
   }
   const libraries = (model_operations?.op_library_filename ?? []).map((file) => join(source.folder, file));

@@ -28,8 +28,8 @@ export interface Damage extends Omit<TfRecord, "bytes"> {
 
 /**
  * Reads the records of a TFRecord file in order; `what` names the file in messages. `onDamage` is called with each
- * problem, and may throw. Otherwise a record with a wrong checksum is skipped, and a file ends where it is cut, or
- * where a length is wrong. Throws `failed_precondition` for a file that cannot be read.
+ * problem, and may throw. Otherwise a record with a wrong checksum is skipped, and a file ends where it is cut,
+ * or a length is wrong. Throws `failed_precondition` for a file that cannot be read.
  */
 export async function* tfRecords(
   path: string,
@@ -63,7 +63,7 @@ export function isTfRecordFile(path: string, what: string): Promise<boolean> {
   });
 }
 
-/** A record and its end; or a problem, and the start of the next record where that is known. */
+/** A record and its end; or a problem, and the start of the next record if that is known. */
 type ReadRecord =
   | { readonly bytes: Uint8Array; readonly end: number; readonly problem?: undefined }
   | { readonly problem: string; readonly end?: number };

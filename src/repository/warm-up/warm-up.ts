@@ -5,13 +5,11 @@ import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
 import type { ModelHost } from "../../model-host/model-host.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { openPayload } from "../../pipeline/payload.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { type Named, type ReadRequest, runRequestFile } from "./run-request-file.ts";
-import { sampleTensor } from "./sample-tensor.ts";
-import { runSavedModelRequests } from "./saved-model-requests.ts";
-import { toRunner } from "./to-runner.ts";
+import { type Named, type ReadRequest, runRequestFile, runSavedModelRequests, sampleTensor } from "./request-files.ts";
 import type { WarmUpEntry } from "./warm-up-entry.ts";
 
 /** Parts that a warm-up needs. */
@@ -31,7 +29,7 @@ export interface WarmUpParts {
 }
 
 /** A model's inputs and their signature. */
-export interface ModelInputs extends Omit<ModelCall, "signal" | "warmUp"> {
+interface ModelInputs extends Omit<ModelCall, "signal" | "warmUp"> {
   readonly inputs: Tensors;
 }
 
@@ -61,7 +59,7 @@ export class WarmUp {
   }
 
   /**
-   * Warms up one copy of a stage's model, counted from 0; with random values where only the whole pipeline takes the
+   * Warms up one copy of a stage's model, counted from 0; with random values if only the whole pipeline takes the
    * requests.
    */
   copy(handle: ModelHandle, stage: number, isAlone: boolean): Promise<void> {
@@ -211,4 +209,18 @@ type CopyLimits = Pick<ModelCall, "signal" | "warmUp">;
 
 function toModelInputs({ signature, inputs, outputs }: RecordedRequest): ModelInputs {
   return { signature: signature.name, inputs, outputs };
+}
+
+/** A single model as a pipeline. */
+function toRunner(handle: ModelHandle): WarmedThread {
+  const { signatures, defaultSignature } = handle;
+  return {
+    signatures,
+    run: async ({ info, inputs, outputs, call }) => {
+      const signature = info.signature || defaultSignature;
+      const { signal, warmUp } = call;
+      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, signal, warmUp });
+      return { outputs: { kind: "tensors", tensors: made }, metadata: {} };
+    },
+  };
 }

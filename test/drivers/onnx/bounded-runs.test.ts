@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { valuesThatBound } from "../../../src/drivers/onnx/bounded-operators.ts";
+import { valuesThatBound } from "../../../src/drivers/onnx/bounded-runs.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
 import { DRIVER_NAMES, findDriver } from "../../../src/drivers/registry.ts";
 import { encodeModel, type OnnxGraph, type OnnxNode } from "../../fixtures/make/onnx-writer.ts";

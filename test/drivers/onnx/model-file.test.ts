@@ -1,6 +1,6 @@
 import { readFileSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readInitializer } from "../../../src/drivers/onnx/initializer-tensor.ts";
+import { readInitializer } from "../../../src/drivers/onnx/element-types.ts";
 import { readModelFile } from "../../../src/drivers/onnx/model-file.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { encodeModel, type Initializer } from "../../fixtures/make/onnx-writer.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { modelLabels } from "../../../src/drivers/onnx/model-labels.ts";
+import { modelLabels } from "../../../src/drivers/onnx/onnx.ts";
 
 it.each<[Record<string, string>, readonly string[] | undefined]>([
   [{ names: "{0: 'person', 1: 'bicycle'}" }, ["person", "bicycle"]],

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../src/drivers/driver.ts";
-import { ENGINE_NAMES } from "../../../src/drivers/onnx/engine-name.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
-import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
+import type { SessionHandle } from "../../../src/drivers/onnx/onnx-session.ts";
+import { ENGINE_NAMES } from "../../../src/drivers/onnx/session-options.ts";
 import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
 import type { DType, TensorData } from "../../../src/tensor/dtype.ts";
 import { toFloat16 } from "../../../src/tensor/float16.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
+import type { SessionHandle } from "../../../src/drivers/onnx/onnx-session.ts";
 import { openOnnx } from "./load-onnx.ts";
 import type { OperatorCase } from "./operator-case.ts";
 import { hasOperatorCases, operatorCases } from "./operator-data.ts";

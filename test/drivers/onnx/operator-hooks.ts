@@ -3,8 +3,8 @@
  * names one, the answer is its outcome.
  */
 import { defineHooks, type LoadedModel } from "kserving";
+import type { SessionHandle } from "../../../src/drivers/onnx/onnx-session.ts";
 import type { OnnxValues } from "../../../src/drivers/onnx/onnx-value.ts";
-import type { SessionHandle } from "../../../src/drivers/onnx/session-handle.ts";
 import type { OperatorCase } from "./operator-case.ts";
 import { caseOutcome, readCase } from "./operator-outcome.ts";
 

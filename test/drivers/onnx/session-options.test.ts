@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { findProvider } from "../../../src/drivers/onnx/backends.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
-import { ONNX_OPTIONS, type OnnxOptions, toSessionOptions } from "../../../src/drivers/onnx/session-options.ts";
+import {
+  findProvider,
+  ONNX_OPTIONS,
+  type OnnxOptions,
+  toSessionOptions,
+} from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { ServingError } from "../../../src/errors.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";

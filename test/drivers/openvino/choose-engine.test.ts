@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { chooseEngine } from "../../../src/drivers/openvino/choose-engine.ts";
+import { chooseEngine } from "../../../src/drivers/openvino/openvino.ts";
 import { OPENVINO_OPTIONS } from "../../../src/drivers/openvino/openvino-options.ts";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseDevice } from "../../../src/drivers/openvino/devices.ts";
+import { parseDevice } from "../../../src/drivers/openvino/properties.ts";
 
 const AVAILABLE = ["CPU", "GPU.0", "GPU.1"];
 

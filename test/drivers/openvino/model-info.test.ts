@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { readModelInfo } from "../../../src/drivers/openvino/model-info.ts";
+import { readModelInfo } from "../../../src/drivers/openvino/ir-file.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { missingRuntime } from "../missing-runtime.ts";
 import { openvinoModel } from "./openvino-cases.ts";

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { Conversation } from "../../../src/drivers/python/conversation.ts";
-import { MAX_FRAME_BYTES, PREFIX, PREFIX_BYTES, SIZE_BYTES } from "../../../src/drivers/python/frame-reader.ts";
-import { writeFrame } from "../../../src/drivers/python/write-frame.ts";
+import { MAX_FRAME_BYTES, PREFIX, PREFIX_BYTES, SIZE_BYTES, writeFrame } from "../../../src/drivers/python/frames.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 /** A conversation with a process that this test plays. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { packArguments, unpackResult } from "../../../src/drivers/python/pack-arguments.ts";
+import { packArguments, unpackResult } from "../../../src/drivers/python/python-model.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const tensor = createTensor("float32", [1], Float32Array.of(1));

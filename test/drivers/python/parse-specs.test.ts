@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseNames, parseSpecs } from "../../../src/drivers/python/parse-specs.ts";
+import { parseNames, parseSpecs } from "../../../src/drivers/python/python-host-options.ts";
 
 test("inputs are read with as much as is said of them", () => {
   expect(parseSpecs("x:float32[-1, 4], ids:int64[],mask:bool,y[2,-1],rest")).toEqual([

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parseOptions, type RawOptions } from "../../../src/drivers/option-table.ts";
-import { chooseEngine } from "../../../src/drivers/tensorflow/choose-engine.ts";
+import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../../src/drivers/tensorflow/engine.ts";
 import type { ModelFormat } from "../../../src/drivers/tensorflow/model-source.ts";
-import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../../src/drivers/tensorflow/tensorflow-options.ts";
+import { chooseEngine } from "../../../src/drivers/tensorflow/tensorflow.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const LIBRARIES = { "libtensorflow_cc.so.2": "", "libtensorflow_framework.so.2": "" };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { inspectModel } from "../../../src/repository/folders/inspect-model.ts";
-import { listModels } from "../../../src/repository/folders/list-models.ts";
+import { inspectModel, listModels } from "../../../src/repository/folders/list-models.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 /** The models of a folder with these files: driver, versions, or why they are not served. */

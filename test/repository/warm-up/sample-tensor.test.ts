@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { sampleTensor } from "../../../src/repository/warm-up/sample-tensor.ts";
+import { sampleTensor } from "../../../src/repository/warm-up/request-files.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const INPUT = { name: "x", dtype: "float32", shape: [2, 3], rows: 2, values: "zero" } as const;

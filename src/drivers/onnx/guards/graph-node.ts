@@ -23,7 +23,7 @@ export const TYPE = { int32: 6, int64: 7, bool: 9 } as const;
 const KIND = { integer: 2, tensor: 4 } as const;
 
 /** A node to be added to a graph. */
-export interface NewNode {
+interface NewNode {
   readonly name?: string;
   readonly operator: string;
   readonly inputs: readonly string[];
@@ -32,7 +32,7 @@ export interface NewNode {
 }
 
 /** A constant of integers. */
-export interface ConstantTensor {
+interface ConstantTensor {
   readonly type: (typeof TYPE)["int32" | "int64"];
   /** Sizes below 128; absent = a scalar. */
   readonly dims?: readonly number[];
@@ -53,7 +53,7 @@ export function encodeNode(node: NewNode, field: number): Uint8Array {
 }
 
 /** A node that gives a constant. */
-export function constantNode(output: string, tensor: ConstantTensor): NewNode {
+function constantNode(output: string, tensor: ConstantTensor): NewNode {
   return { operator: "Constant", inputs: [], output, attributes: { value: tensor } };
 }
 
@@ -72,4 +72,65 @@ function tensorParts({ type, dims = [], values }: ConstantTensor): WirePart[] {
     integerField(TENSOR.type, type),
     bytesField(TENSOR.raw, new Uint8Array(data.buffer)),
   ];
+}
+
+/** Nodes that are put before one of a model's, to refuse what it cannot bear. */
+export class Additions {
+  readonly nodes: NewNode[] = [];
+  readonly #prefix: string;
+  readonly #guarded: GuardedNode;
+
+  /** `prefix` begins the names of the values, and no other value's. */
+  constructor(prefix: string, guarded: GuardedNode) {
+    this.#prefix = prefix;
+    this.#guarded = guarded;
+  }
+
+  /** Adds a node; gives its result's name. */
+  node(operator: string, inputs: readonly string[], attributes: NewNode["attributes"] = {}): string {
+    const output = this.#fresh();
+    this.nodes.push({ name: toGuardName(this.#guarded, output), operator, inputs, output, attributes });
+    return output;
+  }
+
+  /** Adds a constant scalar. */
+  scalar(type: (typeof TYPE)["int32" | "int64"], value: bigint): string {
+    return this.#constant({ type, values: [value] });
+  }
+
+  /** Adds a constant list of sizes. */
+  list(...values: readonly number[]): string {
+    return this.#constant({ type: TYPE.int64, dims: [values.length], values: values.map(BigInt) });
+  }
+
+  #constant(tensor: Parameters<typeof constantNode>[1]): string {
+    const output = this.#fresh();
+    this.nodes.push(constantNode(output, tensor));
+    return output;
+  }
+
+  #fresh(): string {
+    return `${this.#prefix}${this.nodes.length}`;
+  }
+}
+
+/** The operator that a guard is for, and what it takes. */
+interface GuardedNode {
+  readonly operator: string;
+  readonly name: string;
+  readonly need: string;
+}
+
+const MARK = "kserving guard";
+const BREAK = "\u0001";
+
+/** The name of a node that was added to a model to refuse what another one cannot bear; `key` makes it unique. */
+function toGuardName({ operator, name, need }: GuardedNode, key: string): string {
+  return [MARK, operator, name, need, key].join(BREAK);
+}
+
+/** Reads such a name; undefined for other names. */
+export function fromGuardName(text: string): GuardedNode | undefined {
+  const [mark, operator = "", name = "", need = ""] = text.split(BREAK, 4);
+  return mark === MARK ? { operator, name, need } : undefined;
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
+import { bytesField, encodeMessage } from "../../../codecs/protobuf/wire-writer.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../protobuf-file.ts";
-import { editMessage, nestedField } from "./edit-message.ts";
 import { ATTRIBUTE, encodeNode, GRAPH, NODE } from "./graph-node.ts";
 import { GUARDS, type Guarded } from "./guards.ts";
 import { type GraphNode, readNode, Scope } from "./scope.ts";
@@ -17,7 +17,7 @@ const FIRST_OPSET = 7;
 const MAX_DEPTH = 32;
 
 /**
- * The bytes of a model's file with guards before operators that could end the process; undefined where none needs one,
+ * The bytes of a model's file with guards before operators that could end the process; undefined if none needs one,
  * and for a file that is no such model, of which ONNX Runtime tells why.
  */
 export function readGuardedModel(path: string): Uint8Array | undefined {
@@ -33,6 +33,7 @@ export function readGuardedModel(path: string): Uint8Array | undefined {
   }
 }
 
+/** Beginning and end of a message in a file. */
 type Span = Pick<ProtobufField, "start" | "end">;
 
 /** One pass over a model's graphs. */
@@ -122,4 +123,28 @@ interface Place {
 
 function nested({ number }: ProtobufField, content: Uint8Array | undefined): readonly Uint8Array[] | undefined {
   return content && [nestedField(number, content)];
+}
+
+/** The bytes that take a field's place, with its key; undefined = it stays as it is. */
+type Edit = (field: ProtobufField) => readonly Uint8Array[] | undefined;
+
+/** A message with some fields replaced; undefined if none is. */
+export function editMessage(file: ProtobufFile, { start, end }: Span, edit: Edit): Uint8Array | undefined {
+  const parts: Uint8Array[] = [];
+  let kept = start;
+  let position = start;
+  for (const field of file.fields(start, end)) {
+    const replaced = edit(field);
+    if (replaced !== undefined) {
+      parts.push(file.bytes(kept, position - kept), ...replaced);
+      kept = field.end;
+    }
+    position = field.end;
+  }
+  return kept === start && parts.length === 0 ? undefined : Buffer.concat([...parts, file.bytes(kept, end - kept)]);
+}
+
+/** A field that holds a message, from the bytes of the latter. */
+export function nestedField(number: number, content: Uint8Array): Uint8Array {
+  return encodeMessage([bytesField(number, content)]);
 }

@@ -1,15 +1,14 @@
-import { Additions } from "./additions.ts";
-import { TYPE } from "./graph-node.ts";
+import { Additions, TYPE } from "./graph-node.ts";
 import type { GraphNode, Scope } from "./scope.ts";
 
-/** Changes of a node: what is put before it, and its inputs or outputs where these change. */
+/** Changes of a node: the nodes before it, and its inputs or outputs if these change. */
 export interface Guarded {
   readonly before: Additions["nodes"];
   readonly inputs?: readonly string[];
   readonly outputs?: readonly string[];
 }
 
-/** Gives a node's guard; undefined where it needs none. `prefix` begins the names of new values. */
+/** Gives a node's guard; undefined if it needs none. `prefix` begins the names of new values. */
 type Guard = (node: GraphNode, scope: Scope, prefix: string) => Guarded | undefined;
 
 /** The first versions of ONNX that have these operators. */
@@ -21,7 +20,7 @@ const LEAST = { [TYPE.int32]: -(2n ** 31n), [TYPE.int64]: -(2n ** 63n) } as cons
  * written, on inputs that the guard refuses or replaces. `npm run check -- operators --hostile` looks for more.
  */
 export const GUARDS: Readonly<Record<string, Guard>> = {
-  // An exception in a thread of its own on an input of no rows or steps, or of another rank or width than its weights'.
+  // An exception in another thread on an input of no rows or steps, or of another rank or width than its weights'.
   ...{ RNN: recurrent, GRU: recurrent, LSTM: recurrent },
   // The processor's trap; the quotient is the least value again, and the rest 0.
   ...{ Div: withoutOverflow, Mod: withoutOverflow },
@@ -49,7 +48,7 @@ export const GUARDS: Readonly<Record<string, Guard>> = {
   ...{ AffineGrid: ofShape(1, [-1]), Loop: ofShape(0, []) },
 };
 
-/** Reshapes that keep the sizes, and fail where two of them multiply to 0, or the last is not the weights'. */
+/** Reshapes that keep the sizes, and fail if two of them multiply to 0, or the last is not the weights'. */
 function recurrent(node: GraphNode, scope: Scope, prefix: string): Guarded {
   const [x = "", weights = ""] = node.inputs;
   const width = scope.sizesOf(weights)?.[2] ?? 0;
@@ -83,7 +82,7 @@ function withoutOverflow(node: GraphNode, scope: Scope, prefix: string): Guarded
   return { before: added.nodes, inputs: [dividend, replaced] };
 }
 
-/** The divisor plus 2 where it is -1 and overflows. */
+/** The divisor plus 2 if it is -1 and overflows. */
 function withoutWhere(
   added: Additions,
   { type, overflows, divisor }: { readonly type: number; readonly overflows: string; readonly divisor: string },

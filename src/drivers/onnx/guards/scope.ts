@@ -83,7 +83,7 @@ export class Scope {
     if (type !== undefined && !this.#types.has(first)) this.#types.set(first, type);
   }
 
-  /** The number of a value's element type; undefined where nothing tells it. */
+  /** The number of a value's element type; undefined if nothing tells it. */
   typeOf(name: string): number | undefined {
     return this.#types.get(name) ?? this.#outer?.typeOf(name);
   }
@@ -93,7 +93,7 @@ export class Scope {
     return this.#constant(name)?.dims;
   }
 
-  /** An attribute that is an integer; undefined where it is missing. */
+  /** An attribute that is an integer; undefined if it is missing. */
   integerOf(node: GraphNode, name: string): number | undefined {
     const attribute = attributeOf(node, name);
     const field = attribute && this.#first(attribute, ATTRIBUTE.integer);

@@ -1,15 +1,14 @@
 import { reasonText } from "../../../errors.ts";
 import { openCuda } from "../../../runtimes/cuda.ts";
 import type { RuntimeFacts } from "../../../runtimes/probe.ts";
-import { addProvider } from "./add-provider.ts";
-import { type NativeContext, openOnnx } from "./open-onnx.ts";
-import { takePointer } from "./status.ts";
+import { addProvider } from "./load-session.ts";
+import { type NativeContext, openOnnx, takePointer } from "./open-onnx.ts";
 
 /** ONNX Runtime's own log, which would go to standard error. */
 const FATAL = 4;
 
 /**
- * Version and GPUs of an ONNX Runtime library with CUDA, or what CUDA lacks here. Throws `failed_precondition` where
+ * Version and GPUs of an ONNX Runtime library with CUDA, or what CUDA lacks here. Throws `failed_precondition` if
  * the library itself does not load.
  */
 export function askCuda(library: string): RuntimeFacts {

@@ -1,11 +1,12 @@
+import { basename, resolve } from "node:path";
 import type { InferenceSession } from "onnxruntime-node";
+import { failedPrecondition, publicText } from "../../../errors.ts";
 import type { Pointer } from "../../../native/bind-functions.ts";
-import { addProvider } from "./add-provider.ts";
-import { addCustomOps } from "./custom-ops.ts";
-import type { NativeContext } from "./open-onnx.ts";
-import type { WantedProvider } from "./providers-wanted.ts";
-import { check, takePointer } from "./status.ts";
-import { toNativePath } from "./to-native-path.ts";
+import { toCTexts } from "../../../native/c-texts.ts";
+import { customOpFiles } from "../../custom-op-files.ts";
+import type { OnnxApi } from "./c-api.ts";
+import { check, type NativeContext, takePointer } from "./open-onnx.ts";
+import type { WantedProvider } from "./providers.ts";
 
 /** GraphOptimizationLevel by ONNX Runtime's names. */
 const OPTIMIZATION_LEVELS = { disabled: 0, basic: 1, extended: 2, layout: 3, all: 99 } as const;
@@ -48,4 +49,65 @@ function setOptions({ api }: NativeContext, settings: Pointer, options: Inferenc
   check(api, api.SetInterOpNumThreads(settings, interOpNumThreads));
   for (const [key, value] of Object.entries(extra))
     check(api, api.AddSessionConfigEntry(settings, key, value as string));
+}
+
+/** The functions for a provider's options. */
+interface ProviderFunctions {
+  create(at: BigUint64Array): Pointer | null;
+  update(options: Pointer, keys: BigUint64Array, values: BigUint64Array, count: number): Pointer | null;
+  append(settings: Pointer, options: Pointer): Pointer | null;
+  release(options: Pointer): void;
+}
+
+/** Gives a session's options an execution provider, whose library ONNX Runtime loads for it. */
+export function addProvider({ api }: NativeContext, settings: Pointer, { name, options }: WantedProvider): void {
+  const functions = functionsOf(api, name);
+  const texts = (list: readonly string[]) => toCTexts(list.map((text) => Buffer.from(text)));
+  const chosen = takePointer(api, functions.create);
+  try {
+    const [keys, values] = [texts(Object.keys(options)), texts(Object.values(options))];
+    check(api, functions.update(chosen, keys, values, keys.length));
+    check(api, functions.append(settings, chosen));
+  } finally {
+    functions.release(chosen);
+  }
+}
+
+function functionsOf(api: OnnxApi, name: WantedProvider["name"]): ProviderFunctions {
+  if (name === "cuda") {
+    return {
+      create: api.CreateCUDAProviderOptions,
+      update: api.UpdateCUDAProviderOptions,
+      append: api.SessionOptionsAppendExecutionProvider_CUDA_V2,
+      release: api.ReleaseCUDAProviderOptions,
+    };
+  }
+  return {
+    create: api.CreateTensorRTProviderOptions,
+    update: api.UpdateTensorRTProviderOptions,
+    append: api.SessionOptionsAppendExecutionProvider_TensorRT_V2,
+    release: api.ReleaseTensorRTProviderOptions,
+  };
+}
+
+/**
+ * Gives a session's options the operators of the libraries of `custom_op_paths`, which ONNX Runtime keeps open as long
+ * as the session lives. Throws `failed_precondition` for one that is missing or does not load.
+ */
+function addCustomOps({ api, version }: NativeContext, settings: Pointer, paths: string): void {
+  for (const file of customOpFiles(paths)) {
+    try {
+      check(api, api.RegisterCustomOpsLibrary_V2(settings, toNativePath(resolve(file))));
+    } catch (cause) {
+      throw failedPrecondition(
+        `The custom op library "${basename(file)}" does not load into ONNX Runtime ${version}: ${publicText(cause)}. It has to export RegisterCustomOps, and to be built for this version or an earlier one.`,
+        cause,
+      );
+    }
+  }
+}
+
+/** A path as ONNX Runtime takes it (ORTCHAR_T): UTF-8 ending in zero, on Windows UTF-16. */
+function toNativePath(path: string): Uint8Array {
+  return Buffer.from(`${path}\0`, process.platform === "win32" ? "utf16le" : "utf8");
 }

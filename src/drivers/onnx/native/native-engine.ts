@@ -4,16 +4,12 @@ import { NativeObject } from "../../../native/native-object.ts";
 import { PoolCalls } from "../../../native/pool-calls.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import type { DriverHost } from "../../driver.ts";
-import { notOffered } from "../backends.ts";
 import type { OnnxEngine } from "../engine.ts";
-import { type OnnxOptions, toSessionOptions } from "../session-options.ts";
-import { RECORD_ASSIGNMENT, readAssignment, requireGpu } from "./assignment.ts";
+import { notOffered, type OnnxOptions, toSessionOptions } from "../session-options.ts";
 import { loadSession } from "./load-session.ts";
 import { NativeSession } from "./native-session.ts";
 import { type NativeContext, openOnnx } from "./open-onnx.ts";
-import { listProviders } from "./providers.ts";
-import { wantedProviders } from "./providers-wanted.ts";
-import { SharedSession } from "./shared-session.ts";
+import { listProviders, RECORD_ASSIGNMENT, readAssignment, requireGpu, wantedProviders } from "./providers.ts";
 
 const STUCK =
   "a run whose request is over does not end, and others wait for it; if that goes on for --model-stall, the model is loaded again";
@@ -24,7 +20,7 @@ export interface NativeCopy extends Pick<OnnxEngine, "source" | "device"> {
   readonly library: string;
 }
 
-/** ONNX Runtime by its C API. Throws `failed_precondition` where this library cannot be called. */
+/** ONNX Runtime by its C API. Throws `failed_precondition` if this library cannot be called. */
 export function openNativeEngine({ library, source, device }: NativeCopy, logLevel: number): OnnxEngine {
   const context = openOnnx(library, logLevel);
   const providers = listProviders(context);
@@ -96,4 +92,52 @@ function toLimits({ log, reportStuck }: DriverHost): RunLimits {
     onFreed = reportStuck?.() ?? onFreed;
   };
   return { limit: 1, onStuck, onFreed: () => onFreed() };
+}
+
+/**
+ * Places in the memory: the session's address as two halves of one, its users, and whether a thread is changing these.
+ */
+const ADDRESS = 0;
+const USERS = 2;
+const LOCK = 3;
+
+/** A session that the copies of a model in several threads have in common, so that the process has its weights once. */
+export class SharedSession {
+  readonly #address: BigUint64Array;
+  readonly #cells: Int32Array;
+
+  /** `memory` is what the copies share, zeros at first. */
+  constructor(memory: SharedArrayBuffer) {
+    this.#address = new BigUint64Array(memory, 0, 1);
+    this.#cells = new Int32Array(memory);
+  }
+
+  /** The session's address; the first user loads it, while others wait. */
+  acquire(load: () => Pointer): Pointer {
+    return this.#locked(() => {
+      const users = this.#cells[USERS]!;
+      if (users === 0) this.#address[ADDRESS] = load();
+      this.#cells[USERS] = users + 1;
+      return this.#address[ADDRESS]!;
+    });
+  }
+
+  /** Ends one user's use; the last one frees the session. */
+  release(free: (session: Pointer) => void): void {
+    this.#locked(() => {
+      const users = this.#cells[USERS]! - 1;
+      this.#cells[USERS] = users;
+      if (users === 0) free(this.#address[ADDRESS]!);
+    });
+  }
+
+  #locked<Result>(work: () => Result): Result {
+    while (Atomics.compareExchange(this.#cells, LOCK, 0, 1) !== 0) Atomics.wait(this.#cells, LOCK, 1);
+    try {
+      return work();
+    } finally {
+      Atomics.store(this.#cells, LOCK, 0);
+      Atomics.notify(this.#cells, LOCK, 1);
+    }
+  }
 }

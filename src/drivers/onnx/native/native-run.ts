@@ -2,11 +2,9 @@ import { invalidArgument } from "../../../errors.ts";
 import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import type { OnnxPort } from "../engine.ts";
 import { createOnnxValues, type OnnxValues } from "../onnx-value.ts";
-import { inputsInUse } from "./inputs-in-use.ts";
-import type { Names } from "./names.ts";
+import type { Names } from "./native-tensor.ts";
 import { fromNativeValue, toNativeValue } from "./native-value.ts";
-import type { NativeContext } from "./open-onnx.ts";
-import { check, takePointer } from "./status.ts";
+import { check, type NativeContext, takePointer } from "./open-onnx.ts";
 
 /** A loaded model, as its runs need it. */
 export interface RunnableSession {
@@ -95,3 +93,6 @@ export class NativeRun {
     return createOnnxValues(names.map((name, index) => [name, fromNativeValue(context, name, this.#results[index]!)]));
   }
 }
+
+/** Inputs whose memory ONNX Runtime reads at present; the garbage collector leaves them alone. */
+export const inputsInUse = new Set<object>();

@@ -5,26 +5,25 @@ import { QuickRuns } from "../../../native/quick-runs.ts";
 import type { Tensors } from "../../../tensor/tensor.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import { createOnnxValues, type OnnxValues, sizeOfValue } from "../onnx-value.ts";
-import { readMetadata } from "./metadata.ts";
-import { type Names, toNames } from "./names.ts";
 import { NativeRun, type RunnableSession } from "./native-run.ts";
+import { type Names, toNames } from "./native-tensor.ts";
 import type { NativeContext } from "./open-onnx.ts";
-import { readInputs, readOutputs, readOverridable } from "./ports.ts";
+import { readInputs, readMetadata, readOutputs, readOverridable } from "./ports.ts";
 import { PreparedRuns } from "./prepared-runs.ts";
 
 /**
  * Duration of a run that may block the model thread, and so does not end at once when it is cancelled. In the pool it
- * would take two wake-ups more, each of which waits for a core where all are busy: 2 ms beside a hook that decodes
+ * would take two wake-ups more, each of which waits for a core if all are busy: 2 ms beside a hook that decodes
  * photos.
  */
 const QUICK_MS = 50;
 
 /** Treatment of a session's runs. */
 interface SessionChoice extends RunLimits {
-  /** True where a run that is likely to be quick may block the thread. */
+  /** True if a run that is likely to be quick may block the thread. */
   readonly hasBoundedRuns: boolean;
   /**
-   * True where every run blocks the thread: CUDA has handles and 100 MB for each thread
+   * True if every run blocks the thread: CUDA has handles and 100 MB for each thread
    * in which it runs, and ends no run in any.
    */
   readonly staysHere: boolean;
@@ -48,7 +47,7 @@ export class NativeSession implements EngineSession {
   readonly #runs: CancellableRuns;
   readonly #poolCalls: PoolCalls;
   readonly #staysHere: boolean;
-  /** Undefined where all inputs have to be given. */
+  /** Undefined if all inputs have to be given. */
   readonly #defaults: Tensors | undefined;
 
   /** Takes over the session. */
@@ -112,7 +111,7 @@ export class NativeSession implements EngineSession {
   }
 
   /**
-   * In the pool; in this thread where other threads have filled the pool, since a wait
+   * In the pool; in this thread if other threads have filled the pool, since a wait
    * there would keep files and images waiting.
    */
   async #runSlow(run: NativeRun): Promise<OnnxValues> {

@@ -4,10 +4,9 @@ import { toCTexts } from "../../../native/c-texts.ts";
 import { copyFromNative, copyToNative } from "../../../native/memory.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
-import { assertTexts } from "../assert-text.ts";
 import { codeOf, toDType, typeOf } from "../element-types.ts";
-import type { NativeContext } from "./open-onnx.ts";
-import { check, takeInt, takePointer, takeSize } from "./status.ts";
+import { assertTexts } from "../onnx-value.ts";
+import { check, type NativeContext, takeInt, takePointer, takeSize } from "./open-onnx.ts";
 
 /**
  * An OrtValue that views a tensor's memory, which has to stay where it is for as long; texts are copied. Throws
@@ -57,7 +56,7 @@ function toDims(shape: readonly number[]): BigInt64Array {
 }
 
 /**
- * A copy of an OrtValue's tensor, in memory of its own; throws `failed_precondition` for elements that we do not carry.
+ * A copy of an OrtValue's tensor, in its own memory; throws `failed_precondition` for elements that we do not carry.
  */
 export function fromNativeTensor(context: NativeContext, name: string, value: Pointer): Tensor {
   const { api } = context;
@@ -99,4 +98,15 @@ function readTexts({ api }: NativeContext, value: Pointer, count: number): Uint8
   check(api, api.GetStringTensorContent(value, content, length, starts, count));
   const end = (index: number) => (index + 1 < count ? Number(starts[index + 1]) : length);
   return Array.from({ length: count }, (_, index) => content.slice(Number(starts[index]), end(index)));
+}
+
+/** Names of inputs or outputs, also as OrtApi.Run takes them. */
+export interface Names {
+  readonly names: readonly string[];
+  readonly texts: BigUint64Array;
+}
+
+/** Makes names fit to be passed, for as long as the result is referenced. */
+export function toNames(names: readonly string[]): Names {
+  return { names, texts: toCTexts(names.map((name) => Buffer.from(name))) };
 }

@@ -1,4 +1,15 @@
-import { defineStruct, type NativeFunctions, pointerTo, type SignatureTable } from "../../../native/bind-functions.ts";
+import { ServingError } from "../../../errors.ts";
+import {
+  bindFunctions,
+  defineStruct,
+  type NativeFunctions,
+  type Pointer,
+  pointerTo,
+  type SignatureTable,
+} from "../../../native/bind-functions.ts";
+import { openLibrary } from "../../../native/open-library.ts";
+import { readText } from "../../../native/read-text.ts";
+import { OpenvinoFailure, type OpenvinoFailureKind } from "../openvino-failure.ts";
 
 /** ov_shape_t. */
 const SHAPE = defineStruct<{ rank: number; dims: BigInt64Array | null }>({ rank: "int64_t", dims: "void *" });
@@ -16,7 +27,7 @@ const PARTIAL_SHAPE = defineStruct<NativePartialShape>({ min: "int64_t", max: "i
  * The functions of OpenVINO's C API that we call: https://docs.openvino.ai/2026/api/c_cpp_api/group__ov__c__api.html. A
  * function of result int returns a status; pointers at an argument's address belong to the caller.
  */
-export const C_API = {
+const C_API = {
   ov_get_openvino_version: ["int", "void *"],
   ov_version_free: ["void", "void *"],
   ov_get_error_info: ["str", "int"],
@@ -88,3 +99,95 @@ export const C_API = {
 
 /** libopenvino_c, opened. */
 export type OpenvinoApi = NativeFunctions<typeof C_API>;
+
+/** Values of ov_status_e that add something to OpenVINO's text. */
+const KINDS: Readonly<Record<number, OpenvinoFailureKind>> = { [-13]: "cancelled" };
+
+/** Throws {@link OpenvinoFailure}, with OpenVINO's text, for a status other than success. */
+export function check(api: OpenvinoApi, status: number, kind: OpenvinoFailureKind = "failed"): void {
+  if (status === 0) return;
+  throw new OpenvinoFailure(KINDS[status] ?? kind, `${lastMessage(api) || api.ov_get_error_info(status)}`);
+}
+
+/** The pointer that a function writes to its last argument. */
+export function takePointer(api: OpenvinoApi, call: (at: BigUint64Array) => number): Pointer {
+  const at = new BigUint64Array(1);
+  check(api, call(at));
+  const [pointer] = at as unknown as [Pointer];
+  if (pointer === 0n) throw new ServingError("internal", "OpenVINO reports success and gives nothing.");
+  return pointer;
+}
+
+/** The number that a function writes to its last argument. */
+export function takeNumber(api: OpenvinoApi, call: (at: BigUint64Array) => number): number {
+  const at = new BigUint64Array(1);
+  check(api, call(at));
+  return Number(at[0]);
+}
+
+/** The text that a function allocates. */
+export function takeText(api: OpenvinoApi, call: (at: BigUint64Array) => number): string {
+  const pointer = takePointer(api, call);
+  const text = readText(pointer);
+  api.ov_free(pointer);
+  return text;
+}
+
+/** The last error of the whole process: if two calls fail at once, it may be the other call's. */
+function lastMessage(api: OpenvinoApi): string {
+  const pointer = api.ov_get_last_err_msg();
+  if (pointer === null) return "";
+  const text = readText(pointer);
+  api.ov_free(pointer);
+  return text;
+}
+
+/** Libraries that this thread has opened, by path. */
+const opened = new Map<string, OpenvinoApi>();
+
+/** Opens libopenvino_c; throws `failed_precondition` for a file that does not load or lacks functions. */
+export function openOpenvino(path: string): OpenvinoApi {
+  const known = opened.get(path);
+  if (known !== undefined) return known;
+  const api = bindFunctions(openLibrary(path), C_API, `The OpenVINO library "${path}"`);
+  opened.set(path, api);
+  return api;
+}
+
+/** `2026.4.1-22982-abcdef-releases/2026/4` → `2026.4.1`. */
+export function readVersion(api: OpenvinoApi): string {
+  // ov_version_t: the addresses of build number and description.
+  const version = new BigUint64Array(2);
+  check(api, api.ov_get_openvino_version(version));
+  const build = readText(version[0]!);
+  api.ov_version_free(version);
+  return build.split("-", 1)[0]!;
+}
+
+/** The numbers of element types, which differ between releases. */
+export class ElementCodes {
+  readonly #names: ReadonlyMap<number, string>;
+  readonly #codes: ReadonlyMap<string, number>;
+
+  constructor(codes: ReadonlyMap<string, number>) {
+    this.#codes = codes;
+    this.#names = new Map([...codes].map(([name, code]) => [code, name]));
+  }
+
+  /** OpenVINO's name for a number. */
+  name(code: number): string {
+    return this.#names.get(code) ?? `number ${code}`;
+  }
+
+  /** The number of a type that this release has; -1 for another. */
+  code(name: string): number {
+    return this.#codes.get(name) ?? -1;
+  }
+}
+
+/** Parts that all objects of one core share. */
+export interface NativeContext {
+  readonly api: OpenvinoApi;
+  readonly core: Pointer;
+  readonly codes: ElementCodes;
+}

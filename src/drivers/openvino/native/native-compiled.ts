@@ -1,10 +1,11 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import { NativeObject } from "../../../native/native-object.ts";
 import { QuickRuns } from "../../../native/quick-runs.ts";
+import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
-import type { NativeContext } from "./native-context.ts";
-import { NativeRequest } from "./native-request.ts";
-import { takePointer, takeText } from "./status.ts";
+import type { NativeContext } from "./c-api.ts";
+import { check, takePointer, takeText } from "./c-api.ts";
+import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 
 /** Duration of a run that may block the model thread: to wait for the runtime's threads takes about 25 µs itself. */
 const QUICK_MS = 0.3;
@@ -43,7 +44,7 @@ export class NativeCompiled implements CompiledNetwork {
   }
 
   /**
-   * The CPU plugin drops the exception of a synchronous run where it has a single thread: the run seems to succeed, and
+   * The CPU plugin drops the exception of a synchronous run if it has a single thread: the run seems to succeed, and
    * its outputs are an earlier run's.
    */
   #hasThreads(): boolean {
@@ -56,5 +57,91 @@ export class NativeCompiled implements CompiledNetwork {
 
   release(): void {
     this.#compiled.release();
+  }
+}
+
+/** Traits that all requests of a compiled network share. */
+interface RequestTraits {
+  readonly outputs: readonly Port[];
+  readonly quickRuns: QuickRuns | undefined;
+  /** False if a synchronous run that fails returns as if it had succeeded. */
+  readonly reportsFailures: boolean;
+}
+
+/** ov_infer_request_t. */
+class NativeRequest implements InferRequest {
+  readonly #context: NativeContext;
+  readonly #request: NativeObject;
+  readonly #outputs: readonly Port[];
+  readonly #quickRuns: QuickRuns | undefined;
+  readonly #reportsFailures: boolean;
+
+  /** Takes over the request. */
+  constructor(context: NativeContext, request: Pointer, { outputs, quickRuns, reportsFailures }: RequestTraits) {
+    this.#reportsFailures = reportsFailures;
+    this.#context = context;
+    this.#request = new NativeObject(request, context.api.ov_infer_request_free);
+    this.#outputs = outputs;
+    this.#quickRuns = quickRuns;
+  }
+
+  async infer(inputs: readonly Tensor[], outputs: readonly number[]): Promise<Tensor[]> {
+    for (const [index, tensor] of inputs.entries()) this.#setInput(index, tensor);
+    await this.#run(inputs.reduce((sum, tensor) => sum + byteSize(tensor), 0));
+    return outputs.map((index) => this.#takeOutput(index));
+  }
+
+  cancel(): void {
+    // It refuses when nothing runs, which is as well.
+    this.#context.api.ov_infer_request_cancel(this.#request.pointer);
+  }
+
+  release(): void {
+    this.#request.release();
+  }
+
+  /** The tensor refers to the caller's memory until the next run sets another. */
+  #setInput(index: number, tensor: Tensor): void {
+    const { api } = this.#context;
+    const pointer = toNativeTensor(this.#context, tensor);
+    try {
+      const status = api.ov_infer_request_set_input_tensor_by_index(this.#request.pointer, index, pointer);
+      check(api, status, "refused");
+    } finally {
+      api.ov_tensor_free(pointer);
+    }
+  }
+
+  async #run(bytes: number): Promise<void> {
+    const started = performance.now();
+    const status = this.#quickRuns?.isQuick(bytes) ? this.#runHere() : await this.#runElsewhere();
+    this.#quickRuns?.note(bytes, performance.now() - started);
+    check(this.#context.api, status);
+  }
+
+  #runHere(): number {
+    const { api } = this.#context;
+    if (this.#reportsFailures) return api.ov_infer_request_infer(this.#request.pointer);
+    check(api, api.ov_infer_request_start_async(this.#request.pointer));
+    return api.ov_infer_request_wait(this.#request.pointer);
+  }
+
+  /** In the runtime's own threads: what runs there can be cancelled, which `infer` in a thread of the pool cannot. */
+  #runElsewhere(): Promise<number> {
+    const { api } = this.#context;
+    check(api, api.ov_infer_request_start_async(this.#request.pointer));
+    return runAsync(api.ov_infer_request_wait, this.#request.pointer);
+  }
+
+  #takeOutput(index: number): Tensor {
+    const { api } = this.#context;
+    const pointer = takePointer(api, (at) =>
+      api.ov_infer_request_get_output_tensor_by_index(this.#request.pointer, index, at),
+    );
+    try {
+      return fromNativeTensor(this.#context, pointer, this.#outputs[index]!);
+    } finally {
+      api.ov_tensor_free(pointer);
+    }
   }
 }

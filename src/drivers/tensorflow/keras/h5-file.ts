@@ -14,11 +14,11 @@ export interface StoredArray {
 
 /** An open HDF5 file. */
 export interface H5File {
-  /** An attribute of a group; undefined where either is missing. */
+  /** An attribute of a group; undefined if either is missing. */
   attribute(group: string, name: string): Promise<unknown>;
-  /** Names of a group's members; none where it is missing. */
+  /** Names of a group's members; none if it is missing. */
   names(group: string): Promise<readonly string[]>;
-  /** An array of float32; rejects with `failed_precondition` where there is none, or, when read, for another type. */
+  /** An array of float32; rejects with `failed_precondition` if there is none, or, when read, for another type. */
   array(path: string): Promise<StoredArray>;
 }
 
@@ -27,9 +27,9 @@ const ENTRY = new URL("../../../../dist/drivers/tensorflow/keras/h5-thread-entry
 const [LIMIT_MS, BYTES_PER_MS] = [20_000, 10_000];
 
 /**
- * Opens an HDF5 file that is in memory, for as long as `read` runs, in a thread of its own, which takes the bytes: some
+ * Opens an HDF5 file that is in memory, for as long as `read` runs, in its own thread, which takes the bytes: some
  * damaged files hold h5wasm for ever. Rejects with `failed_precondition` for those, for bytes in another format, and
- * where h5wasm is not installed; `label` names the file in messages.
+ * if h5wasm is not installed; `label` names the file in messages.
  */
 export async function withH5<T>(
   bytes: Uint8Array,

@@ -10,7 +10,7 @@ export type H5Question =
   | { readonly path: string; readonly attribute: string }
   | { readonly path: string; readonly what: "names" | "shape" | "values" };
 
-/** The answer; undefined stands for what is not there, or is no array of float32. */
+/** The answer; undefined stands for one that is missing, or is no array of float32. */
 export type H5Answer =
   | { readonly value: unknown }
   /** The library's text about a damaged file. */

@@ -1,6 +1,6 @@
 import type { TensorflowEngine } from "../engine.ts";
+import { reportFallbacks } from "../tfjs/fallback-kernels.ts";
 import { createLayersModel } from "../tfjs/layers-model.ts";
-import { reportFallbacks } from "../tfjs/report-fallbacks.ts";
 import { startTfjs } from "../tfjs/tfjs-backend.ts";
 import { withKerasFile } from "./keras-file.ts";
 import { loadKerasModel } from "./load-keras-model.ts";

@@ -1,6 +1,6 @@
-import { type LayerConfig, nameOf } from "./keras-config.ts";
+import { type LayerConfig, nameOf } from "./keras-file.ts";
 import { ACTIVATIONS, IDLE_OPTIONS, type LayerRule, REFUSED_OPTIONS } from "./layer-rules.ts";
-import { ownActivation } from "./own-layers/own-activations.ts";
+import { ownActivation } from "./own-layers/own-layer.ts";
 
 /** Collects the obstacles to serving a model. */
 export type Complain = (obstacle: string) => void;
@@ -17,7 +17,7 @@ const NOTHING_YET = { class_name: "Zeros", config: {} };
 
 /**
  * Dtypes of inputs that become float32 within the model. The layers of Keras compute in float32 whatever they are
- * given; tfjs-layers would keep integers in some, and take those for the dtype of what is joined with them.
+ * given; tfjs-layers would keep integers in some, and take those for the dtype of all tensors that are joined.
  */
 const INPUT_DTYPES = ["float32", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"];
 

@@ -1,6 +1,6 @@
 /** Rule that makes a layer of Keras in tfjs-layers. Options that a rule does not mention are refused. */
 export interface LayerRule {
-  /** Its class there, where that has another name. */
+  /** Its class there, if that has another name. */
   readonly as?: string;
   /** Options that mean the same on both sides. */
   readonly takes: readonly string[];
@@ -157,7 +157,7 @@ export const LAYER_RULES: Readonly<Record<string, LayerRule>> = {
 export const IDLE_OPTIONS =
   /^(name|trainable|dtype|autocast|seed|implementation|unroll|use_cudnn|momentum|synchronized|unit_forget_bias|dropout|recurrent_dropout|input_length|fill_mode|fill_value|renorm.*|.*_(initializer|regularizer|constraint))$/;
 
-/** Options that change a layer where they have any value at all. */
+/** Options that change a layer if they have any value at all. */
 export const REFUSED_OPTIONS = ["lora_rank", "quantization_config", "renorm"];
 
 /** Activations that are the same in tfjs-layers, by their names in Keras. */

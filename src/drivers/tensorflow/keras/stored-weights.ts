@@ -1,8 +1,9 @@
-import type { LayerVariable } from "@tensorflow/tfjs-layers";
+import type { LayersModel, LayerVariable, layers } from "@tensorflow/tfjs-layers";
 import { failedPrecondition } from "../../../errors.ts";
 import type { H5File, StoredArray } from "./h5-file.ts";
-import { type LayerConfig, layersOf, nameOf } from "./keras-config.ts";
-import type { WeightSlots } from "./weight-slots.ts";
+import type { KerasFile } from "./keras-file.ts";
+import { isContainer, type LayerConfig, layersOf, nameOf } from "./keras-file.ts";
+import type { WeightPart } from "./own-layers/own-layer.ts";
 
 /** One weight of the model, and what the file has for it. */
 export interface FoundWeight {
@@ -13,10 +14,26 @@ export interface FoundWeight {
 }
 
 /**
- * Finds every weight in the `model.weights.h5` of a .keras file, where layers lie by class and number.
- * Throws `failed_precondition` naming a layer that the file has no weights or other weights for.
+ * Finds a model's weights in its file; throws `failed_precondition` naming a weight that the file lacks, and a layer that
+ * it has no weights or other weights for.
  */
-export async function findInArchive(file: H5File, slots: readonly WeightSlots[]): Promise<FoundWeight[]> {
+export async function findWeights(
+  model: LayersModel,
+  { config: { root }, layout, weights }: KerasFile,
+): Promise<FoundWeight[]> {
+  const slots = findWeightSlots(root, model);
+  const found = await (layout === "archive" ? findInArchive(weights, slots) : findInH5(weights, root, slots));
+  const known = new Set(found.map(({ variable }) => variable));
+  const missing = model.weights.find((variable) => !known.has(variable));
+  if (missing !== undefined)
+    throw failedPrecondition(`The file has nothing for the weight "${missing.originalName}" of the model.`);
+  return found;
+}
+
+/**
+ * Finds every weight in the `model.weights.h5` of a .keras file, which has layers by class and number.
+ */
+async function findInArchive(file: H5File, slots: readonly WeightSlots[]): Promise<FoundWeight[]> {
   const weights: FoundWeight[] = [];
   for (const { layer, group, learned, fixed } of slots) {
     const variables = [...learned, ...fixed];
@@ -34,14 +51,9 @@ export async function findInArchive(file: H5File, slots: readonly WeightSlots[])
 
 /**
  * Finds every weight in an .h5 file, which lists those of each of the model's layers
- * by name: first the ones that learn, then the others. Throws `failed_precondition`
- * naming a layer that the file has no weights or other weights for.
+ * by name: first the ones that learn, then the others.
  */
-export async function findInH5(
-  file: H5File,
-  model: LayerConfig,
-  slots: readonly WeightSlots[],
-): Promise<FoundWeight[]> {
+async function findInH5(file: H5File, model: LayerConfig, slots: readonly WeightSlots[]): Promise<FoundWeight[]> {
   const weights: FoundWeight[] = [];
   for (const name of layersOf(model).map(nameOf)) {
     const group = `model_weights/${name}`;
@@ -57,7 +69,7 @@ export async function findInH5(
   return weights;
 }
 
-/** Names in an attribute, which is in parts where the list is longer than an attribute may be. */
+/** Names in an attribute, which is in parts if the list is longer than an attribute may be. */
 async function namesIn(file: H5File, group: string): Promise<string[]> {
   const whole = await file.attribute(group, "weight_names");
   if (Array.isArray(whole)) return whole as string[];
@@ -105,4 +117,96 @@ function checkCount(layer: string, expected: number, written: number): void {
 /** `10` comes after `9`. */
 function numbered(names: readonly string[]): string[] {
   return [...names].sort((a, b) => Number(a) - Number(b));
+}
+
+/** The weights of one layer in the order in which Keras numbers them, and where its archive keeps them. */
+interface WeightSlots {
+  /** The layer's name in Keras. */
+  readonly layer: string;
+  /** The name of the model's own layer that it is, or is within. */
+  readonly top: string;
+  /** The layer's group below the root of `model.weights.h5`. */
+  readonly group: string;
+  /** True if the layer and all models around it learn. */
+  readonly trainable: boolean;
+  readonly learned: readonly LayerVariable[];
+  readonly fixed: readonly LayerVariable[];
+}
+
+/** Members that tfjs-layers does not declare, or not for everyone. */
+interface LayerParts {
+  readonly layers?: readonly layers.Layer[];
+  readonly layer?: layers.Layer;
+  readonly forwardLayer?: layers.Layer;
+  readonly backwardLayer?: layers.Layer;
+  readonly cell?: layers.Layer;
+  /** Of our own layers: weights that Keras keeps in layers within. */
+  readonly parts?: readonly WeightPart[];
+  readonly _trainableWeights?: readonly LayerVariable[];
+  readonly _nonTrainableWeights?: readonly LayerVariable[];
+}
+
+/** Place of a layer. */
+interface Place {
+  /** Unknown above the first layer. */
+  readonly top?: string;
+  readonly group: string;
+  readonly trainable: boolean;
+}
+
+/** The layers of a model that hold weights, in the model's order, models within it unfolded. */
+function findWeightSlots(model: LayerConfig, built: layers.Layer, place: Place = ROOT): WeightSlots[] {
+  const { layers: children = [] } = built as unknown as LayerParts;
+  const count = new Map<string, number>();
+  return layersOf(model).flatMap((layer) => {
+    const kind = toSnakeCase(layer.class_name);
+    const same = count.get(kind) ?? 0;
+    count.set(kind, same + 1);
+    const child = children.find(({ name }) => name === nameOf(layer));
+    const group = `${place.group}layers/${same === 0 ? kind : `${kind}_${same}`}/`;
+    const trainable = place.trainable && layer.config.trainable !== false;
+    return child === undefined ? [] : slotsOf(layer, child, { top: place.top ?? nameOf(layer), group, trainable });
+  });
+}
+
+const ROOT: Place = { group: "", trainable: true };
+
+function slotsOf(layer: LayerConfig, built: layers.Layer, place: Place): WeightSlots[] {
+  if (isContainer(layer)) return findWeightSlots(layer, built, place);
+  const { group } = place;
+  const parts = built as unknown as LayerParts;
+  const { layer: wrapped, backward_layer: backward } = layer.config as Record<string, LayerConfig | undefined>;
+  const inner = (config: LayerConfig | undefined, name: string, part: layers.Layer | undefined): WeightSlots[] =>
+    part === undefined ? [] : slotsOf(config ?? layer, part, { ...place, group: `${group}${name}/` });
+  if (parts.forwardLayer !== undefined) {
+    const second = inner(backward ?? wrapped, "backward_layer", parts.backwardLayer);
+    return [...inner(wrapped, "forward_layer", parts.forwardLayer), ...second];
+  }
+  if (wrapped !== undefined) return inner(wrapped, "layer", parts.layer);
+  const slot = { top: "", ...place, layer: nameOf(layer) };
+  if (parts.parts !== undefined && parts.parts.length > 0) {
+    return parts.parts.map(({ name, group: part, variables }) => ({
+      ...slot,
+      layer: name,
+      group: `${group}${part}/`,
+      learned: variables,
+      fixed: [],
+    }));
+  }
+  if (parts.cell === undefined) return [{ ...slot, ...ownWeights(built) }];
+  return [{ ...slot, ...ownWeights(parts.cell), group: `${group}cell/` }];
+}
+
+function ownWeights(layer: layers.Layer): Pick<WeightSlots, "learned" | "fixed"> {
+  const { _trainableWeights: learned = [], _nonTrainableWeights: fixed = [] } = layer as unknown as LayerParts;
+  return { learned, fixed };
+}
+
+/** As `keras.src.utils.naming.to_snake_case` writes it: Conv2DTranspose is conv2d_transpose. */
+function toSnakeCase(name: string): string {
+  return name
+    .replace(/\W+/g, "")
+    .replace(/(.)([A-Z][a-z]+)/g, "$1_$2")
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase();
 }

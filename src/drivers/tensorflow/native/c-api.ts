@@ -1,4 +1,10 @@
-import { defineStruct, type NativeFunctions, type SignatureTable } from "../../../native/bind-functions.ts";
+import {
+  defineStruct,
+  type NativeFunctions,
+  type Pointer,
+  type SignatureTable,
+} from "../../../native/bind-functions.ts";
+import { copyFromNative } from "../../../native/memory.ts";
 
 /** One output of an operation; C functions that take one take it by value. */
 const TF_OUTPUT = defineStruct<{ oper: bigint; index: number }>({ oper: "void *", index: "int" });
@@ -87,3 +93,67 @@ export const C_API = {
 
 /** libtensorflow, opened. */
 export type TensorflowApi = NativeFunctions<typeof C_API>;
+
+/** Error of a call of TensorFlow that failed. */
+export class TensorflowFailure extends Error {
+  override readonly name = "TensorflowFailure";
+  /** gRPC's number. */
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Makes a call with a status; throws {@link TensorflowFailure} for an error in it. */
+export function withStatus<Returned>(api: TensorflowApi, call: (status: Pointer) => Returned): Returned {
+  const status = api.TF_NewStatus() as Pointer;
+  try {
+    const returned = call(status);
+    throwIfFailed(api, status);
+    return returned;
+  } finally {
+    api.TF_DeleteStatus(status);
+  }
+}
+
+/** The same for a call in another thread. */
+export async function withStatusAsync<Returned>(
+  api: TensorflowApi,
+  call: (status: Pointer) => Promise<Returned>,
+): Promise<Returned> {
+  const status = api.TF_NewStatus() as Pointer;
+  try {
+    const returned = await call(status);
+    throwIfFailed(api, status);
+    return returned;
+  } finally {
+    api.TF_DeleteStatus(status);
+  }
+}
+
+function throwIfFailed(api: TensorflowApi, status: Pointer): void {
+  const code = api.TF_GetCode(status);
+  if (code !== 0) throw new TensorflowFailure(code, api.TF_Message(status) ?? "");
+}
+
+/** Calls with a TF_Buffer that holds a copy of the bytes. */
+export function withBuffer<Returned>(
+  api: TensorflowApi,
+  bytes: Uint8Array,
+  call: (buffer: Pointer) => Returned,
+): Returned {
+  const buffer = api.TF_NewBufferFromString(bytes, bytes.byteLength) as Pointer;
+  try {
+    return call(buffer);
+  } finally {
+    api.TF_DeleteBuffer(buffer);
+  }
+}
+
+/** The bytes of a TF_Buffer, which begins with their address and their number. */
+export function readBuffer(buffer: Pointer): Uint8Array {
+  const [data, length] = copyFromNative(new BigUint64Array(2), buffer) as unknown as [bigint, bigint];
+  return copyFromNative(new Uint8Array(Number(length)), data);
+}

@@ -1,10 +1,10 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import type { TensorSpec } from "../../../signature/signature.ts";
+import type { TensorflowOptions } from "../engine.ts";
 import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";
 import { loadFrozenGraph } from "../saved-model/load-saved-model.ts";
 import type { BoundTensor, ModelSignature } from "../saved-model/model-signatures.ts";
-import type { TensorflowOptions } from "../tensorflow-options.ts";
 import type { GraphTensor, TensorflowGraph } from "./graph.ts";
 
 /** Operations that a node behind may have no value of. */
@@ -49,7 +49,7 @@ function find(graph: TensorflowGraph, option: string, name: string): GraphTensor
   }
 }
 
-/** Those that every run can give. The file is read once more only where some may not. */
+/** Those that every run can give. The file is read once more only if some may not. */
 function lastingResults(graph: TensorflowGraph, path: string): GraphTensor[] {
   const results = graph.results();
   if (!graph.hasAny(CONDITIONAL)) return results;

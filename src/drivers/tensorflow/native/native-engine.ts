@@ -1,28 +1,25 @@
-import { ServingError } from "../../../errors.ts";
+import { basename, resolve } from "node:path";
+import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
 import { processors } from "../../../machine/processors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
+import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
 import { maxAsyncCalls } from "../../../native/max-async-calls.ts";
+import { openLibrary } from "../../../native/open-library.ts";
 import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
 import { tensorflow } from "../../../runtimes/native-runtimes.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import { customOpFiles } from "../../custom-op-files.ts";
 import type { DriverHost, Model } from "../../driver.ts";
-import type { TensorflowEngine } from "../engine.ts";
+import type { TensorflowEngine, TensorflowOptions } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
-import type { TensorflowOptions } from "../tensorflow-options.ts";
-import { breaksFusing } from "./breaks-fusing.ts";
-import type { TensorflowApi } from "./c-api.ts";
-import { loadCustomOps } from "./custom-ops.ts";
-import { GraphRunner } from "./graph-runner.ts";
-import { createNativeModel } from "./native-model.ts";
+import { C_API, type TensorflowApi, withStatus } from "./c-api.ts";
+import { servedPart } from "./graph.ts";
+import { breaksFusing, usesFiles, writes } from "./graph-files.ts";
+import { createNativeModel, GraphRunner } from "./native-model.ts";
+import { checkOnlyTensorflow, quietTensorflow } from "./one-tensorflow.ts";
 import { type OpenedModel, openModel } from "./open-model.ts";
-import { openTensorflow } from "./open-tensorflow.ts";
-import { servedPart } from "./served-part.ts";
 import type { TensorflowSession } from "./session.ts";
-import { createSessionConfig, encodeSessionConfig } from "./session-config.ts";
+import { claimThreadPools, createSessionConfig, encodeSessionConfig } from "./session-config.ts";
 import { createShapeGuard } from "./shape-guard.ts";
-import { claimThreadPools } from "./thread-pools.ts";
-import { usesFiles } from "./uses-files.ts";
-import { writes } from "./writes.ts";
 
 /** libtensorflow itself, by its C API. */
 const engine: TensorflowEngine = { name: "native", load };
@@ -70,17 +67,6 @@ function createGraphRunner(api: TensorflowApi, { session, signatures }: OpenedMo
   return new GraphRunner(session, { inputs, served: findServed, usesFiles: usesFiles(source) });
 }
 
-function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHost): TensorflowApi {
-  const library = findLibrary(tensorflow, tensorflow_lib);
-  if (library === undefined) {
-    const { name, title } = tensorflow;
-    throw missingRuntime({ name, title, looked: lookedIn(tensorflow) });
-  }
-  const api = openTensorflow(library.path);
-  log.info("TensorFlow is loaded", { version: api.TF_Version(), ...library });
-  return api;
-}
-
 /**
  * Every run of the process shares the pools: half of the threads within operators
  * serve one caller as fast as all, and many callers better.
@@ -98,4 +84,54 @@ async function giveUp(session: TensorflowSession, { path }: ModelSource, { log }
   setImmediate(() => {
     throw new ServingError("unavailable", "The model's runs did not end.");
   });
+}
+
+/** Libraries that this thread has opened, by path. */
+const opened = new Map<string, TensorflowApi>();
+
+/**
+ * Finds libtensorflow and opens it; throws `failed_precondition` with the way to install it, for a file that does not load
+ * or lacks functions, and for a second library.
+ */
+function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHost): TensorflowApi {
+  const library = findLibrary(tensorflow, tensorflow_lib);
+  if (library === undefined) {
+    const { name, title } = tensorflow;
+    throw missingRuntime({ name, title, looked: lookedIn(tensorflow) });
+  }
+  const api = openTensorflow(library.path);
+  log.info("TensorFlow is loaded", { version: api.TF_Version(), ...library });
+  return api;
+}
+
+/** Opens a file of libtensorflow, once in a thread. */
+export function openTensorflow(path: string): TensorflowApi {
+  const known = opened.get(path);
+  if (known !== undefined) return known;
+  quietTensorflow();
+  const library = openLibrary(path);
+  const api = bindFunctions(library, C_API, `The TensorFlow library "${path}"`);
+  checkOnlyTensorflow(path);
+  opened.set(path, api);
+  return api;
+}
+
+/**
+ * Loads the libraries of `custom_op_paths` into TensorFlow, for the whole process;
+ * throws `failed_precondition` for one that does not load.
+ */
+export function loadCustomOps(api: TensorflowApi, paths: string): void {
+  for (const file of customOpFiles(paths)) loadLibrary(api, file);
+}
+
+function loadLibrary(api: TensorflowApi, file: string): void {
+  try {
+    withStatus(api, (status) => api.TF_LoadLibrary(resolve(file), status));
+  } catch (cause) {
+    const reason = publicText(cause).replace("(path): ", "");
+    throw failedPrecondition(
+      `The custom op library "${basename(file)}" does not load into TensorFlow ${api.TF_Version()}: ${reason}. It has to be built for this version.`,
+      cause,
+    );
+  }
 }

@@ -1,23 +1,29 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { failedPrecondition } from "../../../errors.ts";
+import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { NativeObject } from "../../../native/native-object.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import type { TensorflowOptions } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
-import { type TypeOfTensor, withGraphTypes } from "../saved-model/graph-types.ts";
 import { parseTags } from "../saved-model/load-saved-model.ts";
-import { type ModelSignature, type ModelSignatures, toModelSignatures } from "../saved-model/model-signatures.ts";
+import {
+  type ModelSignature,
+  type ModelSignatures,
+  type TypeOfTensor,
+  toModelSignatures,
+  withGraphTypes,
+} from "../saved-model/model-signatures.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";
-import type { TensorflowOptions } from "../tensorflow-options.ts";
-import type { TensorflowApi } from "./c-api.ts";
+import { readBuffer, type TensorflowApi, withBuffer, withStatus, withStatusAsync } from "./c-api.ts";
 import { createFrozenSignature } from "./frozen-signature.ts";
-import { toLoadError } from "./load-error.ts";
-import { loadGraphSession, loadSavedModelSession, type SessionSettings } from "./load-session.ts";
-import type { TensorflowSession } from "./session.ts";
-import { withoutGraph } from "./without-graph.ts";
+import { type SessionParts, TensorflowSession } from "./session.ts";
+import { toLoadError } from "./tensorflow-errors.ts";
 
 /** Settings with which a model is loaded. */
-export interface OpenSettings extends SessionSettings {
+interface OpenSettings extends SessionSettings {
   readonly options: TensorflowOptions;
   readonly log: Logger;
 }
@@ -83,4 +89,102 @@ async function closingOnFailure(session: TensorflowSession, make: () => OpenedMo
     await session.close();
     throw reason;
   }
+}
+
+/** Settings of a session. */
+interface SessionSettings extends Omit<SessionParts, "graph"> {
+  /** A ConfigProto. */
+  readonly config: Uint8Array;
+}
+
+/**
+ * Loads a SavedModel with its variables and runs what initialises it; gives the
+ * MetaGraphDef too. Throws TensorflowFailure.
+ */
+async function loadSavedModelSession(
+  api: TensorflowApi,
+  { folder, tags }: { readonly folder: string; readonly tags: readonly string[] },
+  { config, ...parts }: SessionSettings,
+): Promise<{ session: TensorflowSession; metaGraph: Uint8Array }> {
+  const graph = createGraph(api);
+  const buffer = new NativeObject(api.TF_NewBuffer() as Pointer, (pointer) => api.TF_DeleteBuffer(pointer));
+  const options = createOptions(api, config);
+  try {
+    const session = await withStatusAsync(api, (status) =>
+      runAsync(
+        api.TF_LoadSessionFromSavedModel,
+        options.pointer,
+        null,
+        folder,
+        tags,
+        tags.length,
+        graph.pointer,
+        buffer.pointer,
+        status,
+      ),
+    );
+    const metaGraph = readBuffer(buffer.pointer);
+    return { session: new TensorflowSession(api, session as Pointer, { ...parts, graph }), metaGraph };
+  } catch (reason) {
+    graph.release();
+    throw reason;
+  } finally {
+    options.release();
+    buffer.release();
+  }
+}
+
+/** Loads a frozen graph. Throws TensorflowFailure. */
+function loadGraphSession(api: TensorflowApi, path: string, { config, ...parts }: SessionSettings): TensorflowSession {
+  const graph = createGraph(api);
+  const options = createOptions(api, config);
+  try {
+    importGraph(api, graph.pointer, readFileSync(path));
+    const session = withStatus(api, (status) => api.TF_NewSession(graph.pointer, options.pointer, status));
+    return new TensorflowSession(api, session as Pointer, { ...parts, graph });
+  } catch (reason) {
+    graph.release();
+    throw reason;
+  } finally {
+    options.release();
+  }
+}
+
+function createGraph(api: TensorflowApi): NativeObject {
+  return new NativeObject(api.TF_NewGraph() as Pointer, (pointer) => api.TF_DeleteGraph(pointer));
+}
+
+function createOptions(api: TensorflowApi, config: Uint8Array): NativeObject {
+  const options = new NativeObject(api.TF_NewSessionOptions() as Pointer, (pointer) =>
+    api.TF_DeleteSessionOptions(pointer),
+  );
+  withStatus(api, (status) => api.TF_SetConfig(options.pointer, config, config.length, status));
+  return options;
+}
+
+function importGraph(api: TensorflowApi, graph: Pointer, definition: Uint8Array): void {
+  const options = api.TF_NewImportGraphDefOptions() as Pointer;
+  try {
+    withBuffer(api, definition, (buffer) =>
+      withStatus(api, (status) => api.TF_GraphImportGraphDef(graph, buffer, options, status)),
+    );
+  } finally {
+    api.TF_DeleteImportGraphDefOptions(options);
+  }
+}
+
+/** The field of a MetaGraphDef that holds its graph. */
+const GRAPH_DEF = 2;
+
+/** A MetaGraphDef's bytes without its graph, which is nearly all of them, and which TensorFlow has read already. */
+function withoutGraph(metaGraph: Uint8Array): Uint8Array {
+  const reader = new BinaryReader(metaGraph);
+  const kept: Uint8Array[] = [];
+  while (reader.pos < reader.len) {
+    const start = reader.pos;
+    const [field, wireType] = reader.tag();
+    reader.skip(wireType, field);
+    if (field !== GRAPH_DEF) kept.push(metaGraph.subarray(start, reader.pos));
+  }
+  return Buffer.concat(kept);
 }

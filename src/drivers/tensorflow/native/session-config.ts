@@ -1,11 +1,13 @@
 import { create, type Message, mergeFromJson, toBinary } from "@bufbuild/protobuf";
 import { mergeFromText } from "@bufbuild/protobuf/txtpb";
 import { invalidArgument, reasonText } from "../../../errors.ts";
+import { claimForProcess } from "../../../native/process-environment.ts";
+import type { Logger } from "../../../observability/logger.ts";
+import type { TensorflowOptions } from "../engine.ts";
 import { messageSchema } from "../saved-model/tensorflow-messages.ts";
-import type { TensorflowOptions } from "../tensorflow-options.ts";
 
 /** The parts of TensorFlow's ConfigProto that are read here. */
-export interface SessionConfig extends Message {
+interface SessionConfig extends Message {
   intraOpParallelismThreads: number;
   interOpParallelismThreads: number;
 }
@@ -68,4 +70,23 @@ function withoutShorthands(json: JsonRecord): JsonRecord {
   if (short.length === 0) return json;
   const rest = Object.fromEntries(entries.filter(([key]) => !GPU_SHORTHANDS.includes(key)));
   return { ...rest, gpu_options: { ...(json.gpu_options as JsonRecord | undefined), ...Object.fromEntries(short) } };
+}
+
+/** Threads of TensorFlow's two pools. */
+interface ThreadPools {
+  readonly intra: number;
+  readonly inter: number;
+}
+
+/**
+ * Sets the pools' sizes if the configuration does not. TensorFlow makes its pools for the whole process, with the
+ * first session: the log says so when an earlier model has decided otherwise.
+ */
+export function claimThreadPools(config: SessionConfig, defaults: ThreadPools, log: Logger): void {
+  config.intraOpParallelismThreads ||= defaults.intra;
+  config.interOpParallelismThreads ||= defaults.inter;
+  const wanted = `${config.intraOpParallelismThreads} within operators, ${config.interOpParallelismThreads} across them`;
+  const actual = claimForProcess("KSERVING_TENSORFLOW_POOLS", wanted);
+  if (actual !== wanted)
+    log.warn("TensorFlow's threads are those of the first model of the process", { wanted, actual });
 }

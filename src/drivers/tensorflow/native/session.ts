@@ -6,10 +6,10 @@ import { NativeObject } from "../../../native/native-object.ts";
 import { RunLimit } from "../../../native/run-limit.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
+import { withStatus, withStatusAsync } from "./c-api.ts";
 import { type GraphTensor, TensorflowGraph } from "./graph.ts";
 import { type Feed, runSession } from "./run-session.ts";
 import type { ShapeGuard } from "./shape-guard.ts";
-import { withStatus, withStatusAsync } from "./status.ts";
 
 /** Limits of the usefulness of a run. */
 interface RunLimits {

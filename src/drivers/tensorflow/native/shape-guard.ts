@@ -1,18 +1,15 @@
-import { readFileSync } from "node:fs";
 import { elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import type { ModelSource } from "../model-source.ts";
 import { toDType } from "../saved-model/data-type.ts";
 import type { GraphDef, NodeDef, TensorProto } from "../saved-model/graph-def.ts";
 import { loadFrozenGraph, loadSavedModel, parseTags } from "../saved-model/load-saved-model.ts";
 import { fromTensorShape } from "../saved-model/tensor-proto.ts";
-import { graphFiles } from "./graph-files.ts";
-import { type Integers, MAX_INTEGERS } from "./known-integers.ts";
-import { MISSHAPABLE, takesSizes } from "./misshapen.ts";
-import { namesOperation } from "./names-operation.ts";
+import { TensorflowFailure } from "./c-api.ts";
+import { hasOperation, someGraph } from "./graph-files.ts";
+import { type Integers, MAX_INTEGERS } from "./node-attributes.ts";
 import type { Feed } from "./run-session.ts";
+import { HAZARDOUS, hasWindow, takesSizes } from "./shape-faults.ts";
 import { type Functions, ShapeWalk } from "./shape-walk.ts";
-import { TensorflowFailure } from "./status.ts";
-import { hasWindow, UNSAFE } from "./windows.ts";
 
 /** Attributes that tell shapes, and the function that a call calls. */
 const KEPT = [
@@ -28,15 +25,15 @@ const INVALID_ARGUMENT = 3;
 
 /**
  * Refuses inputs whose shape would end the process: TensorFlow 2.21 computes convolutions with oneDNN, which stops the
- * program where their input has too few dimensions. Where a window is larger than what it moves over, it divides by
+ * program if their input has too few dimensions. If a window is larger than what it moves over, it divides by
  * zero, or answers memory that it has not written.
  */
 export class ShapeGuard {
   readonly #nodes: ReadonlyMap<string, NodeDef>;
   readonly #functions: Functions;
-  /** True where a request's integers may be sizes. */
+  /** True if a request's integers may be sizes. */
   readonly #takesSizes: boolean;
-  /** True where more than the number of dimensions counts. */
+  /** True if more than the number of dimensions counts. */
   readonly #hasWindows: boolean;
   readonly #known = new Map<string, TensorflowFailure | undefined>();
 
@@ -61,7 +58,7 @@ export class ShapeGuard {
     if (failure !== undefined) throw failure;
   }
 
-  /** A request's few integers, where they may be sizes. */
+  /** A request's few integers, if they may be sizes. */
   #integersOf({ dtype, data }: Tensor): Integers {
     if (!this.#takesSizes || !INTEGERS.has(dtype) || data.length > MAX_INTEGERS) return undefined;
     return Array.from(data as ArrayLike<number | bigint>, Number);
@@ -90,7 +87,7 @@ export class ShapeGuard {
  * cannot be read, of which TensorFlow tells why.
  */
 export function createShapeGuard(source: ModelSource, tags: string): ShapeGuard | undefined {
-  if (!graphFiles(source).some(hasConvolutions)) return undefined;
+  if (!someGraph(source, (bytes) => hasOperation(bytes, HAZARDOUS))) return undefined;
   try {
     const { format, path } = source;
     const graph = format === "saved-model" ? loadSavedModel(path, parseTags(tags)).graphDef : loadFrozenGraph(path);
@@ -98,11 +95,6 @@ export function createShapeGuard(source: ModelSource, tags: string): ShapeGuard 
   } catch {
     return undefined;
   }
-}
-
-function hasConvolutions(file: string): boolean {
-  const bytes = readFileSync(file);
-  return [...UNSAFE, ...MISSHAPABLE].some((name) => bytes.includes(namesOperation(name)));
 }
 
 function byName(nodes: readonly NodeDef[]): ReadonlyMap<string, NodeDef> {

@@ -1,18 +1,23 @@
 import type { NodeDef } from "../saved-model/graph-def.ts";
-import type { Integers } from "./known-integers.ts";
-import { constantShape, integers, isTrue, shapeAttribute } from "./node-attributes.ts";
-import { HOLDERS, isBroadcast, keepsShape, rankOf, type Shape } from "./rank-rules.ts";
-import { slicedShape } from "./slice-rule.ts";
-import { windowedShape } from "./windows.ts";
+import {
+  constantShape,
+  type Integers,
+  integer,
+  integers,
+  isTrue,
+  type Shape,
+  shapeAttribute,
+} from "./node-attributes.ts";
+import { windowedShape } from "./shape-faults.ts";
 
 /** TensorFlow's limit. */
 const MAX_RANK = 254;
 
 type Rule = (node: NodeDef, shape: readonly number[], values: Values, shapes: readonly Shape[]) => Shape;
-/** The integers of an input, where they are known. */
+/** The integers of an input, if they are known. */
 type Values = (index: number) => readonly number[] | undefined;
 
-/** Operations with a rule of their own, by the shape of their first input. */
+/** Operations with their own rule, by the shape of their first input. */
 const RULES: Readonly<Record<string, Rule>> = {
   Pad: padded,
   PadV2: padded,
@@ -113,4 +118,121 @@ function at(shape: readonly number[], axis: number): number {
 
 function positive(shape: readonly number[], axis: number): number {
   return axis < 0 ? axis + shape.length : axis;
+}
+
+/** The begin, the end and the step of a slice on each axis. */
+type Bounds = readonly (readonly number[] | undefined)[];
+
+/** The sizes that `StridedSlice` leaves, -1 for any; undefined if its bounds are no constants, or it adds axes. */
+function slicedShape(node: NodeDef, shape: readonly number[], bounds: Bounds): readonly number[] | undefined {
+  const [begins, ends, steps] = bounds;
+  const isPlain = integer(node, "ellipsis_mask") === 0 && integer(node, "new_axis_mask") === 0;
+  if (!isPlain || begins === undefined || ends === undefined || steps === undefined) return undefined;
+  const sizes = shape.map((size, axis) => {
+    if (axis >= begins.length) return size;
+    const begin = isSet(node, "begin_mask", axis) ? 0 : begins[axis]!;
+    const end = isSet(node, "end_mask", axis) ? size : ends[axis]!;
+    return size < 0 || steps[axis]! < 1 ? -1 : lengthOf(place(begin, size), place(end, size), steps[axis]!);
+  });
+  return sizes.filter((_, axis) => !isSet(node, "shrink_axis_mask", axis));
+}
+
+function lengthOf(begin: number, end: number, step: number): number {
+  return Math.max(0, Math.ceil((end - begin) / step));
+}
+
+/** A bound within an axis, by a number that counts from the end if it is negative. */
+function place(bound: number, size: number): number {
+  return Math.min(Math.max(bound < 0 ? bound + size : bound, 0), size);
+}
+
+function isSet(node: NodeDef, name: string, axis: number): boolean {
+  return axis < 31 && ((integer(node, name) >> axis) & 1) === 1;
+}
+
+/** A tensor's number of dimensions; undefined if nothing tells it. */
+type Rank = number | undefined;
+
+/** Operations whose first output has the shape of their first input. */
+const SAME_SHAPE = new Set([
+  ...["Identity", "Cast", "StopGradient", "PreventGradient", "Snapshot", "CheckNumerics", "EnsureShape", "CopyHost"],
+  ...["Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Round", "Rint", "Floor", "Ceil", "Sign", "Erf"],
+  ...["Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Softmax", "LogSoftmax"],
+  ...["BiasAdd", "ClipByValue", "ReverseV2", "Roll", "LRN", "PlaceholderWithDefault", "ReadVariableOp"],
+  "IdentityN",
+  ...["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"],
+  ...["FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVarsPerChannel"],
+  ...["QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3"],
+]);
+/** Operations whose first output has other sizes than their first input, but as many. */
+const SAME_RANK = new Set([
+  ...["Pad", "PadV2", "MirrorPad", "Transpose", "Slice", "Tile", "SplitV", "ConcatV2"],
+  ...["SpaceToBatchND", "BatchToSpaceND", "SpaceToBatch", "BatchToSpace", "SpaceToDepth", "DepthToSpace"],
+]);
+/** The same for the second input. */
+const SAME_RANK_AS_SECOND = new Set(["Split", "Concat"]);
+/** Operations whose inputs are broadcast. */
+const BROADCAST = new Set([
+  ...["Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "TruncateDiv", "DivNoNan", "MulNoNan", "FloorMod"],
+  ...["Maximum", "Minimum", "Pow", "SquaredDifference"],
+]);
+/** Operations whose outputs have a fixed number of dimensions. */
+const OWN: Readonly<Record<string, number>> = {
+  ...{ Conv2D: 4, DepthwiseConv2dNative: 4, Conv2DBackpropInput: 4, MaxPool: 4, AvgPool: 4, MatMul: 2 },
+  ...{ Conv3D: 5, Conv3DBackpropInputV2: 5, MaxPool3D: 5, AvgPool3D: 5 },
+  ...{ ResizeBilinear: 4, ResizeNearestNeighbor: 4, ResizeBicubic: 4, ResizeArea: 4, CropAndResize: 4 },
+};
+/** Operations with an attribute `shape` that is their output's. */
+const HOLDERS = new Set(["VarHandleOp", "VariableV2", "Variable"]);
+
+/** True if an operation's first output has the shape of its first input. */
+function keepsShape(op: string): boolean {
+  return SAME_SHAPE.has(op);
+}
+
+/** True for an operation that broadcasts its inputs. */
+function isBroadcast(op: string): boolean {
+  return BROADCAST.has(op);
+}
+
+/** The rank of a node's first output, by those of its inputs, and by the nodes that give these. */
+function rankOf(node: NodeDef, ranks: readonly Rank[], sources: readonly (NodeDef | undefined)[]): Rank {
+  const { op } = node;
+  const [first] = ranks;
+  if (SAME_SHAPE.has(op) || SAME_RANK.has(op)) return first;
+  if (SAME_RANK_AS_SECOND.has(op)) return ranks[1];
+  if (Object.hasOwn(OWN, op)) return OWN[op];
+  if (BROADCAST.has(op)) return widest(ranks);
+  if (op === "Const") return constantShape(node)?.length;
+  if (HOLDERS.has(op)) return shapeAttribute(node)?.length;
+  if (op === "Reshape") return sources[1] && countOf(sources[1]);
+  return changed(node, first);
+}
+
+/** The rank of an input with some dimensions more, or fewer. */
+function changed(node: NodeDef, first: Rank): Rank {
+  if (first === undefined) return undefined;
+  if (node.op === "ExpandDims" || node.op === "Pack") return first + 1;
+  if (node.op === "Squeeze") {
+    const removed = integers(node, "squeeze_dims").length;
+    return removed === 0 ? undefined : first - removed;
+  }
+  if (node.op !== "StridedSlice") return undefined;
+  if (integer(node, "ellipsis_mask") !== 0) return undefined;
+  return first + ones(integer(node, "new_axis_mask")) - ones(integer(node, "shrink_axis_mask"));
+}
+
+function widest(ranks: readonly Rank[]): Rank {
+  return ranks.reduce((one, other) => (one === undefined || other === undefined ? undefined : Math.max(one, other)));
+}
+
+/** The number of elements of a list of sizes. */
+function countOf(node: NodeDef): Rank {
+  if (node.op === "Pack") return node.input.filter((input) => !input.startsWith("^")).length;
+  const shape = constantShape(node);
+  return shape?.length === 1 ? shape[0] : undefined;
+}
+
+function ones(mask: number): number {
+  return mask.toString(2).replaceAll("0", "").length;
 }

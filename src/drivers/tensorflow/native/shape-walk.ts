@@ -1,9 +1,8 @@
 import type { FunctionDef, NodeDef } from "../saved-model/graph-def.ts";
-import { type Integers, integersOf } from "./known-integers.ts";
-import { misshapenOf } from "./misshapen.ts";
-import type { Shape } from "./rank-rules.ts";
+import type { Shape } from "./node-attributes.ts";
+import { type Integers, integersOf } from "./node-attributes.ts";
+import { faultOf } from "./shape-faults.ts";
 import { shapeOf } from "./shape-rules.ts";
-import { misfitOf } from "./windows.ts";
 
 const CALLS = new Set(["PartitionedCall", "StatefulPartitionedCall"]);
 /** In a function, results of normalisation that are not the first. */
@@ -83,7 +82,7 @@ export class ShapeWalk {
     }
     const shapes = given.map(({ shape }) => shape);
     const integers = given.map((one) => one.integers);
-    const text = misshapenOf(node.op, shapes, integers) ?? misfitOf(node, shapes);
+    const text = faultOf(node, shapes, integers);
     if (text !== undefined) this.fault ??= { node: node.name, text: `${node.op} ${text}` };
     const sources = data.map((text) => this.#nodes.get(nodeOf(text)));
     const shape = shapeOf(node, { shapes, integers, sources });

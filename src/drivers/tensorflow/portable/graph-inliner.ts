@@ -76,7 +76,7 @@ export class GraphInliner {
 
   /**
    * Collects a result and all it needs; gives the edge that stands for it, which is
-   * another where a call gives it. Throws {@link Refusal}.
+   * another if a call gives it. Throws {@link Refusal}.
    */
   reach(edge: Edge): Edge {
     const resolved = this.#resolve(edge);
@@ -115,7 +115,7 @@ export class GraphInliner {
     this.#pending.push(...node.controls);
   }
 
-  /** Replaces a call by its body's effects, for the nodes that wait for it. Its results are nodes of their own. */
+  /** Replaces a call by its body's effects, for the nodes that wait for it. Its results become nodes too. */
   #expand(call: GraphNode, callee: string, { depth }: Scope): GraphNode {
     if (depth >= MAX_DEPTH) throw new Refusal(`the function "${callee}" calls itself`);
     const body = this.#function(callee);

@@ -1,9 +1,9 @@
 import type { GraphDef } from "../saved-model/graph-def.ts";
-import { Compiler } from "./compiler.ts";
 import { createFunctionLibrary, type FunctionLibrary, GraphInliner } from "./graph-inliner.ts";
-import { inexactTypes, type PlanEnds } from "./make-plan.ts";
 import type { ModelResources } from "./model-resources.ts";
+import { inexactTypes, type PlanEnds } from "./plan.ts";
 import type { Program } from "./program.ts";
+import { Compiler } from "./program.ts";
 import { Refusal } from "./refusal.ts";
 
 /** A part of a graph has operations that cannot be computed. */
@@ -28,7 +28,7 @@ export class GraphPrograms {
   readonly #programs = new Map<string, Program>();
   readonly #functions: Program[] = [];
 
-  /** `check` is called before each step of a run, and throws where the run is to end. */
+  /** `check` is called before each step of a run, and throws if the run is to end. */
   constructor(graph: GraphDef, resources: ModelResources | undefined, check: () => void) {
     this.#graph = graph;
     this.#library = createFunctionLibrary(graph);

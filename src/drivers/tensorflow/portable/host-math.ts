@@ -28,7 +28,7 @@ export function zipNumbers(
   return tf.tensor(results, shape, dtype);
 }
 
-/** The shape that two shapes broadcast to; throws an Error where they do not. */
+/** The shape that two shapes broadcast to; throws an Error if they do not. */
 export function broadcastShape(a: readonly number[], b: readonly number[]): number[] {
   const rank = Math.max(a.length, b.length);
   return Array.from({ length: rank }, (_, axis) => {

@@ -33,7 +33,7 @@ export const NO_SURROUNDINGS: Surroundings = {
   resourceOf: () => undefined,
 };
 
-/** A node as kernels see it: typed attributes, with TensorFlow's defaults where exporters left them out. */
+/** A node as kernels see it: typed attributes, with TensorFlow's defaults if exporters left them out. */
 export class OpNode {
   readonly name: string;
   readonly op: string;

@@ -1,9 +1,8 @@
 import { failedPrecondition } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
 import type { DriverHost, Model } from "../../driver.ts";
-import type { TensorflowEngine } from "../engine.ts";
+import type { TensorflowEngine, TensorflowOptions } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";
-import type { TensorflowOptions } from "../tensorflow-options.ts";
 
 /** Our own importer of SavedModels and frozen graphs, onto TensorFlow.js and WebAssembly. */
 const engine: TensorflowEngine = { name: "portable", load };

@@ -1,19 +1,21 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
+import { DEFAULT_SIGNATURE, type Dimension } from "../../../signature/signature.ts";
 import type { DType } from "../../../tensor/dtype.ts";
+import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import { createRecord } from "../../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import { didYouMean } from "../../../text/nearest.ts";
 import type { Model, PredictCall } from "../../driver.ts";
-import type { GraphDef } from "../saved-model/graph-def.ts";
+import { dataTypeName, toDType } from "../saved-model/data-type.ts";
+import type { GraphDef, NodeDef } from "../saved-model/graph-def.ts";
 import type { BoundTensor, ModelSignature, ModelSignatures } from "../saved-model/model-signatures.ts";
-import { fromValue, toValue } from "./convert-values.ts";
+import { outputType } from "./element-types.ts";
 import { type Edge, parseEdge } from "./graph.ts";
 import { GraphPrograms, RefusedGraph } from "./graph-programs.ts";
-import { createHookArgs, type RunGraph } from "./hook-args.ts";
 import type { ModelResources } from "./model-resources.ts";
 import type { Program } from "./program.ts";
-import type { Value } from "./values.ts";
+import { fromValue, toValue, type Value } from "./values.ts";
 
 /** Parts of a portable model. */
 export interface PortableSource {
@@ -30,7 +32,7 @@ interface Ends {
   readonly fetches: readonly { readonly edge: Edge; readonly dtype: DType }[];
 }
 
-/** A model whose signatures are programs of their own; runs one at a time, and blocks its thread meanwhile. */
+/** A model whose signatures are separate programs; runs one at a time, and blocks its thread meanwhile. */
 export class PortableModel implements Model {
   /** Those that can be computed. */
   readonly signatures: Readonly<Record<string, ModelSignature>>;
@@ -119,7 +121,7 @@ export class PortableModel implements Model {
     }
   }
 
-  /** Reasons why a signature cannot be computed; undefined where it can. */
+  /** Reasons why a signature cannot be computed; undefined if it can. */
   #prepare({ inputs, outputs }: ModelSignature): ReadonlySet<string> | undefined {
     const edges = (tensors: readonly BoundTensor[]) => tensors.map(({ nativeName }) => parseEdge(nativeName));
     try {
@@ -148,4 +150,60 @@ function hasFiniteNumbers({ dtype, data }: Tensor): boolean {
     if (!Number.isFinite(data[index])) return false;
   }
   return true;
+}
+
+/** Runs any part of a graph. */
+type RunGraph = (
+  fetches: readonly { readonly name: string; readonly dtype: DType }[],
+  feeds: readonly { readonly name: string; readonly tensor: Tensor }[],
+) => Tensor[];
+
+/** The third argument of hooks, as the native engine gives it too. */
+function createHookArgs(
+  graph: GraphDef,
+  signature: ModelSignature | undefined,
+  run: RunGraph,
+): Readonly<Record<string, unknown>> {
+  const shapes = createRecord<readonly Dimension[]>();
+  for (const { name, shape = [] } of signature?.inputs ?? []) shapes[name] = shape;
+  return {
+    driver: "tensorflow",
+    graph: { operations: async () => graph.node.map(toOperation) },
+    sess: createSessionHandle(graph, run),
+    model_inputs: shapes,
+    model_outputs: (signature?.outputs ?? []).map(({ name }) => name),
+  };
+}
+
+function toOperation(node: NodeDef) {
+  const type = outputType(node, 0);
+  const dtype = type === undefined ? undefined : (toDType(type) ?? dataTypeName(type));
+  return { name: node.name, type: node.op, outputs: dtype === undefined ? [] : [{ name: `${node.name}:0`, dtype }] };
+}
+
+function createSessionHandle(graph: GraphDef, run: RunGraph) {
+  const nodes = new Map(graph.node.map((node) => [node.name, node]));
+  const dtypeOf = (name: string) => tensorType(nodes, name);
+  return {
+    async run(fetches: string | readonly string[], feeds: Values = {}): Promise<Tensor | Tensor[]> {
+      const names = typeof fetches === "string" ? [fetches] : fetches;
+      const tensors = toTensors(feeds, dtypeOf);
+      const given = Object.entries(tensors).map(([name, tensor]) => ({ name, tensor }));
+      const results = run(
+        names.map((name) => ({ name, dtype: dtypeOf(name) })),
+        given,
+      );
+      return typeof fetches === "string" ? results[0]! : results;
+    },
+  };
+}
+
+function tensorType(nodes: ReadonlyMap<string, NodeDef>, name: string): DType {
+  const { node, output } = parseEdge(name);
+  const definition = nodes.get(node);
+  if (definition === undefined)
+    throw invalidArgument(`The graph has no tensor "${name}".${didYouMean(node, nodes.keys())}`);
+  const dtype = toDType(outputType(definition, output) ?? 0);
+  if (dtype === undefined) throw invalidArgument(`The type of "${name}" (${definition.op}) cannot be served.`);
+  return dtype;
 }

@@ -1,5 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { elementCount } from "../../../tensor/tensor.ts";
+import type { DType, NumericDType } from "../../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
+import { fromTfjsTensor, toTfjsTensor } from "../tfjs/tfjs-tensor.ts";
 import { carrierOfType, TYPE } from "./element-types.ts";
 
 /** A value of a graph's edge: numbers, strings, or an object that only TensorFlow's own operations understand. */
@@ -24,7 +26,7 @@ export class Strings {
 
 /** A list of tensors, as loops fill them. Never changed: an operation on it gives another. */
 export class TensorList {
-  /** Undefined where nothing was put yet. */
+  /** Undefined if nothing was put yet. */
   readonly items: readonly (tf.Tensor | Strings | undefined)[];
   /** The elements' shape, -1 for any size; undefined for any rank. */
   readonly elementShape: readonly number[] | undefined;
@@ -76,7 +78,7 @@ export function listOf(value: Value | undefined, what: string): number[] {
   throw new Error(`${what} must be a list, not a tensor of shape [${shape}]`);
 }
 
-/** An axis from the first on; throws an Error where the tensor has none such. */
+/** An axis from the first on; throws an Error if the tensor has none such. */
 export function axisWithin(axis: number, rank: number): number {
   const resolved = axis < 0 ? axis + rank : axis;
   if (resolved >= 0 && resolved < rank) return resolved;
@@ -148,4 +150,57 @@ function elementsOf(value: Value): readonly Element[] {
 
 function toKey(element: Element): Key {
   return typeof element === "number" ? element : Buffer.from(element).toString("latin1");
+}
+
+/** Our tensor as a value; throws `invalid_argument`, naming `what`, for numbers that cannot be carried. */
+export function toValue(tensor: Tensor, what: string): tf.Tensor | Strings {
+  return tensor.dtype === "bytes" ? new Strings(tensor.shape, tensor.data) : toTfjsTensor(tensor, what);
+}
+
+/** A result as our tensor of the dtype that the signature declares; its numbers are copied. */
+export function fromValue(value: Value, dtype: DType): Tensor {
+  if (value instanceof tf.Tensor) return fromTfjsTensor(value, dtype as NumericDType);
+  if (value instanceof Strings) return createTensor("bytes", value.shape, [...value.elements]);
+  throw new Error(`A ${value.constructor.name} is not a tensor.`);
+}
+
+/**
+ * Runs an operation that only moves elements. Strings take part by their numbers: the operation moves those, and the
+ * strings follow.
+ */
+export function moveElements<Result extends tf.Tensor | tf.Tensor[]>(
+  inputs: readonly Value[],
+  operation: (tensors: tf.Tensor[]) => Result,
+): Result extends tf.Tensor ? Value : Value[] {
+  type Moved = Result extends tf.Tensor ? Value : Value[];
+  if (!(inputs[0] instanceof Strings)) return moveNumbers(inputs.map(asTensor), operation) as unknown as Moved;
+  const strings = inputs as readonly Strings[];
+  const elements = strings.flatMap((input) => input.elements);
+  const moved = tf.tidy(() => operation(toNumbers(strings)));
+  const take = (numbers: tf.Tensor) => {
+    const taken = Array.from(numbers.dataSync(), (index) => elements[index]!);
+    const result = new Strings(numbers.shape, taken);
+    numbers.dispose();
+    return result;
+  };
+  return (Array.isArray(moved) ? moved.map(take) : take(moved)) as Moved;
+}
+
+/** WebAssembly's kernels for booleans are few, and some write beyond them. */
+function moveNumbers(inputs: tf.Tensor[], operation: (tensors: tf.Tensor[]) => tf.Tensor | tf.Tensor[]) {
+  if (inputs[0]?.dtype !== "bool") return operation(inputs);
+  return tf.tidy(() => {
+    const moved = operation(inputs.map((input) => tf.cast(input, "int32")));
+    return Array.isArray(moved) ? moved.map((tensor) => tf.cast(tensor, "bool")) : tf.cast(moved, "bool");
+  });
+}
+
+function toNumbers(inputs: readonly Strings[]): tf.Tensor[] {
+  let next = 0;
+  return inputs.map(({ shape }) => {
+    const first = next;
+    next += elementCount(shape);
+    const numbers = Int32Array.from({ length: next - first }, (_, index) => first + index);
+    return tf.tensor(numbers, [...shape], "int32");
+  });
 }

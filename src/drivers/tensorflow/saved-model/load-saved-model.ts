@@ -2,10 +2,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
 import { readProblem } from "../../../text/read-problem.ts";
-import { describeFileKind } from "../../file-kind.ts";
-import { readHead } from "../../read-head.ts";
-import type { GraphDef } from "./graph-def.ts";
-import type { MetaGraphDef, SavedModelDef } from "./meta-graph.ts";
+import { describeFileKind, readHead } from "../../file-kind.ts";
+import type { GraphDef, MetaGraphDef, SavedModelDef } from "./graph-def.ts";
 import { parseMessage } from "./tensorflow-messages.ts";
 
 /** A SavedModel's first byte, which it shares with other models. */

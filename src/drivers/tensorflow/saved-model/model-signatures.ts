@@ -8,9 +8,8 @@ import {
 } from "../../../signature/signature.ts";
 import { createRecord } from "../../../tensor/record.ts";
 import { didYouMean } from "../../../text/nearest.ts";
-import { dataTypeName, toDType } from "./data-type.ts";
-import type { TensorProto } from "./graph-def.ts";
-import type { MetaGraphDef, SignatureDef, TensorInfo } from "./meta-graph.ts";
+import { dataTypeName, toDType, withoutReference } from "./data-type.ts";
+import type { MetaGraphDef, SignatureDef, TensorInfo, TensorProto } from "./graph-def.ts";
 import { fromTensorProto, fromTensorShape } from "./tensor-proto.ts";
 
 /** A signature of a TensorFlow model: ours, with what the graph calls its tensors. */
@@ -142,4 +141,29 @@ function toBoundTensor(name: string, info: TensorInfo, value: TensorProto | unde
     nativeName: encoding.value as string,
     dataType,
   };
+}
+
+/** TensorFlow's number of the type that a graph gives a tensor; undefined if it does not say. */
+export type TypeOfTensor = (nativeName: string) => number | undefined;
+
+/**
+ * Signatures whose inputs have the types of the graph. An exporter may declare another one, which nothing checks:
+ * TensorFlow Serving's own test model half_plus_three declares floats for serialised tf.Examples.
+ */
+export function withGraphTypes(
+  signatures: Readonly<Record<string, ModelSignature>>,
+  typeOf: TypeOfTensor,
+): Readonly<Record<string, ModelSignature>> {
+  const corrected = Object.entries(signatures).map(([name, signature]) => {
+    const inputs = signature.inputs.map((input) => withGraphType(input, typeOf(input.nativeName)));
+    return [name, { ...signature, inputs }] as const;
+  });
+  return Object.fromEntries(corrected);
+}
+
+function withGraphType(input: BoundTensor, type: number | undefined): BoundTensor {
+  const dataType = type === undefined ? undefined : withoutReference(type);
+  const dtype = dataType === undefined ? undefined : toDType(dataType);
+  if (dataType === undefined || dtype === undefined || dtype === input.dtype) return input;
+  return { ...input, dtype, dataType, declaredDType: input.dtype };
 }

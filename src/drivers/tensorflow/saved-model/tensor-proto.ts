@@ -5,7 +5,7 @@ import { dataTypeName, toDType } from "./data-type.ts";
 import type { TensorProto, TensorShape } from "./graph-def.ts";
 
 /**
- * Texts that a constant has by repeating its last one: V8 ends the process where a list needs more memory than a thread
+ * Texts that a constant has by repeating its last one: V8 ends the process if a list needs more memory than a thread
  * has.
  */
 const MAX_REPEATED_TEXTS = 1 << 24;
@@ -80,7 +80,7 @@ function readStrings({ tensorContent, stringVal }: TensorProto, count: number): 
 
 /**
  * Strings as TensorFlow writes many: the lengths of all as varints, `gapBytes` of
- * something else, then the bytes of all. Throws RangeError where there are fewer.
+ * something else, then the bytes of all. Throws RangeError if there are fewer.
  */
 export function splitStrings(content: Uint8Array, count: number, gapBytes = 0): Uint8Array[] {
   if (count > content.length) throw new RangeError(`${count} texts in ${content.length} bytes`);

@@ -1,10 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createFileRegistry, type DescMessage, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import type { BundleEntry, BundleHeader } from "./checkpoint-messages.ts";
-import type { ExampleMessage } from "./example-message.ts";
-import type { GraphDef } from "./graph-def.ts";
-import type { AssetFileDef, MetaGraphDef, SavedModelDef, SignatureDef } from "./meta-graph.ts";
+import type { AssetFileDef, GraphDef, MetaGraphDef, SavedModelDef, SignatureDef, TensorShape } from "./graph-def.ts";
 
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../../proto/tensorflow-core.binpb", import.meta.url);
@@ -33,4 +30,43 @@ export function parseMessage<Name extends keyof Messages>(name: Name, bytes: Uin
 export function messageSchema(name: string): DescMessage {
   registry ??= createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(DESCRIPTORS)));
   return registry.getMessage(`tensorflow.${name}`) as DescMessage;
+}
+
+/** `BundleHeaderProto`: the entry without a key in a checkpoint's index. */
+interface BundleHeader {
+  readonly numShards: number;
+  /** 1 = big. */
+  readonly endianness: number;
+}
+
+/** `BundleEntryProto`: where a tensor lies in a checkpoint. */
+export interface BundleEntry {
+  /** Number of {@link DataType}. */
+  readonly dtype: number;
+  readonly shape?: TensorShape;
+  readonly shardId: number;
+  readonly offset: bigint;
+  readonly size: bigint;
+  /** Masked; of the tensor's bytes. */
+  readonly crc32c: number;
+  /** Of a variable that was saved in parts. */
+  readonly slices: readonly unknown[];
+}
+
+/** `Example`: features by name. */
+export interface ExampleMessage {
+  readonly features?: { readonly feature: Readonly<Record<string, FeatureMessage>> };
+}
+
+/** The values of one feature: byte strings, floats or 64-bit integers. */
+export type FeatureValues = readonly (Uint8Array | number | bigint)[];
+
+/** A list of values, maybe empty, and which of the three it is. */
+export interface FeatureKind {
+  readonly case: "bytesList" | "floatList" | "int64List";
+  readonly value: { readonly value: FeatureValues };
+}
+
+interface FeatureMessage {
+  readonly kind: FeatureKind | { readonly case: undefined; readonly value?: undefined };
 }

@@ -1,8 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
+import type { Logger } from "../../../observability/logger.ts";
+import type { Model } from "../../driver.ts";
 import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
-import { checkOutputSize } from "./output-sizes.ts";
-import { WASM_BOUNDS } from "./wasm-bounds.ts";
-import { WASM_DEFECTS } from "./wasm-defects.ts";
+import { checkOutputSize, WASM_BOUNDS, WASM_DEFECTS } from "./kernel-checks.ts";
 
 /** The parts of a backend of TensorFlow.js that are used. */
 interface Backend {
@@ -18,7 +18,7 @@ const untold = new Set<string>();
 const told = new Set<string>();
 
 /** The kernels that have run in JavaScript in this thread since this was asked before, each of them once. */
-export function takeNewFallbacks(): readonly string[] {
+function takeNewFallbacks(): readonly string[] {
   const names = [...untold].sort();
   for (const name of names) told.add(name);
   untold.clear();
@@ -41,7 +41,7 @@ export function registerFallbackKernels(): void {
   }
 }
 
-/** Runs only where the output's size may be. */
+/** Runs only if the output's size may be. */
 function sized(kernelName: string, kernelFunc: tf.KernelFunc): tf.KernelFunc {
   return (call) => {
     checkOutputSize(kernelName, call.inputs, call.attrs ?? {});
@@ -130,4 +130,18 @@ function bringHome(results: readonly tf.TensorInfo[], away: Backend, home: Backe
 
 function moveTensor(from: Backend, to: Backend, { dataId, shape, dtype }: tf.TensorInfo): tf.TensorInfo {
   return { dataId: to.write(from.readSync(dataId), shape, dtype), shape, dtype };
+}
+
+/** The same model, which says once in the log what of it runs slowly. */
+export function reportFallbacks(model: Model, log: Logger): Model {
+  return {
+    ...model,
+    predict: async (inputs, call) => {
+      const outputs = await model.predict(inputs, call);
+      const kernels = takeNewFallbacks();
+      if (kernels.length > 0)
+        log.info("kernels that WebAssembly lacks run in JavaScript, which is slower", { kernels });
+      return outputs;
+    },
+  };
 }

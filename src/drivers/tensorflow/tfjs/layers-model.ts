@@ -4,15 +4,13 @@ import { invalidArgument, publicText, ServingError } from "../../../errors.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../signature/signature.ts";
 import type { DType, NumericDType } from "../../../tensor/dtype.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { describeInputs } from "../../describe-inputs.ts";
 import type { Model } from "../../driver.ts";
-import { isShapeFault } from "../../shape-fault.ts";
-import { refuseEmpty } from "./refuse-empty.ts";
-import { fromTfjsTensor, toTfjsTensor } from "./tfjs-tensor.ts";
+import { describeInputs, isShapeFault } from "../../run-failure.ts";
+import { fromTfjsTensor, refuseEmpty, toTfjsTensor } from "./tfjs-tensor.ts";
 
 /**
  * Serves a model of tfjs-layers, which it takes over: closing frees it. Inputs and outputs are called as its layers
- * are. `inputDTypes` says what an input is where TensorFlow.js has no such dtype.
+ * are. `inputDTypes` says what an input is if TensorFlow.js has no such dtype.
  */
 export function createLayersModel(model: LayersModel, inputDTypes: ReadonlyMap<string, DType> = new Map()): Model {
   const dtypeOf = (name: string, tensor: SymbolicTensor) => inputDTypes.get(name) ?? toDType(tensor);

@@ -17,7 +17,7 @@ let started: Promise<void> | undefined;
 
 /**
  * Starts TensorFlow.js on WebAssembly in this thread, once; kernels that WebAssembly lacks run in JavaScript.
- * Throws `failed_precondition` where WebAssembly cannot be started.
+ * Throws `failed_precondition` if WebAssembly cannot be started.
  */
 export function startTfjs(): Promise<void> {
   started ??= start();

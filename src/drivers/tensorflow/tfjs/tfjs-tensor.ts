@@ -2,7 +2,7 @@ import * as tf from "@tensorflow/tfjs-core";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
 import type { DType, NumericData, NumericDType } from "../../../tensor/dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "../../../tensor/float16.ts";
-import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
+import { createTensor, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 
 /** TensorFlow.js has no other numbers. */
 type TfjsDType = "float32" | "int32" | "bool";
@@ -31,7 +31,7 @@ function carrierOf(dtype: DType): TfjsDType | undefined {
 
 /**
  * A tensor of TensorFlow.js; throws `invalid_argument`, saying which number of `what`
- * is too large, where 32 bits do not hold it.
+ * is too large, if 32 bits do not hold it.
  */
 export function toTfjsTensor({ dtype, shape, data }: Tensor, what: string): tf.Tensor {
   const carrier = carrierOf(dtype);
@@ -111,5 +111,16 @@ function fromCarrierData(dtype: NumericDType, values: ArrayLike<number>): Numeri
       return Int8Array.from(values);
     default:
       return values as unknown as NumericData;
+  }
+}
+
+/**
+ * Throws `invalid_argument` for an input without elements: kernels in WebAssembly divide by its sizes, which traps, and
+ * a trap ends the thread with the requests of others.
+ */
+export function refuseEmpty(inputs: Tensors): void {
+  for (const [name, { shape }] of Object.entries(inputs)) {
+    if (elementCount(shape) > 0) continue;
+    throw invalidArgument(`Input "${name}" has shape [${shape}], so no elements; TensorFlow.js needs one at least.`);
   }
 }

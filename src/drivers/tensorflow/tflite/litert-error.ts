@@ -1,6 +1,7 @@
-import { failedPrecondition, invalidArgument, publicText, ServingError } from "../../../errors.ts";
-import { tellsOfSizes } from "../../shape-fault.ts";
-import { LiteRtFailure } from "./litert-failure.ts";
+import { failedPrecondition, invalidArgument, publicText, reasonText, ServingError } from "../../../errors.ts";
+import { tellsOfSizes } from "../../run-failure.ts";
+import { noteTrap, refuseAfterTrap } from "../wasm-trap.ts";
+import type { StartedLiteRt } from "./litert.ts";
 
 /** The error for a model that LiteRT does not load or cannot run: `failed_precondition` with LiteRT's own words. */
 export function toLoadError(reason: unknown, path: string): ServingError {
@@ -11,7 +12,7 @@ export function toLoadError(reason: unknown, path: string): ServingError {
   return failedPrecondition(message, reason);
 }
 
-/** The error for a failed run: the client's where its sizes do not match, or a value is none of an operator's. */
+/** The error for a failed run: the client's fault if its sizes do not match, or a value is none of an operator's. */
 export function toRunError(reason: unknown): ServingError {
   if (reason instanceof ServingError) return reason;
   const isClients = reason instanceof LiteRtFailure && !reason.isStructural && blamesInputs(reason.message);
@@ -33,4 +34,42 @@ function blamesInputs(message: string): boolean {
 
 function sentence(reason: unknown): string {
   return publicText(reason).replace(/\.?$/, ".");
+}
+
+/** Words that only name a place where LiteRT found that an output is no longer in the memory that it was given. */
+const MOVED = /litert_(compiled_model|tensor_buffer)\.h|allocation_type/;
+/** Errors that come of the model and the sizes it is compiled for, whatever the values of a request are. */
+const STRUCTURAL = /custom (op|allocation)|allocate tensors|failed to (prepare|reshape)|allocation_type/i;
+
+/** A load or a run that LiteRT reported errors of, in LiteRT's own words. */
+export class LiteRtFailure extends Error {
+  override readonly name = "LiteRtFailure";
+  /** True if the model itself is the reason: LiteRT could not prepare its operators or their memory. */
+  readonly isStructural: boolean;
+  /** True if the shape of an output is computed while the model runs. */
+  readonly isMoved: boolean;
+
+  constructor(errors: readonly string[], cause?: unknown) {
+    const text = errors[0] ?? reasonText(cause);
+    const isMoved = MOVED.test(text);
+    super(isMoved ? "the shape of an output is computed while the model runs" : publicText(text), { cause });
+    this.isMoved = isMoved;
+    this.isStructural = cause !== undefined || errors.some((error) => STRUCTURAL.test(error));
+  }
+}
+
+/** Does something with LiteRT; rejects with {@link LiteRtFailure} if it throws, or only writes that it failed. */
+export async function failing<T>({ takeErrors }: StartedLiteRt, act: () => Promise<T> | T): Promise<T> {
+  refuseAfterTrap();
+  takeErrors();
+  let result: T;
+  try {
+    result = await act();
+  } catch (reason) {
+    noteTrap(reason);
+    throw new LiteRtFailure(takeErrors(), reason);
+  }
+  const errors = takeErrors();
+  if (errors.length > 0) throw new LiteRtFailure(errors);
+  return result;
 }

@@ -1,10 +1,17 @@
 import { failedPrecondition } from "../../../errors.ts";
 import type { Signature, TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
-import { dtypeOfElementType, nameOfElementType } from "./element-types.ts";
-import type { StartedLiteRt } from "./litert.ts";
-import { failing } from "./litert-failure.ts";
-import type { CompiledModel, Freeable, LoadedModel, NativeList, TensorBuffer, TensorType } from "./litert-module.ts";
+import type {
+  CompiledModel,
+  Freeable,
+  LoadedModel,
+  NativeList,
+  StartedLiteRt,
+  TensorBuffer,
+  TensorType,
+} from "./litert.ts";
+import { dtypeOfElementType, nameOfElementType } from "./litert.ts";
+import { failing } from "./litert-error.ts";
 
 /** Inputs and outputs of one signature, in LiteRT's order. */
 export type FullSignature = Required<Pick<Signature, "inputs" | "outputs">>;
@@ -56,7 +63,7 @@ export class LiteRtModel {
     return this.#proven.has(key);
   }
 
-  /** Takes over what is known of another copy of the model: its runs are made once from the first on. */
+  /** Takes over the facts about another copy of the model: its runs are made once from the first on. */
   trust(key: string): void {
     this.#proven.add(key);
   }
@@ -104,7 +111,7 @@ export class LiteRtModel {
     });
   }
 
-  /** Cleared, so that what is never written shows nothing of another request. */
+  /** Cleared, so that bytes that are never written show nothing of another request. */
   #free(buffer: TensorBuffer): void {
     const { module } = this.#runtime;
     const address = buffer.lock(module.LiteRtTensorBufferLockMode.WRITE);
@@ -122,7 +129,7 @@ export class LiteRtModel {
   }
 }
 
-/** The signatures of a model that is not compiled: -1 where a size is open. Throws as {@link compileModel} does. */
+/** The signatures of a model that is not compiled: -1 if a size is open. Throws as {@link compileModel} does. */
 export async function readModelSignatures(
   runtime: StartedLiteRt,
   bytes: Uint8Array,

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { compileFunction } from "node:vm";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
-import type { Freeable, LiteRtModule } from "./litert-module.ts";
+import type { NumericDType } from "../../../tensor/dtype.ts";
 
 /** LiteRT in this thread. */
 export interface StartedLiteRt {
@@ -34,7 +34,7 @@ type Find = (specifier: string) => string;
 
 let started: Promise<StartedLiteRt> | undefined;
 
-/** Starts LiteRT in this thread, once; throws `failed_precondition` where its package is missing or cannot run here. */
+/** Starts LiteRT in this thread, once; throws `failed_precondition` if its package is missing or cannot run here. */
 export function startLiteRt(): Promise<StartedLiteRt> {
   started ??= startLiteRtFrom(createRequire(import.meta.url).resolve).catch((reason: unknown) => {
     started = undefined;
@@ -96,4 +96,105 @@ function evaluate(file: string, source: string): Factory {
   const run = compileFunction(source, names, { filename: file });
   run(module, module.exports, createRequire(file), file, dirname(file));
   return module.exports as Factory;
+}
+
+/** LiteRT's WebAssembly module, as far as it is used; everything that it hands out is freed by `delete`. */
+interface LiteRtModule {
+  readonly HEAPU8: Uint8Array;
+  readonly LiteRtEnvironment: { create(gpu: null): Freeable };
+  readonly LiteRtTensorBuffer: {
+    createManaged(environment: Freeable, kind: EnumValue, type: TensorType, bytes: number): TensorBuffer;
+  };
+  readonly LiteRtTensorBufferType: { readonly HOST_MEMORY: EnumValue };
+  readonly LiteRtTensorBufferLockMode: { readonly READ: EnumValue; readonly WRITE: EnumValue };
+  _malloc(bytes: number): number;
+  _free(address: number): void;
+  loadModel(environment: Freeable, address: number, bytes: number): LoadedModel;
+  compileModel(
+    environment: Freeable,
+    model: LoadedModel,
+    options: { accelerator: "wasm" },
+  ): CompiledModel | Promise<CompiledModel>;
+}
+
+/** An object that must be freed by hand. */
+export interface Freeable {
+  delete(): void;
+}
+
+interface EnumValue {
+  readonly value: number;
+}
+
+/** A list in LiteRT's memory. */
+export interface NativeList<T> extends Freeable {
+  size(): number;
+  get(index: number): T;
+}
+
+/** Element type and dimensions. */
+export interface TensorType extends Freeable {
+  elementType(): EnumValue;
+  layout(): Freeable & { dimensions(): NativeList<number> };
+}
+
+/** A tensor's memory; `lock` gives its address. */
+export interface TensorBuffer extends Freeable {
+  lock(mode: EnumValue): number;
+  unlock(): void;
+  packedSize(): number;
+}
+
+/** A model whose signatures can be asked for. */
+export interface LoadedModel extends Freeable {
+  getNumSignatures(): number;
+  getSignature(index: number): Freeable & {
+    key(): string;
+    inputNames(): NativeList<string>;
+    outputNames(): NativeList<string>;
+  };
+  getInputTensorType(signature: number, index: number): TensorType;
+  getOutputTensorType(signature: number, index: number): TensorType;
+}
+
+/** A model that can run. */
+export interface CompiledModel extends Freeable {
+  run(signature: number, inputs: readonly TensorBuffer[]): TensorBuffer[] | Promise<TensorBuffer[]>;
+}
+
+/** Element types that are carried, by LiteRT's numbers (litert_model_types.h). */
+const ELEMENT_TYPES: Readonly<Record<number, NumericDType>> = {
+  1: "float32",
+  2: "int32",
+  3: "uint8",
+  4: "int64",
+  6: "bool",
+  7: "int16",
+  8: "complex64",
+  9: "int8",
+  10: "float16",
+  11: "float64",
+  13: "uint64",
+  16: "uint32",
+  17: "uint16",
+  19: "bfloat16",
+};
+
+/** Names of those that are not. */
+const OTHERS: Readonly<Record<number, string>> = {
+  5: "string",
+  12: "complex128",
+  14: "resource",
+  15: "variant",
+  18: "int4",
+};
+
+/** The dtype for one of LiteRT's numbers; undefined for one that cannot be carried. */
+export function dtypeOfElementType(elementType: number): NumericDType | undefined {
+  return ELEMENT_TYPES[elementType];
+}
+
+/** Name of an element type that cannot be carried. */
+export function nameOfElementType(elementType: number): string {
+  return OTHERS[elementType] ?? `of LiteRT's element type ${elementType}`;
 }

@@ -3,8 +3,7 @@ import type { TensorSpec } from "../../../signature/signature.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { StartedLiteRt } from "./litert.ts";
-import { toRowsError } from "./litert-error.ts";
-import { LiteRtFailure } from "./litert-failure.ts";
+import { LiteRtFailure, toRowsError } from "./litert-error.ts";
 import { compileModel, type FullSignature, type LiteRtModel, readModelSignatures } from "./litert-model.ts";
 import { type TfliteFile, withRows } from "./tflite-file.ts";
 
@@ -15,13 +14,13 @@ const MAX_TRIAL_BYTES = 2 ** 24;
 const [LEAST_ROOM, MAX_ROOM] = [8, 2 ** 20];
 
 /**
- * A .tflite model that takes any number of rows where the file leaves the first
+ * A .tflite model that takes any number of rows if the file leaves the first
  * dimension open. LiteRT's JavaScript API knows fixed sizes only, so that the model is
  * compiled for each number of rows that comes, and kept for the last few of them.
  */
 export class RowModels {
   readonly runtime: StartedLiteRt;
-  /** As the file has them: -1 where the number of rows is open. */
+  /** As the file has them: -1 if the number of rows is open. */
   readonly signatures: ReadonlyMap<string, FullSignature>;
   readonly #file: TfliteFile;
   readonly #models = new Map<number, LiteRtModel>();
@@ -85,7 +84,7 @@ export class RowModels {
   }
 
   /**
-   * Runs each signature on zeros, which a loop might never leave. What is wrong with
+   * Runs each signature on zeros, which a loop might never leave. A fault of
    * those values says nothing of others.
    */
   async #try(): Promise<void> {
@@ -100,7 +99,7 @@ export class RowModels {
 
   /**
    * Checks that a signature gives as many rows as it takes: LiteRT writes more beyond the memory that outputs have, and
-   * leaves part of it unwritten where there are fewer. A model may take one row only.
+   * leaves part of it unwritten if there are fewer. A model may take one row only.
    */
   async #tryRows(key: string, signature: FullSignature): Promise<void> {
     try {
@@ -222,7 +221,7 @@ function checkOpenSizes({ inputs, outputs }: FullSignature, { hasDataDependentSi
   );
 }
 
-/** One row where the model's sizes are fixed. */
+/** One row if the model's sizes are fixed. */
 function rowsOf(specs: readonly TensorSpec[], inputs: Tensors): number {
   const open = specs.filter(isOpen).map(({ name }) => ({ name, rows: inputs[name]?.shape[0] ?? 0 }));
   const [first] = open;

@@ -1,17 +1,16 @@
-import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, type Signature } from "../../../signature/signature.ts";
-import type { Tensors } from "../../../tensor/tensor.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
+import { fitsShape } from "../../../signature/fits-shape.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../../signature/signature.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
-import { fittedInputs } from "./fitted-inputs.ts";
 import { startLiteRt } from "./litert.ts";
 import { toLoadError, toRunError } from "./litert-error.ts";
 import type { FullSignature } from "./litert-model.ts";
-import { refuseOperators } from "./refuse-operators.ts";
 import { RowModels } from "./row-models.ts";
 import { fromModelOutputs, readSignatureDefs, toModelInputs } from "./signature-defs.ts";
-import { readTfliteFile, type TfliteFile } from "./tflite-file.ts";
+import { readTfliteFile, refuseOperators, type TfliteFile } from "./tflite-file.ts";
 
 /** Serves .tflite files, quantized ones too, with LiteRT's WebAssembly build. */
 const engine: TensorflowEngine = {
@@ -58,7 +57,7 @@ function withSignatureDefs(models: RowModels, { signatureDefs }: TfliteFile): Na
 }
 
 /**
- * The name in the file that the default signature has; the only signature, or the first, where none has the usual name.
+ * The name in the file that the default signature has; the only signature, or the first, if none has the usual name.
  */
 function chooseSignature({ signatures }: NamedModel, asked: string): string {
   const names = [...signatures.keys()];
@@ -98,4 +97,26 @@ function createTfliteModel(named: NamedModel, chosen: string, { isPure, close }:
     },
     close: async () => close(),
   };
+}
+
+/**
+ * Inputs in the shapes that a model takes. One that differs by dimensions of size 1 alone is given the model's:
+ * TensorFlow Serving resizes the model's tensor to what comes. Throws `invalid_argument` for any other shape.
+ */
+export function fittedInputs(inputs: Tensors, specs: readonly TensorSpec[]): Tensors {
+  return createTensors(specs.map((spec) => [spec.name, fitted(inputs[spec.name] as Tensor, spec)]));
+}
+
+function fitted(tensor: Tensor, { name, shape }: TensorSpec): Tensor {
+  if (shape === undefined || fitsShape(tensor.shape, shape)) return tensor;
+  const sizes = shape as readonly number[];
+  const isFixed = !sizes.includes(-1);
+  if (isFixed && String(withoutOnes(tensor.shape)) === String(withoutOnes(sizes))) {
+    return createTensor(tensor.dtype, sizes, tensor.data as never);
+  }
+  throw invalidArgument(`Input "${name}" has shape [${tensor.shape}]; the model takes [${sizes}].`);
+}
+
+function withoutOnes(shape: readonly number[]): readonly number[] {
+  return shape.filter((size) => size !== 1);
 }

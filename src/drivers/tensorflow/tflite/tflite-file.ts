@@ -1,3 +1,4 @@
+import { failedPrecondition } from "../../../errors.ts";
 import { FlatbufferTable } from "../../tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../../tflite-format/read-tflite.ts";
 import { findSignatureDefs, readTfliteSignatures } from "../../tflite-format/tflite-signatures.ts";
@@ -7,15 +8,15 @@ export interface TfliteFile {
   readonly bytes: Buffer;
   /** Operators in addition to TFLite's own, by name. */
   readonly customOperators: readonly string[];
-  /** True where the size of some tensor depends on the values of another. */
+  /** True if the size of some tensor depends on the values of another. */
   readonly hasDataDependentSizes: boolean;
-  /** True where it has loops, which need not end with every input. */
+  /** True if it has loops, which need not end with every input. */
   readonly hasLoops: boolean;
-  /** True where it keeps values from one run to the next. */
+  /** True if it keeps values from one run to the next. */
   readonly hasState: boolean;
   /** Names of tensors that a signature takes and gives back unchanged. */
   readonly passedOn: readonly string[];
-  /** Signatures that stand in the metadata, where the file itself has none; see {@link readSignatureDefs}. */
+  /** Signatures that stand in the metadata, if the file itself has none; see {@link readSignatureDefs}. */
   readonly signatureDefs: Uint8Array | undefined;
   /** For each signature, by name: the shapes of inputs and outputs as the converter meant them, -1 for an open size. */
   readonly shapes: readonly ReadonlyMap<string, readonly number[]>[];
@@ -103,4 +104,26 @@ function setRows(view: DataView, tensor: FlatbufferTable, rows: number): void {
 
 function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
   return new DataView(buffer, byteOffset, byteLength);
+}
+
+/** The last operator of detectors. LiteRT reads beyond its memory for its outputs. */
+const DETECTION = "TFLite_Detection_PostProcess";
+
+/**
+ * Refuses operators that LiteRT would refuse at the first run only, or without a clear reason: those that the
+ * converter leaves to TensorFlow itself (`tf.lite.OpsSet.SELECT_TF_OPS`), and the last one of detectors.
+ */
+export function refuseOperators({ customOperators }: TfliteFile, path: string): void {
+  const flex = customOperators.filter((name) => name.startsWith("Flex")).map((name) => name.slice("Flex".length));
+  if (flex.length > 0) {
+    const advice = "Convert it with TFLITE_BUILTINS only, or serve the SavedModel that it was made from.";
+    throw failedPrecondition(
+      `The model "${path}" has operators that TFLite leaves to TensorFlow: ${flex.join(", ")}. ${advice}`,
+    );
+  }
+  if (!customOperators.includes(DETECTION)) return;
+  const advice = "Convert the model without it, or serve the SavedModel that it was made from.";
+  throw failedPrecondition(
+    `The model "${path}" ends with ${DETECTION}, whose outputs LiteRT's JavaScript API does not give. ${advice}`,
+  );
 }

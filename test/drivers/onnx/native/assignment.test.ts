@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { RECORD_ASSIGNMENT, readAssignment, requireGpu } from "../../../../src/drivers/onnx/native/assignment.ts";
 import { loadSession } from "../../../../src/drivers/onnx/native/load-session.ts";
 import { openOnnx } from "../../../../src/drivers/onnx/native/open-onnx.ts";
+import { RECORD_ASSIGNMENT, readAssignment, requireGpu } from "../../../../src/drivers/onnx/native/providers.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import { findOnnx, libraryOf } from "../../../../src/runtimes/onnx.ts";
 import { missingRuntime } from "../../missing-runtime.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { SharedSession } from "../../../../src/drivers/onnx/native/shared-session.ts";
+import { SharedSession } from "../../../../src/drivers/onnx/native/native-engine.ts";
 
 it("loads a session once for all copies of a model, and frees it after the last", () => {
   const memory = new SharedArrayBuffer(16);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatShape, parseShape } from "../../../../src/drivers/openvino/node/partial-shape.ts";
+import { formatShape, parseShape } from "../../../../src/drivers/openvino/node/node-engine.ts";
 
 it.each([
   ["[1,3,224,224]", [1, 3, 224, 224]],

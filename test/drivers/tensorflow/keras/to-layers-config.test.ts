@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import type { LayerConfig } from "../../../../src/drivers/tensorflow/keras/keras-config.ts";
+import type { LayerConfig } from "../../../../src/drivers/tensorflow/keras/keras-file.ts";
 import { LAYER_RULES } from "../../../../src/drivers/tensorflow/keras/layer-rules.ts";
 import { toLayersConfig } from "../../../../src/drivers/tensorflow/keras/to-layers-config.ts";
 

@@ -1,6 +1,6 @@
 import { realpathSync, symlinkSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { openTensorflow } from "../../../../src/drivers/tensorflow/native/open-tensorflow.ts";
+import { openTensorflow } from "../../../../src/drivers/tensorflow/native/native-engine.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../../src/drivers/driver.ts";
-import type { GraphHandle, SessionHandle } from "../../../../src/drivers/tensorflow/native/session-handle.ts";
+import type { GraphHandle, SessionHandle } from "../../../../src/drivers/tensorflow/native/native-model.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { floats, loadNative } from "./open-native.ts";
 import { tensorflowRuntime } from "./tensorflow-runtime.ts";

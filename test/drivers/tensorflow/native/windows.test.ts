@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Model } from "../../../../src/drivers/driver.ts";
+import type { SessionHandle } from "../../../../src/drivers/tensorflow/native/native-model.ts";
 import type { Feed } from "../../../../src/drivers/tensorflow/native/run-session.ts";
-import type { SessionHandle } from "../../../../src/drivers/tensorflow/native/session-handle.ts";
 import { ShapeGuard } from "../../../../src/drivers/tensorflow/native/shape-guard.ts";
 import { parseMessage } from "../../../../src/drivers/tensorflow/saved-model/tensorflow-messages.ts";
 import { createTensor, createTensors } from "../../../../src/tensor/tensor.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { decompressSnappy } from "../../../../src/drivers/tensorflow/portable/decompress-snappy.ts";
+import { decompressSnappy } from "../../../../src/drivers/tensorflow/portable/checkpoint-table.ts";
 
 const text = (...bytes: number[]) => Buffer.from(decompressSnappy(Uint8Array.from(bytes))).toString();
 const letters = (word: string) => [...Buffer.from(word)];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toPattern } from "../../../../src/drivers/tensorflow/portable/re2-pattern.ts";
+import { toPattern } from "../../../../src/drivers/tensorflow/portable/kernels/regex.ts";
 
 describe("toPattern", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseSlice, sliceKey } from "../../../../src/drivers/tensorflow/portable/slice-key.ts";
+import { parseSlice, sliceKey } from "../../../../src/drivers/tensorflow/portable/checkpoint.ts";
 
 // partitioned_variable, of portable/equality.test.ts, has keys that TensorFlow wrote.
 describe("a variable's slice", () => {

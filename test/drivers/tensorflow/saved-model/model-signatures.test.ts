@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { MetaGraphDef, SignatureDef } from "../../../../src/drivers/tensorflow/saved-model/graph-def.ts";
 import { loadSavedModel } from "../../../../src/drivers/tensorflow/saved-model/load-saved-model.ts";
-import type { MetaGraphDef, SignatureDef } from "../../../../src/drivers/tensorflow/saved-model/meta-graph.ts";
 import { toModelSignatures } from "../../../../src/drivers/tensorflow/saved-model/model-signatures.ts";
 import { tensorflowModel } from "../tensorflow-cases.ts";
 

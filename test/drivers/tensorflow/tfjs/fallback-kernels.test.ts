@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { beforeAll, expect, it } from "vitest";
+import { WASM_DEFECTS } from "../../../../src/drivers/tensorflow/tfjs/kernel-checks.ts";
 import { startTfjs } from "../../../../src/drivers/tensorflow/tfjs/tfjs-backend.ts";
-import { WASM_DEFECTS } from "../../../../src/drivers/tensorflow/tfjs/wasm-defects.ts";
 
 beforeAll(() => startTfjs());
 

@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { toRunError } from "../../../../src/drivers/tensorflow/tflite/litert-error.ts";
-import { LiteRtFailure } from "../../../../src/drivers/tensorflow/tflite/litert-failure.ts";
+import { LiteRtFailure, toRunError } from "../../../../src/drivers/tensorflow/tflite/litert-error.ts";
 
 it.each([
   ["gather index out of bounds.", "invalid_argument"],

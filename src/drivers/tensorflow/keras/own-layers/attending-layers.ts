@@ -12,7 +12,7 @@ function headsOf({ numHeads, keyDim, valueDim }: Options): Heads {
   return { heads: numHeads as number, keySize: keyDim as number, valueSize: (valueDim ?? keyDim) as number };
 }
 
-/** Inputs are the query, the value, and the key where it is another. */
+/** Inputs are the query, the value, and the key if it is another. */
 const multiHeadAttention: OwnLayer = {
   weights: (options, [query, value, key = value]) => {
     const { heads, keySize, valueSize } = headsOf(options);
@@ -67,7 +67,7 @@ function split(x: tf.Tensor, heads: number, size: number): tf.Tensor {
   return tf.transpose(tf.reshape(x, [batch, steps, heads, size]), [0, 2, 1, 3]);
 }
 
-/** Inputs are the query, the value, and the key where it is another. */
+/** Inputs are the query, the value, and the key if it is another. */
 const attention: OwnLayer = {
   weights: ({ useScale }) => (useScale === true ? [{ name: "scale", shape: [] }] : []),
   outputShape: (_, [query, value]) => [...query!.slice(0, -1), value!.at(-1)!],

@@ -1,9 +1,7 @@
 import { checkImageSize, type Image } from "./decoded-image.ts";
 import { createHuffmanTable, type HuffmanTable } from "./entropy-reader.ts";
-import { type JpegFrame, readJpegFrame } from "./jpeg-frame.ts";
-import { toSamples } from "./jpeg-samples.ts";
+import { type JpegFrame, readJpegFrame, toSamples, upsample } from "./jpeg-frame.ts";
 import { checkJpegScan, DIAGONALS, type JpegScan, readJpegScan } from "./jpeg-scan.ts";
-import { upsample } from "./upsample.ts";
 
 /** The second bytes of markers. */
 const MARKER = {

@@ -3,7 +3,7 @@ const LOOK = 16;
 
 /**
  * A Huffman table of a JPEG: by the next 16 bits, the code's length (times 256) and
- * its symbol; 0 where no code begins so.
+ * its symbol; 0 if no code begins so.
  */
 export type HuffmanTable = Uint16Array;
 
@@ -25,13 +25,13 @@ export function createHuffmanTable(counts: Uint8Array, symbols: Uint8Array): Huf
   return table;
 }
 
-/** Reads the bits of a JPEG's scan. Throws an Error where they end too early. */
+/** Reads the bits of a JPEG's scan. Throws an Error if they end too early. */
 export class EntropyReader {
   readonly #bytes: Uint8Array;
   #at: number;
   #bits = 0;
   #available = 0;
-  /** Zeros among the available bits that stand for what is not there. */
+  /** Zeros among the available bits that stand for missing ones. */
   #missing = 0;
 
   constructor(bytes: Uint8Array, at: number) {

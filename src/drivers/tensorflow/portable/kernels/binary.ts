@@ -15,7 +15,7 @@ const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS
 interface Arithmetic {
   /** By TensorFlow.js. */
   readonly floats?: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor;
-  /** In JavaScript, where TensorFlow.js lacks it or gives other numbers at the edges. */
+  /** In JavaScript, if TensorFlow.js lacks it or gives other numbers at the edges. */
   readonly hostFloats?: Pair;
   readonly integers?: IntegerPair;
   /** By TensorFlow.js, for int32 alone: it wraps around as TensorFlow does. */
@@ -141,7 +141,7 @@ function logical(compute: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor): KernelFact
 
 /**
  * TensorFlow's maximum of NaN and a number is NaN; WebAssembly's is the first of the
- * two. Quick where that is not a constant.
+ * two. Quick if that is not a constant.
  */
 function clamp(
   quick: (a: tf.Tensor, b: tf.Tensor) => tf.Tensor,

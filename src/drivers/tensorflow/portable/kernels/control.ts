@@ -1,9 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { invalidArgument } from "../../../../errors.ts";
 import { fromTensorProto } from "../../saved-model/tensor-proto.ts";
-import { toValue } from "../convert-values.ts";
 import type { KernelFactory, KernelTable, RunFunction } from "../op-node.ts";
-import { asTensor, numberOf, Strings, type Value, Variable } from "../values.ts";
+import { asTensor, HashTable, numberOf, Strings, toValue, type Value, Variable } from "../values.ts";
 import { pass } from "./shape.ts";
 
 const constant: KernelFactory = (node) => {
@@ -104,7 +103,15 @@ const several: KernelFactory =
     inputs.map((x) => (x instanceof tf.Tensor ? x.clone() : x));
 const nothing: KernelFactory = () => () => [];
 
-/** Constants, variables, branches and loops, and what only lets values pass. */
+const find: KernelFactory = () => (table, keys, fallback) => asTable(table).find(keys as Value, fallback as Value);
+const size: KernelFactory = () => (table) => tf.scalar(asTable(table).size, "int32");
+
+function asTable(value: Value | undefined): HashTable {
+  if (value instanceof HashTable) return value;
+  throw new Error("expected a table");
+}
+
+/** Constants, variables, tables that were filled while the model was loaded, branches and loops, and identities. */
 export const CONTROL_KERNELS: KernelTable = {
   Const: constant,
   Identity: pass,
@@ -124,6 +131,10 @@ export const CONTROL_KERNELS: KernelTable = {
   HashTableV2: resource,
   MutableHashTable: resource,
   MutableHashTableV2: resource,
+  LookupTableFind: find,
+  LookupTableFindV2: find,
+  LookupTableSize: size,
+  LookupTableSizeV2: size,
   If: choice,
   StatelessIf: choice,
   Case: cases,

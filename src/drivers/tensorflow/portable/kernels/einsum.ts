@@ -43,7 +43,7 @@ function arrange({ tensor, letters }: Lettered, wanted: string): tf.Tensor {
   );
 }
 
-/** Letters of both are the batch where the result has them, and summed over where not. */
+/** Letters of both are the batch if the result has them, and summed over if not. */
 function multiply(x: Lettered, y: Lettered, result: string): Lettered {
   const letters = (text: string, fits: (letter: string) => boolean) => [...text].filter(fits).join("");
   const batch = letters(x.letters, (letter) => y.letters.includes(letter) && result.includes(letter));

@@ -1,9 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, TYPE } from "../element-types.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, axisWithin, listOf, numberOf, type Value, Variable } from "../values.ts";
+import { asTensor, axisWithin, listOf, moveElements, numberOf, type Value, Variable } from "../values.ts";
 import { shapeOf } from "./shape.ts";
 
 /** Throws as TensorFlow does on the CPU; TensorFlow.js reads whatever lies there. */

@@ -1,13 +1,10 @@
 import type { KernelTable } from "../op-node.ts";
 import { BINARY_KERNELS } from "./binary.ts";
-import { CAST_KERNELS } from "./cast.ts";
 import { CONTROL_KERNELS } from "./control.ts";
-import { DECODE_IMAGE_KERNELS } from "./decode-image.ts";
 import { EINSUM_KERNELS } from "./einsum.ts";
 import { GATHER_KERNELS } from "./gather.ts";
 import { IMAGE_KERNELS } from "./image.ts";
 import { LIST_KERNELS } from "./list.ts";
-import { LOOKUP_KERNELS } from "./lookup.ts";
 import { NN_KERNELS } from "./nn.ts";
 import { PARSE_EXAMPLE_KERNELS } from "./parse-example.ts";
 import { RAGGED_KERNELS } from "./ragged.ts";
@@ -21,7 +18,6 @@ import { SOFTMAX_KERNELS } from "./softmax.ts";
 import { SPARSE_KERNELS } from "./sparse.ts";
 import { STRIDED_SLICE_KERNELS } from "./strided-slice.ts";
 import { STRING_KERNELS } from "./string.ts";
-import { STRING_NUMBER_KERNELS } from "./string-number.ts";
 import { UNARY_KERNELS } from "./unary.ts";
 
 /** Every operation that is computed as TensorFlow does; each refuses those of its variants that are not. */
@@ -34,15 +30,11 @@ export const KERNELS: KernelTable = {
   ...SLICE_KERNELS,
   ...STRIDED_SLICE_KERNELS,
   ...GATHER_KERNELS,
-  ...CAST_KERNELS,
   ...NN_KERNELS,
   ...SOFTMAX_KERNELS,
   ...EINSUM_KERNELS,
   ...IMAGE_KERNELS,
-  ...DECODE_IMAGE_KERNELS,
   ...LIST_KERNELS,
-  ...LOOKUP_KERNELS,
-  ...STRING_NUMBER_KERNELS,
   ...REGEX_KERNELS,
   ...SELECT_KERNELS,
   ...PARSE_EXAMPLE_KERNELS,

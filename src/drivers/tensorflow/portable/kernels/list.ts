@@ -3,9 +3,8 @@ import { elementCount } from "../../../../tensor/tensor.ts";
 import { dataTypeName } from "../../saved-model/data-type.ts";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asList, asTensor, listOf, numberOf, Strings, TensorList, type Value } from "../values.ts";
+import { asList, asTensor, listOf, moveElements, numberOf, Strings, TensorList, type Value } from "../values.ts";
 
 /** An item of a list. */
 type Item = tf.Tensor | Strings;
@@ -73,7 +72,7 @@ const getItem: KernelFactory = () => (list, index, shape) => {
   return items[place] ? share(items[place]) : zerosOf(asList(list), shapeFrom(shape));
 };
 
-/** An item that was not set is zeros or empty strings, where its shape is known. */
+/** An item that was not set is zeros or empty strings, if its shape is known. */
 function zerosOf(list: TensorList, wanted: readonly number[] | undefined): Item {
   const shape = completeShape([list.elementShape, wanted, ...list.items.map((item) => item?.shape)]);
   return filled([...shape], list.carrier);

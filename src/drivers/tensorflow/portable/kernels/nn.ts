@@ -59,7 +59,7 @@ function pool(compute: Pool): KernelFactory {
   };
 }
 
-/** TensorFlow's own pools spread what is not finite beyond its window, or lose it. */
+/** TensorFlow's own pools spread numbers that are not finite beyond their windows, or lose them. */
 function requireFinite(x: tf.Tensor): void {
   if (areFinite(x)) return;
   throw new ServingError(
@@ -102,7 +102,7 @@ function multiply(a: tf.Tensor, b: tf.Tensor, transposeA: boolean, transposeB: b
   return tf.zeros(shape);
 }
 
-/** WebAssembly broadcasts only where one side has a single matrix. */
+/** WebAssembly broadcasts only if one side has a single matrix. */
 function alignBatches(a: tf.Tensor, b: tf.Tensor): [tf.Tensor, tf.Tensor] {
   const [left, right] = [a.shape.slice(0, -2), b.shape.slice(0, -2)];
   if (left.join() === right.join()) return [a, b];

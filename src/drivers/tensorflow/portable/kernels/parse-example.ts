@@ -1,9 +1,13 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
 import { dataTypeName } from "../../saved-model/data-type.ts";
-import type { FeatureKind, FeatureValues } from "../../saved-model/example-message.ts";
+import {
+  type ExampleMessage,
+  type FeatureKind,
+  type FeatureValues,
+  parseMessage,
+} from "../../saved-model/tensorflow-messages.ts";
 import { carrierOfType, TYPE } from "../element-types.ts";
-import { parseExample } from "../example-features.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asStrings, asTensor, Strings, type Value } from "../values.ts";
 
@@ -16,7 +20,7 @@ interface Feature {
 interface DenseFeature extends Feature {
   /** Of one example; the values of a variable first dimension are not known here. */
   readonly shape: readonly number[];
-  /** Used where an example lacks the feature; without elements, every example must have it. */
+  /** Used if an example lacks the feature; without elements, every example must have it. */
   readonly fallback: tf.Tensor | Strings;
 }
 
@@ -89,7 +93,7 @@ const TYPES: Readonly<Record<FeatureKind["case"], number>> = {
   int64List: TYPE.int64,
 };
 
-/** The values of an example's feature, which may be none; undefined where it lacks it. Throws for another type's. */
+/** The values of an example's feature, which may be none; undefined if it lacks it. Throws for another type's. */
 function valuesOf(example: Example, { key, type }: Feature, index: number): FeatureValues | undefined {
   const found = example.get(key);
   if (found === undefined) return undefined;
@@ -151,3 +155,17 @@ function toNumber(value: FeatureValues[number]): number {
 
 /** Examples, as TensorFlow's data files have them. */
 export const PARSE_EXAMPLE_KERNELS: KernelTable = { ParseExample: parseExampleV1, ParseExampleV2: parseExampleV2 };
+
+/** The features of a serialized `tf.train.Example` that have a kind; throws an Error for any other bytes. */
+function parseExample(bytes: Uint8Array): ReadonlyMap<string, FeatureKind> {
+  const features = Object.entries(parse(bytes).features?.feature ?? {});
+  return new Map(features.flatMap(([key, { kind }]) => (kind.case === undefined ? [] : [[key, kind]])));
+}
+
+function parse(bytes: Uint8Array): ExampleMessage {
+  try {
+    return parseMessage("Example", bytes);
+  } catch (cause) {
+    throw new Error("Could not parse example input", { cause });
+  }
+}

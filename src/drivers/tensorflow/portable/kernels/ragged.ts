@@ -1,9 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { elementCount } from "../../../../tensor/tensor.ts";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asStrings, asTensor, listOf, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { asStrings, asTensor, listOf, moveElements, numberOf, numbersOf, Strings, type Value } from "../values.ts";
 import { shapeOf } from "./shape.ts";
 
 const WHITE = /[ \t\n\v\f\r]+/;
@@ -96,7 +95,7 @@ function checkSplits(splits: readonly RowSplits[], values: number): void {
 interface Spreading {
   readonly fallback: Value;
   readonly splits: readonly RowSplits[];
-  /** Dimensions of the result, -1 where the longest row decides. */
+  /** Dimensions of the result, -1 if the longest row decides. */
   readonly wanted: readonly number[];
 }
 

@@ -86,7 +86,7 @@ function reduce(compute: Reduce, ofNothing: number, { x, axes, keepDims }: Reduc
   return reduceRows(tensor, { axes: along, keepDims, carrier }, () => ofNothing);
 }
 
-/** TensorFlow gives NaN where there is one; WebAssembly's comparisons skip it. */
+/** TensorFlow gives NaN if there is one; WebAssembly's comparisons skip it. */
 function extreme(compute: Reduce): Reduce {
   return (x, axes, keepDims) => withNan(compute, x, axes, keepDims);
 }
@@ -94,7 +94,7 @@ function extreme(compute: Reduce): Reduce {
 function withNan(compute: Reduce, x: tf.Tensor, axes: number[], keepDims: boolean): tf.Tensor {
   return tf.tidy(() => {
     const result = compute(x, axes, keepDims);
-    // A sum is NaN where a NaN is, and where infinities of both signs meet.
+    // A sum is NaN if a NaN is, and if infinities of both signs meet.
     const poison = tf.sum(tf.mul(x, 0), axes, keepDims);
     if (!poison.dataSync().some(Number.isNaN)) return result;
     const hasNan = tf.any(tf.isNaN(x), axes, keepDims);
@@ -141,7 +141,7 @@ function cumulation(ofFloats: typeof tf.cumsum, { start, add }: IntegerReduction
     if (FLOATS.has(type))
       return (x, axis) => {
         const tensor = asTensor(x);
-        // TensorFlow.js would never end where the axis is beyond the tensor.
+        // TensorFlow.js would never end if the axis is beyond the tensor.
         const along = axisWithin(numberOf(axis), tensor.rank);
         return tensor.size === 0 ? tensor.clone() : ofFloats(tensor, along, exclusive, reverse);
       };

@@ -12,7 +12,7 @@ interface Gathering {
   /** Number that a segment starts from. */
   readonly start: (type: number) => number;
   readonly add: (result: number, value: number, type: number) => number;
-  /** Number of a segment without rows, where segments are sorted. */
+  /** Number of a segment without rows, if segments are sorted. */
   readonly empty: number;
 }
 

@@ -2,9 +2,8 @@ import * as tf from "@tensorflow/tfjs-core";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
 import { allocate, broadcastShape } from "../host-math.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asTensor, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { asTensor, moveElements, numberOf, numbersOf, Strings, type Value } from "../values.ts";
 import { gather } from "./gather.ts";
 import { broadcastTo, shapeOf } from "./shape.ts";
 

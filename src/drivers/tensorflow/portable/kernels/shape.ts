@@ -2,9 +2,8 @@ import * as tf from "@tensorflow/tfjs-core";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { INTEGERS, TYPE } from "../element-types.ts";
 import { broadcastShape } from "../host-math.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { asTensor, axisWithin, listOf, numberOf, Strings, type Value } from "../values.ts";
+import { asTensor, axisWithin, listOf, moveElements, numberOf, Strings, type Value } from "../values.ts";
 
 /** An operation of one tensor that only moves elements; further inputs are small tensors of numbers. */
 function mover(move: (x: tf.Tensor, ...rest: Value[]) => tf.Tensor): KernelFactory {

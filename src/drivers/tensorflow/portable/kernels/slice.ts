@@ -1,8 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, axisWithin, listOf, numberOf, numbersOf, type Value } from "../values.ts";
+import { asTensor, axisWithin, listOf, moveElements, numberOf, numbersOf, type Value } from "../values.ts";
 
 function join(values: readonly Value[], axis: number): Value {
   // TensorFlow lets an empty list of rank 1 join anything; here the shapes must fit.

@@ -1,9 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { sizeOfNew } from "../../tfjs/tensor-size.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, listOf, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { asTensor, listOf, moveElements, numberOf, numbersOf, Strings, type Value } from "../values.ts";
 import { shapeOf } from "./shape.ts";
 
 /** Values at their places, the default elsewhere. */

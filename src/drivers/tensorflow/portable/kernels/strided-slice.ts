@@ -1,7 +1,6 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { moveElements } from "../move-elements.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
-import { listOf, type Value } from "../values.ts";
+import { listOf, moveElements, type Value } from "../values.ts";
 
 /** The attributes of a strided slice; bit i of each is for entry i. */
 interface Masks {

@@ -1,10 +1,13 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { toFixedPoint } from "../../../../text/fixed-point.ts";
+import { dataTypeNumber } from "../../saved-model/data-type.ts";
+import { TYPE } from "../element-types.ts";
 import { broadcastShape } from "../host-math.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asStrings, asTensor, numbersOf, Strings, type Value } from "../values.ts";
 
 /** Change of one string. */
-export type Change = (element: Uint8Array) => Uint8Array;
+type Change = (element: Uint8Array) => Uint8Array;
 
 const [CAPITAL_A, SMALL_A, LETTERS] = [0x41, 0x61, 26];
 const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -78,7 +81,7 @@ function cutOut(bytes: Uint8Array, position: number, length: number): Uint8Array
 }
 
 /** Without white space at both ends. */
-export function strip(bytes: Uint8Array): Uint8Array {
+function strip(bytes: Uint8Array): Uint8Array {
   const start = bytes.findIndex((byte) => !WHITE.has(byte));
   return start === -1 ? new Uint8Array(0) : bytes.slice(start, bytes.findLastIndex((byte) => !WHITE.has(byte)) + 1);
 }
@@ -92,6 +95,56 @@ const hashBucket: KernelFactory = (node) => {
   };
 };
 
+const asText: KernelFactory = (node) => {
+  const type = node.typeOf(
+    "T",
+    new Set([TYPE.float, TYPE.bool, TYPE.int32, TYPE.int64, dataTypeNumber("INT8"), dataTypeNumber("UINT8")]),
+  );
+  const precision = node.integer("precision", -1);
+  if (node.flag("scientific", false) || node.flag("shortest", false) || node.integer("width", -1) !== -1)
+    return node.refuse("with scientific, shortest or width");
+  const format =
+    type === TYPE.float ? (value: number) => toFixedPoint(value, precision === -1 ? 6 : precision) : String;
+  const write = type === TYPE.bool ? (value: number) => (value === 0 ? "false" : "true") : format;
+  return (x) =>
+    new Strings(
+      asTensor(x).shape,
+      numbersOf(x).map((value) => ENCODER.encode(write(value))),
+    );
+};
+
+const toNumber: KernelFactory = (node) => {
+  const type = node.typeOf("out_type", new Set([TYPE.float, TYPE.int32]), TYPE.float);
+  const isFloat = type === TYPE.float;
+  return (x) => {
+    const numbers = asStrings(x).elements.map((bytes) => parseNumber(UTF8.decode(strip(bytes)), isFloat));
+    return tf.tensor(numbers, [...asStrings(x).shape], isFloat ? "float32" : "int32");
+  };
+};
+
+function parseNumber(text: string, isFloat: boolean): number {
+  const known = isFloat ? /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i : /^[+-]?\d+$/;
+  const value = Number(text);
+  if (known.test(text) && (isFloat || Math.abs(value) <= 0x7fffffff)) return value;
+  throw new Error(`StringToNumberOp could not correctly convert string: ${text}`);
+}
+
+const encodeBase64: KernelFactory = (node) => {
+  const pads = node.flag("pad", false);
+  return (x) =>
+    mapStrings(x, (bytes) => {
+      const text = Buffer.from(bytes).toString("base64url");
+      return ENCODER.encode(pads ? text.padEnd(Math.ceil(text.length / 4) * 4, "=") : text);
+    });
+};
+
+const decodeBase64: KernelFactory = () => (x) =>
+  mapStrings(x, (bytes) => {
+    const text = UTF8.decode(bytes);
+    if (!/^[A-Za-z0-9_-]*={0,2}$/.test(text)) throw new Error("Invalid character found in base64.");
+    return new Uint8Array(Buffer.from(text, "base64url"));
+  });
+
 /** Operations on strings, which are bytes. */
 export const STRING_KERNELS: KernelTable = {
   StringLower: changeCase(CAPITAL_A, SMALL_A, (text) => text.toLowerCase()),
@@ -101,4 +154,8 @@ export const STRING_KERNELS: KernelTable = {
   StringJoin: join,
   Substr: substring,
   StringToHashBucketFast: hashBucket,
+  AsString: asText,
+  StringToNumber: toNumber,
+  EncodeBase64: encodeBase64,
+  DecodeBase64: decodeBase64,
 };

@@ -1,9 +1,59 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { FLOATS, INTEGERS, integerOf, multiply, TYPE } from "../element-types.ts";
+import { ServingError } from "../../../../errors.ts";
+import { dataTypeName, dataTypeNumber } from "../../saved-model/data-type.ts";
+import {
+  carrierOfType,
+  FLOATS,
+  highestOf,
+  INTEGERS,
+  integerOf,
+  lowestOf,
+  multiply,
+  roundingOf,
+  SHORT_FLOATS,
+  TYPE,
+} from "../element-types.ts";
 import { mapNumbers } from "../host-math.ts";
-import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { erf, erfc } from "../special-functions.ts";
+import type { Kernel, KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asTensor } from "../values.ts";
+
+const SERIES_LIMIT = 0.5;
+
+/** The error function, to float32's precision. */
+function erf(x: number): number {
+  if (Math.abs(x) < SERIES_LIMIT) return erfSeries(x);
+  return 1 - erfc(x);
+}
+
+/**
+ * Its complement, 1 - erf(x), relatively precise for large x too. Chebyshev fit of
+ * Numerical Recipes §6.2, error below 1.2e-7.
+ */
+function erfc(x: number): number {
+  if (Math.abs(x) < SERIES_LIMIT) return 1 - erfSeries(x);
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? x : x > 0 ? 0 : 2;
+  const z = Math.abs(x);
+  const t = 1 / (1 + 0.5 * z);
+  const exponent = COEFFICIENTS.reduceRight((sum, coefficient) => sum * t + coefficient, 0);
+  const tail = t * Math.exp(-z * z + exponent);
+  return x >= 0 ? tail : 2 - tail;
+}
+
+const COEFFICIENTS = [
+  -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223,
+  0.17087277,
+];
+
+/** Taylor's series about 0, which loses nothing where 1 - erfc would. */
+function erfSeries(x: number): number {
+  let term = x;
+  let sum = x;
+  for (let n = 1; n < 12; n++) {
+    term *= (-x * x) / n;
+    sum += term / (2 * n + 1);
+  }
+  return (2 / Math.sqrt(Math.PI)) * sum;
+}
 
 const FLOATS_AND_INTEGERS: ReadonlySet<number> = new Set([...FLOATS, ...INTEGERS]);
 
@@ -15,7 +65,7 @@ function float(compute: (x: tf.Tensor) => tf.Tensor): KernelFactory {
   };
 }
 
-/** A function of floats, in JavaScript: where TensorFlow.js lacks it, or gives other numbers at the edges. */
+/** A function of floats, in JavaScript: if TensorFlow.js lacks it, or gives other numbers at the edges. */
 function host(compute: (value: number) => number): KernelFactory {
   return float((x) => mapNumbers(x, "float32", compute));
 }
@@ -51,8 +101,53 @@ function roundHalfToEven(value: number): number {
 
 const reciprocal = float(tf.reciprocal);
 
-/** Operations of one tensor, element by element. */
+const CASTABLE: ReadonlySet<number> = new Set([...FLOATS, ...SHORT_FLOATS, ...INTEGERS, TYPE.bool]);
+const UNSIGNED: ReadonlySet<number> = new Set([dataTypeNumber("UINT32"), dataTypeNumber("UINT64")]);
+
+function cast(node: OpNode): Kernel {
+  const from = node.typeOf("SrcT", CASTABLE);
+  const to = node.typeOf("DstT", CASTABLE);
+  if (node.flag("Truncate", false)) return node.refuse("with Truncate");
+  const carrier = carrierOfType(to) as "float32" | "int32" | "bool";
+  if (carrier === "float32") return floatCast(to);
+  if (carrier === "bool") return (x) => mapNumbers(asTensor(x), "bool", (value) => Number(value !== 0));
+  if (carrierOfType(from) === "float32") return (x) => mapNumbers(asTensor(x), "int32", truncatedTo(to));
+  if (from === TYPE.bool || from === to) return (x) => tf.cast(asTensor(x), "int32");
+  const wrap = integerOf(to);
+  return (x) => mapNumbers(asTensor(x), "int32", wrap);
+}
+
+function floatCast(to: number): Kernel {
+  const round = roundingOf(to);
+  return (x) => (round === undefined ? tf.cast(asTensor(x), "float32") : mapNumbers(asTensor(x), "float32", round));
+}
+
+/**
+ * Towards zero. What int32 does not hold, NaN among it, becomes the lowest number, as x86 has it; for other types
+ * TensorFlow's own answers vary with the tensor's size, so that is refused.
+ */
+function truncatedTo(type: number): (value: number) => number {
+  const [lowest, highest] = rangeOf(type);
+  return (value) => {
+    const whole = Math.trunc(value);
+    if (whole >= lowest && whole <= highest) return whole;
+    if (type === TYPE.int32) return lowest;
+    throw new ServingError(
+      "out_of_range",
+      `The model casts ${value} to ${dataTypeName(type)}, beyond what is cast alike everywhere (${lowest} to ${highest}).`,
+    );
+  };
+}
+
+/** The range that a type and 32 bits with sign have in common. */
+function rangeOf(type: number): [lowest: number, highest: number] {
+  const lowest = UNSIGNED.has(type) ? 0 : Math.max(lowestOf(type), lowestOf(TYPE.int32));
+  return [lowest, Math.min(highestOf(type), highestOf(TYPE.int32))];
+}
+
+/** Operations of one tensor, element by element, and its conversion to another type. */
 export const UNARY_KERNELS: KernelTable = {
+  Cast: cast,
   Abs: number(tf.abs, Math.abs),
   Neg: number(tf.neg, (value) => -value),
   Square: number(tf.square, (value, type) => multiply(value, value, type)),

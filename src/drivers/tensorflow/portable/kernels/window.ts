@@ -26,7 +26,7 @@ interface Layout {
   readonly isEmpty: boolean;
 }
 
-/** A convolution's or pool's attributes; refuses what is not computed here as TensorFlow does. */
+/** A convolution's or pool's attributes; refuses values that are not computed here as in TensorFlow. */
 export function readWindow(node: OpNode): Window {
   requireChannelsLast(node);
   node.typeOf("T", FLOATS, TYPE.float);
@@ -45,7 +45,7 @@ export function readWindow(node: OpNode): Window {
   const none = padding === "VALID";
   const along = (axis: 0 | 1, size: number, filter: number): Pair =>
     none ? [0, 0] : samePadding(size, (filter - 1) * dilations[axis] + 1, strides[axis]);
-  // Written out in any case: for SAME, WebAssembly's kernels are wrong where a stride is larger than the window.
+  // Written out in any case: for SAME, WebAssembly's kernels are wrong if a stride is larger than the window.
   return lay(([, height = 0, width = 0], [rows = 0, columns = 0]) => [
     [0, 0],
     along(0, height, rows),
@@ -88,7 +88,7 @@ export function spatial(node: OpNode, name: string): Pair {
   return [values[1]!, values[2]!];
 }
 
-/** As many places as the image has, divided by the stride; what is odd goes behind. */
+/** As many places as the image has, divided by the stride; an odd one goes behind. */
 function samePadding(size: number, window: number, stride: number): Pair {
   const total = Math.max((Math.ceil(size / stride) - 1) * stride + window - size, 0);
   return [Math.floor(total / 2), Math.ceil(total / 2)];
