@@ -22,7 +22,7 @@ const ALONE = [
   "test/cli/{,commands/,completion/,lifecycle/}*.test.ts",
   "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
   "test/limits/**/*.test.ts",
-  "test/machine/home-folder.test.ts",
+  "test/machine/system.test.ts",
   "test/model-host/{,images/,threads/}*.test.ts",
   "test/remote/*.test.ts",
   "test/storage/**/*.test.ts",

@@ -31,15 +31,20 @@ export {
 } from "./hooks/hooks.ts";
 export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-context.ts";
 export type { RawAnswer, RawRequest } from "./hooks/raw-request.ts";
-export { type CropBox, cropImage } from "./media/crop-image.ts";
-export { type CropQuadOptions, cropQuad } from "./media/crop-quad.ts";
+export { type CropBox, type CropQuadOptions, cropImage, cropQuad } from "./media/crop-image.ts";
 export { type DecodeOptions, decodeImage } from "./media/decode-image.ts";
 export { drawBoxes, type LabelledBox } from "./media/draw-boxes.ts";
 export { type EncodeOptions, encodeImage } from "./media/encode-image.ts";
 export type { ImageTensor } from "./media/image-tensor.ts";
-export { type Edges, type Letterbox, type LetterboxOptions, letterboxOf } from "./media/letterbox.ts";
-export type { Point } from "./media/projection-between.ts";
-export { type ResizeOptions, resizeImage } from "./media/resize-image.ts";
+export type { Point } from "./media/projection.ts";
+export {
+  type Edges,
+  type Letterbox,
+  type LetterboxOptions,
+  letterboxOf,
+  type ResizeOptions,
+  resizeImage,
+} from "./media/resize-image.ts";
 export { boxCorners, minAreaBox, type RotatedBox } from "./media/rotated-box.ts";
 export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
@@ -49,18 +54,15 @@ export type { PredictChoices } from "./server/predict.ts";
 export type { ServedVersion } from "./server/served-version.ts";
 export type { Server } from "./server/server.ts";
 export type { ServerOptions } from "./server/server-options.ts";
-export { argmax } from "./tensor/argmax.ts";
+export { argmax, softmax, type TopK, topK } from "./tensor/along-axis.ts";
 export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc-greedy-decode.ts";
 export type { DType, TensorData } from "./tensor/dtype.ts";
+export { toNested } from "./tensor/elements.ts";
 export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
-export { toNested } from "./tensor/nested.ts";
 export { nonMaxSuppression, type SuppressionOptions } from "./tensor/non-max-suppression.ts";
 export type { PlainValue, Values } from "./tensor/plain-value.ts";
-export { softmax } from "./tensor/softmax.ts";
-export { createTensor, type Tensor, type Tensors } from "./tensor/tensor.ts";
-export { type TensorOfOptions, tensorOf } from "./tensor/tensor-of.ts";
-export { type TopK, topK } from "./tensor/top-k.ts";
-export { transfer } from "./tensor/transfer.ts";
+export { type TensorOfOptions, tensorOf } from "./tensor/plain-value.ts";
+export { createTensor, type Tensor, type Tensors, transfer } from "./tensor/tensor.ts";
 
 /**
  * Loads models and hooks, then listens; rejects, before any port opens, with what does

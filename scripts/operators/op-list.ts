@@ -1,6 +1,5 @@
-import { bindFunctions, type Pointer } from "../../src/native/bind-functions.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../src/native/bind-functions.ts";
 import { copyFromNative } from "../../src/native/memory.ts";
-import { openLibrary } from "../../src/native/open-library.ts";
 
 /** An operation that a TensorFlow library has. */
 export interface OpDefinition {

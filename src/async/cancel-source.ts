@@ -60,3 +60,26 @@ export class CancelSource {
 export function toAbortSignal(signal: CancelSignal): AbortSignal {
   return signal instanceof CancelSource ? signal.toAbortSignal() : signal;
 }
+
+/** Settles as the promise does, or rejects with the signal's reason when that aborts first. */
+export function unlessAborted<Result>(promise: Promise<Result>, signal: CancelSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** Timeouts by the signals that follow them: Node.js 20 frees a timeout that nothing else holds before it fires. */
+const timeouts = new WeakMap<AbortSignal, AbortSignal>();
+
+/** A signal that aborts with the given one, and after a time with `TimeoutError`; undefined = no limit. */
+export function limitedSignal(signal: AbortSignal | undefined, timeoutMs: number | undefined): AbortSignal {
+  const given = signal === undefined ? [] : [signal];
+  if (timeoutMs === undefined) return AbortSignal.any(given);
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const limited = AbortSignal.any([...given, timeout]);
+  timeouts.set(limited, timeout);
+  return limited;
+}

@@ -1,5 +1,5 @@
 import { Backoff } from "../async/backoff.ts";
-import { limitedSignal } from "../async/limited-signal.ts";
+import { limitedSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import { CallError } from "./call-error.ts";
 import { type ConnectOptions, headersOf } from "./connect-options.ts";

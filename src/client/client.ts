@@ -3,7 +3,7 @@ import { type Connect, createConnect } from "./create-connect.ts";
 
 export { type ErrorCode, ServingError } from "../errors.ts";
 export type { DType } from "../tensor/dtype.ts";
-export { toNested } from "../tensor/nested.ts";
+export { toNested } from "../tensor/elements.ts";
 export { createTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 export { CallError } from "./call-error.ts";
 export type { CallChoices } from "./call-sender.ts";

@@ -1,5 +1,5 @@
 import type { TensorSpec } from "../signature/signature.ts";
-import { isBuffer } from "../tensor/is-buffer.ts";
+import { isBuffer } from "../tensor/json-text.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 

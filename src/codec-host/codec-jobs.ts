@@ -1,8 +1,8 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
-import { inOrder } from "../async/in-order.ts";
-import { borrowMemory, markBorrowed } from "../limits/memory/borrowed-memory.ts";
+import { inOrder } from "../async/promises.ts";
+import { borrowMemory, markBorrowed } from "../limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { codecs } from "./codecs.ts";
+import { codecs } from "./codec-pool.ts";
 import { type EncodedForm, encodingBytes } from "./encoding-bytes.ts";
 import type { Job } from "./job.ts";
 

@@ -1,12 +1,11 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { processors } from "../machine/processors.ts";
+import { processors } from "../machine/container.ts";
 import { CodecWorker } from "./codec-worker.ts";
 import { encodingBytes } from "./encoding-bytes.ts";
 import type { Job } from "./job.ts";
-import { fromJobMessage, toJobMessage } from "./job-message.ts";
-import type { MayTransfer } from "./move-views.ts";
+import { fromJobMessage, type MayTransfer, toJobMessage } from "./job-message.ts";
 import { type JobClient, ShareClock, ShareQueue } from "./share-queue.ts";
 
 /** Memory and time that a job may use. */
@@ -202,3 +201,6 @@ function defaultThreads(): number {
 function fits({ memory, scratchBytes = 0 }: JobOptions): boolean {
   return memory?.hasRoom(scratchBytes) ?? true;
 }
+
+/** The threads that all servers of the process share. */
+export const codecs = new CodecPool();

@@ -1,6 +1,5 @@
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { runCodecThread } from "./codec-thread.ts";
-import { yieldToThreads } from "./yield-to-threads.ts";
+import { runCodecThread, yieldToThreads } from "./codec-thread.ts";
 
 yieldToThreads();
 runCodecThread(parentPort as MessagePort);

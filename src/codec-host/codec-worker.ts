@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { createDeferred, type Deferred } from "../async/deferred.ts";
+import { createDeferred, type Deferred } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
 import { fromWireError } from "../threads/wire-error.ts";

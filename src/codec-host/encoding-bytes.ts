@@ -1,7 +1,6 @@
 import type { NumericDType } from "../tensor/dtype.ts";
-import { listCount } from "../tensor/list-count.ts";
 import { packedOf } from "../tensor/packed-bytes.ts";
-import { byteSize, elementCount, isTensor, type Tensor } from "../tensor/tensor.ts";
+import { byteSize, elementCount, isTensor, listCount, type Tensor } from "../tensor/tensor.ts";
 
 /** Forms in which codec threads write messages; `content` is protobuf with numbers as they lie in memory. */
 export type EncodedForm = "text" | "protobuf" | "content";

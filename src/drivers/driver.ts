@@ -1,6 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import type { ModelNotes } from "../signature/model-notes.ts";
-import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
+import type { ModelNotes, Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
 

@@ -1,4 +1,4 @@
-import { writeYaml } from "../codecs/config/write-yaml.ts";
+import { writeYaml } from "../codecs/config/yaml.ts";
 import { graceSeconds, portsOf, USER_ID } from "./container.ts";
 import { type Deployment, type ExportedFiles, PACKAGE_CONTEXT } from "./deployment.ts";
 import { dockerfile } from "./dockerfile.ts";

@@ -1,4 +1,4 @@
-import { writeYaml } from "../codecs/config/write-yaml.ts";
+import { writeYaml } from "../codecs/config/yaml.ts";
 import { failedPrecondition } from "../errors.ts";
 import { assertNoConfig, hookTargets, kubernetesContainer, VOLUMES } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";

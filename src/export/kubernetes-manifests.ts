@@ -1,4 +1,4 @@
-import { writeYaml } from "../codecs/config/write-yaml.ts";
+import { writeYaml } from "../codecs/config/yaml.ts";
 import { graceSeconds, kubernetesContainer, POD_USER, portsOf, VOLUMES } from "./container.ts";
 import type { Deployment, ExportedFiles } from "./deployment.ts";
 

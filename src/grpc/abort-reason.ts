@@ -1,4 +1,4 @@
-import { deadlinePassed } from "../limits/time-limit.ts";
+import { deadlinePassed } from "../limits/call-limits.ts";
 
 /**
  * Maximum time by which a cancellation may arrive before its call's deadline, in milliseconds: the call took longer to

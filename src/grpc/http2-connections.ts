@@ -1,11 +1,11 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { describeConnection } from "../limits/open-connections.ts";
+import { describeConnection } from "../limits/connection-limit.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { carrierSocketOf, hasStreams, sessionOf } from "../net/node-members.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
-import { isPassedOn } from "../net/passed-on.ts";
+import { isPassedOn } from "../net/sockets.ts";
 import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
-import { compress } from "../limits/compress.ts";
-import { type Compression, isCompression } from "../limits/inflate.ts";
+import { type Compression, compress, isCompression } from "../limits/compression.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { type FramedMessage, frameCompressed, PREFIX_BYTES } from "./framed-message.ts";
 

@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { ServingError } from "../errors.ts";
-import { type Compression, inflate } from "../limits/inflate.ts";
+import { type Compression, inflate } from "../limits/compression.ts";
 import { ByteList } from "../limits/memory/byte-list.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MessageArrival } from "../limits/memory/message-arrival.ts";

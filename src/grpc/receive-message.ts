@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CancelSource } from "../async/cancel-source.ts";
-import { goOnTogether } from "../limits/go-on-together.ts";
+import { goOnTogether } from "../limits/work-turns.ts";
 import { receiveInto, type StreamReceiver } from "../net/node-members.ts";
 import { endFlood } from "./end-flood.ts";
 import type { MessageReader } from "./message-reader.ts";

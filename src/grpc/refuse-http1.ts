@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { discardInTurns } from "../net/discard-in-turns.ts";
+import { discardInTurns } from "../net/open-in-turns.ts";
 import type { Logger } from "../observability/logger.ts";
 
 /** The beginning of a request line of HTTP/1. */

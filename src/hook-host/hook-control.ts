@@ -1,9 +1,9 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
-import { createDeferred } from "../async/deferred.ts";
+import { createDeferred } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { passLines } from "../observability/pass-lines.ts";
-import { MalformedMessage } from "../threads/malformed-message.ts";
+import { MalformedMessage } from "../threads/host-port.ts";
 import { threadEntry } from "../threads/thread-entry.ts";
 import { EventWriter } from "../threads/thread-logger.ts";
 import { fromWireError } from "../threads/wire-error.ts";

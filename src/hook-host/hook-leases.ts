@@ -2,7 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import { type MalformedListener, MalformedMessage } from "../threads/malformed-message.ts";
+import { type MalformedListener, MalformedMessage } from "../threads/host-port.ts";
 import { toWireError } from "../threads/wire-error.ts";
 import type { HookControl, ModelEvent } from "./hook-control.ts";
 import type { LeaseRequest, ModelConnection } from "./hook-protocol.ts";

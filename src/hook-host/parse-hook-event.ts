@@ -1,11 +1,10 @@
 import { checkDeclarations } from "../hooks/check-declarations.ts";
 import { HOOK_PLACE } from "../pipeline/hook-places.ts";
 import type { TensorSpec } from "../signature/signature.ts";
-import { isPlainObject } from "../tensor/is-plain-object.ts";
-import { isTextRecord } from "../threads/is-text-record.ts";
-import { MalformedMessage } from "../threads/malformed-message.ts";
+import { isPlainObject } from "../tensor/record.ts";
+import { MalformedMessage } from "../threads/host-port.ts";
 import { isLogEvent } from "../threads/thread-logger.ts";
-import { parseWireError } from "../threads/wire-error.ts";
+import { isTextRecord, parseWireError } from "../threads/wire-error.ts";
 import type { HookEvent } from "./hook-protocol.ts";
 
 type Members = Readonly<Record<string, unknown>>;

@@ -4,10 +4,10 @@ import type { Timeline } from "../observability/timeline.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import { payloadFromTensors } from "../pipeline/payload-tensors.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
-import { isTextRecord } from "../threads/is-text-record.ts";
-import { MalformedMessage } from "../threads/malformed-message.ts";
+import { MalformedMessage } from "../threads/host-port.ts";
 import type { RpcResponse } from "../threads/rpc-client.ts";
 import { openTimedAnswer } from "../threads/timed-answer.ts";
+import { isTextRecord } from "../threads/wire-error.ts";
 import type { RanMeta } from "./hook-protocol.ts";
 
 /**

@@ -4,9 +4,9 @@ import { fromPlainCall } from "../pipeline/call-options.ts";
 import { payloadFromTensors, payloadToTensors } from "../pipeline/payload-tensors.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";
+import type { WireRecord } from "../threads/frame.ts";
 import type { Reply } from "../threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
-import type { WireRecord } from "../threads/wire-record.ts";
 import type { RanMeta, RunMeta } from "./hook-protocol.ts";
 
 /** The end of a request, and what is to be called where it failed. */

@@ -7,7 +7,7 @@ import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { kindOf } from "../text/kind-of.ts";
 
 /** Parts needed to start hooks. */

@@ -1,6 +1,6 @@
 import { failedPrecondition, type ServingError } from "../errors.ts";
 import { DTYPES, isDType } from "../tensor/dtype.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { isTensor } from "../tensor/tensor.ts";
 import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";

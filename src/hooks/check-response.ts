@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { kindOf } from "../text/kind-of.ts";
 import type { ResponseInfo } from "./hooks.ts";
 

@@ -182,11 +182,9 @@ export function defineHooks(hooks: Hooks): Hooks {
   return hooks;
 }
 
-export { argmax } from "../tensor/argmax.ts";
+export { argmax, softmax, topK } from "../tensor/along-axis.ts";
 export { ctcGreedyDecode } from "../tensor/ctc-greedy-decode.ts";
 export { nonMaxSuppression } from "../tensor/non-max-suppression.ts";
-export { softmax } from "../tensor/softmax.ts";
-export { tensorOf } from "../tensor/tensor-of.ts";
-export { topK } from "../tensor/top-k.ts";
+export { tensorOf } from "../tensor/plain-value.ts";
 export type { OtherModel, OtherModels, PredictOptions, RemoteHandle, RemotePredictOptions } from "./callable-models.ts";
 export type { Tensor, TensorSpec, Tensors, Values };

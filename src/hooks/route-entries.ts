@@ -1,5 +1,5 @@
 import { failedPrecondition, invalidArgument, publicText, ServingError } from "../errors.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { isHeaderText } from "./check-response.ts";

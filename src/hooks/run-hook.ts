@@ -1,6 +1,6 @@
 import { publicText, ServingError } from "../errors.ts";
-import { isPlainObject } from "../tensor/is-plain-object.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import { isPlainObject } from "../tensor/record.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import type { Hook, HookArgs, HookContext } from "./hooks.ts";
 

@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { retryInfo } from "../retry-info.ts";
-import { ClientTable, MAX_CLIENTS } from "./client-table.ts";
+import { ClientTable, MAX_CLIENTS } from "./client-account.ts";
 
 /** Time after which a client with too many requests in flight may try again, in milliseconds. */
 const BUSY_RETRY_MS = 1000;

@@ -1,6 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
-import { DescriptorReserve } from "./descriptors.ts";
-import { OpenConnections } from "./open-connections.ts";
 import { ThreadCounts } from "./thread-counts.ts";
 
 /** Reason for which a connection was refused, or an idle one ended for it. */
@@ -83,3 +82,103 @@ export class ConnectionLimit {
 }
 
 const UNLIMITED = { isIn: true, count: 0 };
+
+/** Facts about a connection that its transport knows. */
+interface ConnectionUse {
+  /** True while a request is under way on it. */
+  readonly isBusy: () => boolean;
+  /** Ends it while it is idle, in its protocol's form. */
+  readonly end: () => void;
+}
+
+const uses = new WeakMap<Socket, ConnectionUse>();
+
+/** Tells what a connection is used for; until then it is idle, such as one that has sent nothing yet. */
+export function describeConnection(socket: Socket, use: ConnectionUse): void {
+  uses.set(socket, use);
+}
+
+/** Connections in the order of their age. */
+class OpenConnections {
+  readonly #sockets = new Set<Socket>();
+
+  /** Number of connections. */
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  /** Adds one until it closes. */
+  add(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+  }
+
+  /** Ends the oldest one that is idle, other than a new one; returns false where none is. */
+  endOldestIdle(newcomer: Socket): boolean {
+    for (const socket of this.#sockets) {
+      const use = uses.get(socket);
+      if (socket === newcomer || use?.isBusy() === true) continue;
+      this.#sockets.delete(socket);
+      if (use === undefined) socket.destroy();
+      else use.end();
+      return true;
+    }
+    return false;
+  }
+}
+
+/** Open files and sockets of the process, and how many it may have; undefined where the system does not tell. */
+export interface DescriptorCount {
+  readonly open: number;
+  readonly max: number;
+}
+
+/** Counts them: by Linux alone, in a millisecond for some thousands. */
+export function countDescriptors(): DescriptorCount | undefined {
+  try {
+    const max = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]);
+    return Number.isFinite(max) ? { open: readdirSync("/proc/self/fd").length, max } : undefined;
+  } catch {
+    // Also where there is no descriptor left to read them with.
+    return undefined;
+  }
+}
+
+/** Part of all descriptors that connections leave to files, models and threads. */
+export const RESERVED_PART = 16;
+/** Connections after which they are counted again, and the time for which a count near the limit is believed. */
+const RECOUNT = { connections: 64, ms: 50 };
+
+/** Descriptors that are left for connections, by counts that are made now and then. */
+export class DescriptorReserve {
+  readonly #count: typeof countDescriptors;
+  #known: DescriptorCount | undefined;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  /** Connections since the last count. */
+  #since = 0;
+
+  constructor(count = countDescriptors) {
+    this.#count = count;
+  }
+
+  /** Counts a new connection; returns the number of descriptors where it takes one of the reserve. */
+  take(): number | undefined {
+    this.#since++;
+    if (this.#isOld()) this.#countAgain();
+    if (this.#known === undefined) return undefined;
+    const { open, max } = this.#known;
+    return open + this.#since > max - Math.ceil(max / RESERVED_PART) ? max : undefined;
+  }
+
+  #isOld(): boolean {
+    if (this.#since >= RECOUNT.connections) return true;
+    const { open, max } = this.#known ?? { open: 0, max: 0 };
+    return open + this.#since > max / 2 && performance.now() - this.#countedAt > RECOUNT.ms;
+  }
+
+  #countAgain(): void {
+    this.#known = this.#count();
+    this.#countedAt = performance.now();
+    this.#since = 0;
+  }
+}

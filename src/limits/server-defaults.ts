@@ -66,3 +66,11 @@ export const SERVER_DEFAULTS = {
   /** With the delay before it, below the 30 s after which container platforms kill a process. */
   drainTimeoutMs: 20_000,
 } as const;
+
+/** Defaults of request logs: one table for `createServer`, configuration files and the command line. */
+export const REQUEST_LOG_DEFAULTS = {
+  rate: 1,
+  /** Small enough to be read and sent again in minutes. */
+  maxBytes: 128 * 1024 * 1024,
+  files: 8,
+} as const;

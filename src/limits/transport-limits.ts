@@ -33,3 +33,22 @@ export const TRANSPORT_LIMITS = {
    */
   idlePings: 1000,
 } as const;
+
+/**
+ * Time for the beginning of a connection, in milliseconds: until its protocol is known, until an HTTP/2 connection is
+ * set up, and for the head of an HTTP request. It allows for several lost packets; slower clients occupy a connection
+ * in vain.
+ */
+export const HANDSHAKE_TIMEOUT_MS = 20_000;
+
+/**
+ * Time that connections which clients opened just before the ports closed have for a first request, in milliseconds,
+ * where clients were asked to leave: proxies that ask no health checks open some until then.
+ */
+export const LAST_CALL_MS = 500;
+
+/**
+ * Maximum size of a request that does not run a model, in bytes, unless it contains
+ * files: it has a few names and settings.
+ */
+export const SMALL_REQUEST_BYTES = 64 * 1024;

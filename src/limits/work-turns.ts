@@ -1,4 +1,4 @@
-import { TurnUse, turns } from "./event-loop-turns.ts";
+import { isSmallPiece, TurnUse, turns } from "./event-loop-turns.ts";
 
 /** Turns of the event loop for pieces of work of one kind, such as the new connections of a server. */
 export class WorkTurns {
@@ -31,4 +31,37 @@ export class WorkTurns {
       this.#isTaken = false;
     }
   }
+}
+
+/** Number of requests that go on together at most; further ones do so after data has been read again. */
+const MAX_TOGETHER = 32;
+
+const waiting: (() => void)[] = [];
+let isScheduled = false;
+
+/**
+ * Lets a request that has arrived completely go on at the end of this turn of the event loop, in step with the others
+ * of the turn; at once, where it is not small, since to decode it may take longer than many small ones. Code that does
+ * the same for one request after the other stays in the processor's caches: where each went all of its way before the
+ * next, a small one took nearly twice the time.
+ */
+export function goOnTogether(bytes: number, goOn: () => void): void {
+  if (isSmallPiece(bytes)) {
+    waiting.push(goOn);
+    schedule();
+  } else goOn();
+}
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  setImmediate(goOnWithSome);
+}
+
+/** All of these are called before any microtask runs, so that the requests then go on one await at a time, in turn. */
+function goOnWithSome(): void {
+  isScheduled = false;
+  const some = waiting.splice(0, MAX_TOGETHER);
+  if (waiting.length > 0) schedule();
+  for (const goOn of some) goOn();
 }

@@ -4,14 +4,26 @@ import { reserveImages } from "../limits/memory/image-reservation.ts";
 import { isTensor, type Tensor } from "../tensor/tensor.ts";
 import { countImage } from "./count-image.ts";
 import { type DecodedForm, decoderBytes, formOfMetadata } from "./decoder-memory.ts";
-import { EXPECTED_FORMATS, type ImageFormat, imageFormat, unsupportedFormat } from "./image-format.ts";
-import { checkPixels, DEFAULT_MAX_PIXELS, type Size, targetSize } from "./image-size.ts";
-import { type ImageTensor, readImage } from "./image-tensor.ts";
-import { isFormat } from "./is-format.ts";
+import {
+  EXPECTED_FORMATS,
+  type ImageFormat,
+  imageFormat,
+  isFormat,
+  openPlainImage,
+  unsupportedFormat,
+} from "./image-format.ts";
+import {
+  checkPixels,
+  DEFAULT_MAX_PIXELS,
+  type ImageTensor,
+  loadSharp,
+  openEncoded,
+  readImage,
+  type Size,
+  targetSize,
+} from "./image-tensor.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
-import { loadSharp, openEncoded } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
-import { openPlainImage } from "./open-plain-image.ts";
 import type { PlainImage } from "./plain-image.ts";
 import { type ResizeOptions, resize } from "./resize-image.ts";
 

@@ -1,5 +1,4 @@
-import { checkPixels, DEFAULT_MAX_PIXELS } from "./image-size.ts";
-import { openEncoded } from "./load-sharp.ts";
+import { checkPixels, DEFAULT_MAX_PIXELS, openEncoded } from "./image-tensor.ts";
 import { type PixelHeader, parsingFailed, readPixelHeader } from "./pixel-header.ts";
 import type { PlainImage } from "./plain-image.ts";
 

@@ -1,6 +1,5 @@
 import type { Tensor } from "../tensor/tensor.ts";
-import type { Size } from "./image-size.ts";
-import { type ImageTensor, imageShape, openImage, readImage } from "./image-tensor.ts";
+import { type ImageTensor, imageShape, openImage, readImage, type Size } from "./image-tensor.ts";
 
 /** A rectangle to draw, in pixels from the image's left upper corner. */
 export interface LabelledBox {

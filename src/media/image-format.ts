@@ -1,3 +1,6 @@
+import type { Metadata } from "sharp";
+import type { PlainImage } from "./plain-image.ts";
+
 /** The formats that are decoded, by the names that errors and documents use. */
 export const FORMAT_NAMES = {
   jpeg: "JPEG",
@@ -114,4 +117,20 @@ function begins(head: string, signature: string): boolean {
     if (signature[index] !== "?" && signature[index] !== head[index]) return false;
   }
   return true;
+}
+
+/**
+ * Opens an image in a format that libvips does not read: its header is read, and all of its pixels are there. Undefined
+ * for other formats; throws for a damaged image. The code is imported with the first such image.
+ */
+export async function openPlainImage(bytes: Uint8Array, format: ImageFormat): Promise<PlainImage | undefined> {
+  if (format === "bmp") return (await import("./bmp.ts")).openBmp(bytes);
+  if (format === "pnm") return (await import("./pnm.ts")).openPnm(bytes);
+  return undefined;
+}
+
+/** Checks that the library, which detects the format itself, agrees with the first bytes. */
+export function isFormat({ format, compression }: Metadata, expected: ImageFormat): boolean {
+  if (expected === "avif") return format === "heif" && compression === "av1";
+  return format === expected;
 }

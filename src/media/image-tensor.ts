@@ -1,7 +1,8 @@
-import type { Sharp } from "sharp";
+import type { Sharp, SharpOptions } from "sharp";
 import { invalidArgument } from "../errors.ts";
+import { lostPackage } from "../lost-package.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
-import { loadSharp } from "./load-sharp.ts";
+import { imageFormat } from "./image-format.ts";
 
 /**
  * Decoded pixels: uint8 of shape [height, width, channels], rows from the top; 1
@@ -66,4 +67,73 @@ function toGrey(rgb: Uint8Array): Uint8Array {
     grey[pixel] = Math.round(0.299 * red + 0.587 * green + 0.114 * blue);
   }
   return grey;
+}
+
+/** Default limit of an image's pixels before decoding and after resizing: 300 MB as RGB. */
+export const DEFAULT_MAX_PIXELS = 100_000_000;
+
+/** Width and height in pixels. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Refuses a size of more pixels than allowed with `invalid_argument`; `what` names it in the message. */
+export function checkPixels(what: string, { width, height }: Size, maxPixels: number): void {
+  if (width * height <= maxPixels) return;
+  throw invalidArgument(`${what} has ${width} x ${height} pixels; at most ${maxPixels} pixels are accepted.`);
+}
+
+/**
+ * The size an image gets: both sides wanted = exactly these; one = the other follows the aspect ratio; none =
+ * unchanged. Throws `invalid_argument` for a side that is not a positive integer, and for more than `maxPixels`.
+ */
+export function targetSize(source: Size, wanted: Partial<Size>, maxPixels = DEFAULT_MAX_PIXELS): Size {
+  const width = checkSide("width", wanted.width);
+  const height = checkSide("height", wanted.height);
+  const size = {
+    width: width ?? follow(source.width, source.height, height),
+    height: height ?? follow(source.height, source.width, width),
+  };
+  checkPixels("The resized image", size, maxPixels);
+  return size;
+}
+
+/** One side, scaled as the other one is. */
+function follow(side: number, other: number, wantedOther: number | undefined): number {
+  return wantedOther === undefined ? side : Math.max(1, Math.round((side * wantedOther) / other));
+}
+
+function checkSide(name: string, side: number | undefined): number | undefined {
+  if (side === undefined || (Number.isSafeInteger(side) && side > 0)) return side;
+  throw invalidArgument(`The image's ${name} is ${side}; expected a positive integer.`);
+}
+
+type SharpModule = typeof import("sharp").default;
+
+let loading: Promise<SharpModule> | undefined;
+
+/**
+ * Imports sharp on first use: a thread whose hooks touch no image starts in half the time without it. Each further
+ * import() would still cost as much as a small image.
+ */
+export function loadSharp(): Promise<SharpModule> {
+  loading ??= import("sharp").then(
+    ({ default: sharp }) => {
+      // Requests have nothing in common that a cache could hold, and images are decoded side by side already.
+      sharp.cache(false);
+      sharp.concurrency(1);
+      return sharp;
+    },
+    (reason) => {
+      throw lostPackage(reason) ?? reason;
+    },
+  );
+  return loading;
+}
+
+/** Starts a pipeline on an encoded image. What is damaged fails, but not a TIFF with oddities, as OpenCV writes it. */
+export async function openEncoded(bytes: Uint8Array, options: SharpOptions): Promise<Sharp> {
+  const sharp = await loadSharp();
+  return sharp(bytes, { failOn: imageFormat(bytes) === "tiff" ? "error" : "warning", ...options });
 }

@@ -1,12 +1,10 @@
 import type { Metadata } from "sharp";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { decoderBytes, formOfMetadata } from "./decoder-memory.ts";
-import { EXPECTED_FORMATS, imageFormat, unsupportedFormat } from "./image-format.ts";
-import { isFormat } from "./is-format.ts";
+import { EXPECTED_FORMATS, imageFormat, isFormat, openPlainImage, unsupportedFormat } from "./image-format.ts";
+import { loadSharp } from "./image-tensor.ts";
 import { readJpegHeader } from "./jpeg-header.ts";
-import { loadSharp } from "./load-sharp.ts";
 import { missingPixels } from "./missing-pixels.ts";
-import { openPlainImage } from "./open-plain-image.ts";
 import type { PlainImage } from "./plain-image.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../errors.ts";
-import type { Corners, Point } from "./projection-between.ts";
+import type { Corners, Point } from "./projection.ts";
 
 /** A rectangle in any direction, in pixels. */
 export interface RotatedBox {

@@ -1,6 +1,5 @@
 import { invalidArgument } from "../errors.ts";
-import { fitsShape } from "../signature/fits-shape.ts";
-import type { Dimension, TensorSpec } from "../signature/signature.ts";
+import { type Dimension, fitsShape, type TensorSpec } from "../signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { didYouMean } from "../text/nearest.ts";
 

@@ -1,6 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { isConvertible } from "../signature/is-convertible.ts";
-import type { Signature, TensorSpec } from "../signature/signature.ts";
+import { isConvertible, type Signature, type TensorSpec } from "../signature/signature.ts";
 import { convertTensor } from "../tensor/convert-tensor.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 

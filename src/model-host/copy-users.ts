@@ -1,4 +1,4 @@
-import type { MalformedListener } from "../threads/malformed-message.ts";
+import type { MalformedListener } from "../threads/host-port.ts";
 import type { ReconnectListener } from "./model-host.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
 

@@ -1,5 +1,5 @@
 import { CancelSource } from "../async/cancel-source.ts";
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import type { ExampleInput, ExampleInputs } from "../signature/example-inputs.ts";
 import type { LooseSpec, Signature, TensorSpec } from "../signature/signature.ts";
 import { createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";

@@ -1,7 +1,7 @@
 import type { Model } from "../drivers/driver.ts";
 import { failedPrecondition, publicText, ServingError } from "../errors.ts";
 import { isDType } from "../tensor/dtype.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { assertCarriable, createTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { kindOf } from "../text/kind-of.ts";
 

@@ -1,6 +1,5 @@
 import { MessageChannel } from "node:worker_threads";
-import { toHostPort } from "../threads/host-port.ts";
-import type { MalformedListener } from "../threads/malformed-message.ts";
+import { type MalformedListener, toHostPort } from "../threads/host-port.ts";
 import { factsOf, type ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
 import { ModelServer } from "./threads/model-server.ts";

@@ -2,7 +2,7 @@ import type { Model } from "../drivers/driver.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
-import { assertOutputs } from "../signature/assert-outputs.ts";
+import { assertOutputs } from "../signature/choose-signature.ts";
 import { defaultSignatureName, type Signature } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";

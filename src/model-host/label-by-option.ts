@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Logger } from "../observability/logger.ts";
-import { labelClasses } from "../signature/label-classes.ts";
+import { labelClasses } from "../signature/describe-tensors.ts";
 import type { Signature } from "../signature/signature.ts";
 
 type Signatures = Readonly<Record<string, Signature>>;

@@ -1,5 +1,4 @@
-import type { ModelNotes } from "../signature/model-notes.ts";
-import type { Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
+import type { ModelNotes, Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
 
 /** Facts about a loaded model, as plain data that crosses threads. */
 export interface ModelFacts {

@@ -1,6 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { ThreadStates } from "../observability/thread-states.ts";
-import type { MalformedListener } from "../threads/malformed-message.ts";
+import type { MalformedListener } from "../threads/host-port.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 

@@ -34,7 +34,7 @@ let cells: Int32Array | undefined;
 /** Opens a model's mark in the thread that runs it; undefined, with a line in the log, where that is not possible. */
 export async function openMark({ fd, cell }: MarkPlace, log: Pick<Logger, "debug">): Promise<RunMark | undefined> {
   try {
-    const { mapCells } = await import("../native/map-cells.ts");
+    const { mapCells } = await import("../native/mapped-file.ts");
     cells ??= mapCells(fd, MARKS_BYTES);
     const mapped = cells;
     return { begin: () => void Atomics.add(mapped, cell, 1), end: () => void Atomics.sub(mapped, cell, 1) };

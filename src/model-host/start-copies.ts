@@ -1,5 +1,5 @@
 import type { ModelCopies } from "../drivers/driver.ts";
-import { processors } from "../machine/processors.ts";
+import { processors } from "../machine/container.ts";
 import { sumThreads } from "../observability/thread-states.ts";
 import { CopyUsers } from "./copy-users.ts";
 import { deathsOf, takeMark } from "./crash-marks.ts";

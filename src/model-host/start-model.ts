@@ -1,4 +1,4 @@
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
 import { deathsOf } from "./crash-marks.ts";
 import { hostInline } from "./host-inline.ts";
 import type { PreprocessInputs } from "./images/image-input.ts";

@@ -1,6 +1,20 @@
+import { basename } from "node:path";
 import type { LibraryHandle, TypeObject } from "koffi";
+import koffi from "koffi";
 import { failedPrecondition, reasonText } from "../errors.ts";
-import { koffi } from "./koffi.ts";
+
+const MIB = 2 ** 20;
+
+try {
+  // Functions run on koffi's own stacks, which do not grow; without this those of calls in the pool have 128 KiB. Pages
+  // that are not touched take no memory.
+  koffi.config({ sync_stack_size: 16 * MIB, async_stack_size: 4 * MIB });
+} catch {
+  // A user's driver in this thread has loaded a library by koffi before: its stacks stay.
+}
+
+/** koffi with stacks on which a runtime can compute. */
+export { koffi };
 
 /** A C object's address. */
 export type Pointer = bigint;
@@ -30,7 +44,7 @@ interface ResultTypes {
 }
 
 /** A C struct that is passed by value, and the object for it. */
-export type StructType<Value> = TypeObject & { readonly value?: Value };
+type StructType<Value> = TypeObject & { readonly value?: Value };
 /** Fixed parameters; a final `...` means any number of further arguments, each as its C type's name and its value. */
 type ParameterType = keyof ArgumentTypes | StructType<unknown> | "...";
 
@@ -49,7 +63,7 @@ type Arguments<S> = S extends readonly [unknown, ...infer P extends readonly Par
 type FixedArguments<P extends readonly ParameterType[]> = { -readonly [K in keyof P]: Argument<P[K]> };
 
 /** A C function: called, it blocks; with {@link runAsync} it runs in a thread of the pool. */
-export type NativeFunction<Args extends readonly unknown[], Returned> = ((...args: Args) => Returned) & {
+type NativeFunction<Args extends readonly unknown[], Returned> = ((...args: Args) => Returned) & {
   readonly async: (...args: [...Args, (error: unknown, result: Returned) => void]) => void;
 };
 
@@ -101,4 +115,62 @@ export function runAsync<Args extends readonly unknown[], Returned>(
   return new Promise((resolve, reject) => {
     start(...args, (error, result) => (error == null ? resolve(result) : reject(error)));
   });
+}
+
+let library: LibraryHandle | undefined;
+
+/** The C library that this process runs with. */
+export function processLibrary(): LibraryHandle {
+  library ??= koffi.load(process.platform === "win32" ? "ucrtbase.dll" : null);
+  return library;
+}
+
+/** dlopen's flags: bind symbols lazily, only if it is loaded already, never unload. */
+const PINNING_FLAGS: Partial<Record<NodeJS.Platform, number>> = {
+  linux: 0x1 | 0x4 | 0x1000,
+  darwin: 0x1 | 0x10 | 0x80,
+};
+
+/**
+ * Opens a library for the rest of the process: koffi would unload it with the thread, under the feet of the threads
+ * that it has started itself. Throws `failed_precondition` with the system's reason.
+ */
+export function openLibrary(path: string): LibraryHandle {
+  const library = load(path);
+  const flags = PINNING_FLAGS[process.platform];
+  if (flags !== undefined) processLibrary().func("dlopen", "void *", ["str", "int"])(path, flags);
+  return library;
+}
+
+function load(path: string): LibraryHandle {
+  try {
+    return koffi.load(path);
+  } catch (cause) {
+    const reason = reasonText(cause).replace("Failed to load shared library: ", "").replaceAll(path, basename(path));
+    const message = `The library "${path}" cannot be loaded on ${process.platform} ${process.arch}: ${reason}.`;
+    throw failedPrecondition(message, cause);
+  }
+}
+
+/** Frees forgotten objects with the garbage; those freed in time never get here. */
+const forgotten = new FinalizationRegistry<() => void>((free) => free());
+
+/** An object of a C library that is freed once: by {@link release}, or when nothing refers to this any more. */
+export class NativeObject {
+  readonly pointer: Pointer;
+  #free: (() => void) | undefined;
+
+  /** Takes ownership of a C function's result. */
+  constructor(pointer: Pointer, free: (pointer: Pointer) => unknown) {
+    this.pointer = pointer;
+    this.#free = () => void free(pointer);
+    forgotten.register(this, this.#free, this);
+  }
+
+  /** Frees the object; of no effect the second time. */
+  release(): void {
+    forgotten.unregister(this);
+    this.#free?.();
+    this.#free = undefined;
+  }
 }

@@ -1,7 +1,5 @@
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
 import { failedPrecondition } from "../errors.ts";
-import { AbandonedRuns } from "./abandoned-runs.ts";
-import { RunLimit } from "./run-limit.ts";
 
 /** A run in another thread. */
 interface StartedRun<Result> {
@@ -83,5 +81,113 @@ export class CancellableRuns {
       signal?.removeEventListener("abort", abandon);
       this.#running.delete(run);
     }
+  }
+}
+
+/** Lets a number of tasks run at once; the others wait, in order. */
+export class RunLimit {
+  readonly #limit: number;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  readonly #onIdle: (() => void)[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Runs a task when its turn has come; rejects with the signal's reason where that aborts before. */
+  async run<Result>(task: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    if (this.#running >= this.#limit) await this.#turn(signal);
+    else this.#running++;
+    try {
+      return await task();
+    } finally {
+      this.#next();
+    }
+  }
+
+  /** True while nothing runs and nothing waits. */
+  get isIdle(): boolean {
+    return this.#running === 0;
+  }
+
+  /** Resolves when nothing runs and nothing waits. */
+  async idle(): Promise<void> {
+    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const go = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(signal?.reason);
+      };
+      this.#waiting.push(go);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** A turn passes straight to the next in line. */
+  #next(): void {
+    const next = this.#waiting.shift();
+    if (next !== undefined) {
+      next();
+      return;
+    }
+    this.#running--;
+    if (this.#running > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}
+
+/** Number and time of abandoned runs from which on they count as stuck. */
+interface AbandonedLimits {
+  /** Maximum number of runs at once. */
+  readonly limit: number;
+  /** Milliseconds for which all of them may be abandoned ones. */
+  readonly graceMs: number;
+  readonly onStuck: () => void;
+  /** Called when one of the stuck runs has ended after all. */
+  readonly onFreed?: () => void;
+}
+
+/**
+ * Runs that continue although no client waits for them, since their runtime cannot abort a run, or not immediately.
+ * Reports when they leave no room for others.
+ */
+export class AbandonedRuns {
+  readonly #limits: AbandonedLimits;
+  #count = 0;
+  #isStuck = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limits: AbandonedLimits) {
+    this.#limits = limits;
+  }
+
+  /** Counts a run until it ends. */
+  add(run: Promise<unknown>): void {
+    const { limit, graceMs } = this.#limits;
+    this.#count++;
+    if (this.#count === limit) this.#timer = setTimeout(() => this.#report(), graceMs).unref();
+    const end = () => this.#end();
+    run.then(end, end);
+  }
+
+  #report(): void {
+    this.#isStuck = true;
+    this.#limits.onStuck();
+  }
+
+  #end(): void {
+    this.#count--;
+    clearTimeout(this.#timer);
+    if (!this.#isStuck) return;
+    this.#isStuck = false;
+    this.#limits.onFreed?.();
   }
 }

@@ -1,4 +1,4 @@
-import { maxAsyncCalls } from "./max-async-calls.ts";
+import { processors } from "../machine/container.ts";
 
 /**
  * Counts the long calls that all threads of the process have in libuv's pool, which
@@ -23,5 +23,44 @@ export class PoolCalls {
 
   end(): void {
     Atomics.sub(this.#count, 0, 1);
+  }
+}
+
+/** Default number of threads in libuv's pool, without UV_THREADPOOL_SIZE. */
+const DEFAULT_POOL_SIZE = 4;
+
+/** Maximum number of long calls in libuv's pool: one per core, and at most one per thread of the pool. */
+export function maxAsyncCalls(): number {
+  const poolSize = Number(process.env.UV_THREADPOOL_SIZE) || DEFAULT_POOL_SIZE;
+  return Math.max(1, Math.min(processors(), poolSize));
+}
+
+/** Runs in a row that have to be quick before the next one is trusted to be. */
+const ENOUGH = 3;
+
+/** Predicts from a model's earlier runs if the next one will be quick. */
+export class QuickRuns {
+  readonly #quickMs: number;
+  #inARow = 0;
+  #bytes = 0;
+
+  /** `quickMs`: longest duration of a quick run, in milliseconds. */
+  constructor(quickMs: number) {
+    this.#quickMs = quickMs;
+  }
+
+  /** Predicts a quick run on this many bytes of inputs: at most as many as earlier quick runs had. */
+  isQuick(bytes: number): boolean {
+    return this.#inARow >= ENOUGH && bytes <= this.#bytes;
+  }
+
+  /** Takes note of a run. */
+  note(bytes: number, ms: number): void {
+    if (ms > this.#quickMs) {
+      this.#inARow = 0;
+      return;
+    }
+    this.#bytes = this.#inARow === 0 ? bytes : Math.max(bytes, this.#bytes);
+    this.#inARow++;
   }
 }

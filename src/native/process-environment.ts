@@ -1,5 +1,4 @@
-import { bindFunctions } from "./bind-functions.ts";
-import { processLibrary } from "./process-library.ts";
+import { bindFunctions, processLibrary } from "./bind-functions.ts";
 
 const { getenv } = bindFunctions(processLibrary(), { getenv: ["str", "str"] }, "The C library");
 

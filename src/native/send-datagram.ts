@@ -1,6 +1,5 @@
 import { failedPrecondition } from "../errors.ts";
-import { bindFunctions } from "./bind-functions.ts";
-import { processLibrary } from "./process-library.ts";
+import { bindFunctions, processLibrary } from "./bind-functions.ts";
 
 /** Linux's numbers. */
 const AF_UNIX = 1;

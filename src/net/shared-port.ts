@@ -1,9 +1,9 @@
 import { createServer, type Socket } from "node:net";
-import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/transport-limits.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
-import { destroyAfter } from "./destroy-after.ts";
 import { type ListenPlace, listen, type PortLimit } from "./listen.ts";
 import { openInTurns } from "./open-in-turns.ts";
+import { destroyAfter } from "./sockets.ts";
 
 /** Handlers of a port's connections, by their protocol. */
 export interface SharedPortUsers {

@@ -3,8 +3,7 @@ import { chmodSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { reasonText, ServingError } from "../errors.ts";
-import { keepSocket, takeKept } from "./kept-sockets.ts";
-import type { PortLimit } from "./listen.ts";
+import { keepSocket, type PortLimit, takeKept } from "./listen.ts";
 
 /** Maximum length of a path, in bytes: `sun_path` of Linux and of macOS, without the final zero. */
 const MAX_PATH_BYTES = process.platform === "linux" ? 107 : 103;

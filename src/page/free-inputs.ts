@@ -1,5 +1,5 @@
-import { integerRange } from "../tensor/integer-range.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { integerRange } from "../tensor/dtype.ts";
+import { isObject } from "../tensor/record.ts";
 import { readExactJson } from "./exact-json.ts";
 import type { FormTensor } from "./form-tensor.ts";
 import { toTensor } from "./parse-values.ts";

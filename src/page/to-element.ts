@@ -1,6 +1,6 @@
 import { datatypeNamed } from "../protocols/kserve/datatype.ts";
-import { overflowOf } from "../tensor/float-range.ts";
-import { type IntegerRange, integerRange } from "../tensor/integer-range.ts";
+import { type IntegerRange, integerRange } from "../tensor/dtype.ts";
+import { overflowOf } from "../tensor/float16.ts";
 import type { Element } from "./form-tensor.ts";
 
 /** A value of JSON as an element; throws an Error for one that the datatype does not hold. */

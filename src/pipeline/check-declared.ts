@@ -1,6 +1,5 @@
 import { checkInputs } from "../model-host/check-inputs.ts";
-import type { TensorSpec } from "../signature/signature.ts";
-import { takesImages } from "../signature/takes-images.ts";
+import { type TensorSpec, takesImages } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { isSameInput } from "./signatures.ts";
 

@@ -1,4 +1,4 @@
-import { copyTensors } from "../tensor/copy-tensors.ts";
+import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Payload } from "./payload.ts";
 
 /** A copy of a payload in its own memory, which stays valid when the original is transferred. */

@@ -1,5 +1,4 @@
-import type { JobOptions } from "../codec-host/codec-pool.ts";
-import { codecs } from "../codec-host/codecs.ts";
+import { codecs, type JobOptions } from "../codec-host/codec-pool.ts";
 import { encodingBytes } from "../codec-host/encoding-bytes.ts";
 import { defineJob } from "../codec-host/job.ts";
 import type { TensorSpec } from "../signature/signature.ts";

@@ -1,4 +1,4 @@
-import { assertOutputs } from "../signature/assert-outputs.ts";
+import { assertOutputs } from "../signature/choose-signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /** The wanted tensors in the requested order; throws `invalid_argument` for a missing one. */

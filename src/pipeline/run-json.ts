@@ -1,4 +1,4 @@
-import { codecs } from "../codec-host/codecs.ts";
+import { codecs } from "../codec-host/codec-pool.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Tensors } from "../tensor/tensor.ts";

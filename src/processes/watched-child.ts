@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import type { Duplex, Readable } from "node:stream";
-import { reasonText } from "../errors.ts";
+import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { passLines } from "../observability/pass-lines.ts";
 
@@ -77,4 +78,30 @@ function describeEnd(code: number | null, signal: NodeJS.Signals | null): string
   if (signal === "SIGKILL") return "was killed (SIGKILL), by hand or for want of memory";
   if (signal !== null) return `crashed (${signal})`;
   return `ended with exit code ${code}`;
+}
+
+/**
+ * The stream to a child's descriptor that is a socket; throws `unavailable` where the system could not start the child,
+ * for example because the server has no descriptors left: then it has no streams, and its error is an event that comes
+ * later.
+ */
+export function childStream(child: ChildProcess, descriptor: number): Duplex {
+  const stream = (child.stdio as ChildProcess["stdio"] | undefined)?.[descriptor];
+  if (stream !== null && stream !== undefined) return stream as Duplex;
+  child.on("error", () => {});
+  throw new ServingError("unavailable", "A process could not be started; does the server have too many open files?");
+}
+
+/**
+ * Memory of a process, including its share of shared memory, or all of that where the process is hidden from this one;
+ * undefined where the system does not report it, which is everywhere but on Linux.
+ */
+export async function processMemory(pid: number | undefined): Promise<number | undefined> {
+  const text = await read(pid, "smaps_rollup").catch(() => read(pid, "status").catch(() => ""));
+  const kilobytes = /^(?:Pss|VmRSS):\s+(\d+) kB$/m.exec(text)?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+}
+
+function read(pid: number | undefined, name: string): Promise<string> {
+  return readFile(`/proc/${pid}/${name}`, "utf8");
 }

@@ -1,7 +1,5 @@
-import { guessExamples } from "../signature/guess-examples.ts";
-import { type KnownInput, knownInputs } from "../signature/known-inputs.ts";
-import type { Signature } from "../signature/signature.ts";
-import { takesImages } from "../signature/takes-images.ts";
+import { guessExamples } from "../signature/example-inputs.ts";
+import { type KnownInput, knownInputs, type Signature, takesImages } from "../signature/signature.ts";
 import { elementCount } from "../tensor/tensor.ts";
 import { exampleImage } from "./example-image.ts";
 

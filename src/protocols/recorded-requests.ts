@@ -1,12 +1,11 @@
-import { codecs } from "../codec-host/codecs.ts";
+import { codecs } from "../codec-host/codec-pool.ts";
 import { defineJob } from "../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { isJsonList, isJsonObject, type JsonObject } from "../codecs/json/json-value.ts";
 import { DecodeBudget } from "../limits/memory/decode-budget.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/recorded-request.ts";
 import { requestNames } from "../serving/request-names.ts";
-import { chooseSignature } from "../signature/choose-signature.ts";
-import { toPlainSignatures } from "../signature/plain-signatures.ts";
+import { chooseSignature, toPlainSignatures } from "../signature/choose-signature.ts";
 import type { Signature } from "../signature/signature.ts";
 import { toCheckedRequest } from "./kserve/check-request.ts";
 import { decodeInfer } from "./kserve/http-decode.ts";

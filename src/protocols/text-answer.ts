@@ -1,8 +1,6 @@
 import type { Job } from "../codec-host/job.ts";
 import { isLargeText } from "../codec-host/large-message.ts";
-import { isLeftOut, JsonOutline, type LeftOut } from "../codecs/json/json-outline.ts";
-import type { JsonWriter } from "../codecs/json/json-writer.ts";
-import { splitItems } from "../codecs/json/split-items.ts";
+import { isLeftOut, JsonOutline, type JsonWriter, type LeftOut, splitItems } from "../codecs/json/json-writer.ts";
 import type { HttpExchange } from "../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../proxy/http-route.ts";
 import { byteSize, elementCount, type Tensor } from "../tensor/tensor.ts";

@@ -1,6 +1,5 @@
 import type { TensorSpec } from "../signature/signature.ts";
-import type { DType } from "../tensor/dtype.ts";
-import { integerRange } from "../tensor/integer-range.ts";
+import { type DType, integerRange } from "../tensor/dtype.ts";
 
 /** Facts about values: a whole input or output, its dtype at least. */
 type Valued = Pick<TensorSpec, "dtype"> & Partial<Pick<TensorSpec, "shape" | "labels">>;

@@ -1,6 +1,5 @@
 import { defineJob } from "../codec-host/job.ts";
-import type { LeftOut } from "../codecs/json/json-outline.ts";
-import { JsonWriter } from "../codecs/json/json-writer.ts";
+import { JsonWriter, type LeftOut } from "../codecs/json/json-writer.ts";
 import { writeItems } from "../codecs/json/tensor-json.ts";
 
 /** Writes values that an outline lacks, in a codec thread, to a room where they fit. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { compress, compressStream } from "../limits/compress.ts";
-import { type Compression, isCompression } from "../limits/inflate.ts";
+import { type Compression, compress, compressStream, isCompression } from "../limits/compression.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
 import { answerBytes } from "./send-answer.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { describeConnection } from "../limits/open-connections.ts";
+import { describeConnection } from "../limits/connection-limit.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { carrierSocketOf } from "../net/node-members.ts";
 import { PacedReader } from "./paced-reader.ts";

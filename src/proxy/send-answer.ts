@@ -1,6 +1,6 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
 import { TurnUse, turns } from "../limits/event-loop-turns.ts";
-import { returnMemory } from "../limits/memory/borrowed-memory.ts";
+import { returnMemory } from "../limits/memory/memory-pool.ts";
 import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";

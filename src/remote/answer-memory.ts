@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Client, Metadata, MetadataOptions } from "@grpc/grpc-js";
 import { ServingError, STATUS } from "../errors.ts";
-import { type Compression, inflate, isCompression } from "../limits/inflate.ts";
+import { type Compression, inflate, isCompression } from "../limits/compression.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { MessageArrival } from "../limits/memory/message-arrival.ts";

@@ -1,7 +1,7 @@
 import { invalidArgument } from "../errors.ts";
 import { DATA_TYPES } from "../tensor/data-types.ts";
 import type { DType } from "../tensor/dtype.ts";
-import { elementNumbers } from "../tensor/element-numbers.ts";
+import { elementNumbers } from "../tensor/elements.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 
 /** An output that came otherwise than it was recorded. */

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { MAX_TIMER_MS } from "../limits/time-limit.ts";
+import { MAX_TIMER_MS } from "../limits/call-limits.ts";
 
 /** Times at which requests are sent: as recorded, as fast as possible, or a number per second. */
 export type ReplayRate = "recorded" | "max" | number;

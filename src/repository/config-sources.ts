@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { inOrder } from "../async/in-order.ts";
+import { inOrder } from "../async/promises.ts";
 import type { ConfigEntry } from "../codecs/config/config-node.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { invalidArgument, reasonText, ServingError } from "../errors.ts";

@@ -11,7 +11,7 @@ import { inferOnce } from "../serving/infer-once.ts";
 import type { InferenceService, ModelRef } from "../serving/inference-service.ts";
 import { errorFor } from "../serving/naming-error.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
-import { copyTensors } from "../tensor/copy-tensors.ts";
+import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
 /** Maximum depth of calls from model to model by hooks: more means a circle. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";

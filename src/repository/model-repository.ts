@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { inOrder } from "../async/in-order.ts";
+import { inOrder } from "../async/promises.ts";
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";

@@ -1,4 +1,4 @@
-import { codecs } from "../codec-host/codecs.ts";
+import { codecs } from "../codec-host/codec-pool.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { ServingError } from "../errors.ts";
 import { hasLostProcess } from "../lost-process.ts";

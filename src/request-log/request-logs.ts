@@ -1,4 +1,4 @@
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { Lease } from "../serving/inference-service.ts";
 import type { RecordedCount } from "../serving/recorded-count.ts";

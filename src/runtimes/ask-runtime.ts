@@ -1,8 +1,6 @@
 import { failedPrecondition, invalidArgument } from "../errors.ts";
-import { bindFunctions } from "../native/bind-functions.ts";
-import { copyFromNative } from "../native/memory.ts";
-import { openLibrary } from "../native/open-library.ts";
-import { readText } from "../native/read-text.ts";
+import { bindFunctions, openLibrary } from "../native/bind-functions.ts";
+import { copyFromNative, readText } from "../native/memory.ts";
 import type { RuntimeFacts } from "./probe.ts";
 
 const ASKERS: Readonly<Record<string, (library: string) => RuntimeFacts>> = {

@@ -1,8 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { failedPrecondition, type ServingError } from "../errors.ts";
-import { bindFunctions, type NativeFunctions } from "../native/bind-functions.ts";
-import { openLibrary } from "../native/open-library.ts";
+import { bindFunctions, type NativeFunctions, openLibrary } from "../native/bind-functions.ts";
 import { foldersMatching, pythonFolders } from "./find-library.ts";
 import { CUDA, CUDA_PROVIDER, onnxCuda, pytorch } from "./native-runtimes.ts";
 import { installedRuntimes } from "./runtimes-folder.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { limitedSignal } from "../async/limited-signal.ts";
+import { limitedSignal } from "../async/cancel-source.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { followRedirects } from "../storage/http/follow-redirects.ts";
 import { megabytes } from "../text/megabytes.ts";

@@ -1,8 +1,7 @@
 import { devNull } from "node:os";
 import { join } from "node:path";
 import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
-import { homeFolder } from "../machine/home-folder.ts";
-import { readText } from "../machine/read-text.ts";
+import { homeFolder, readText } from "../machine/system.ts";
 import { readBody } from "../storage/http/answers.ts";
 import { openUrl } from "./open-url.ts";
 

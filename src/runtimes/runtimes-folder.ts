@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { statfs, writeFile } from "node:fs/promises";
 import { join, posix, resolve, win32 } from "node:path";
 import { failedPrecondition, ServingError, systemCode } from "../errors.ts";
-import { homeFolder } from "../machine/home-folder.ts";
+import { homeFolder } from "../machine/system.ts";
 import { megabytes } from "../text/megabytes.ts";
 
 /** Environment variables by name. */

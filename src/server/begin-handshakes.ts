@@ -1,6 +1,6 @@
 import type { Server, Socket } from "node:net";
 import { isHttp1 } from "../grpc/refuse-http1.ts";
-import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../limits/transport-limits.ts";
 import { WorkTurns } from "../limits/work-turns.ts";
 
 type Begin = (socket: Socket) => void;

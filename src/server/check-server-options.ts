@@ -5,7 +5,7 @@ import { ARCHIVE_HOOKS } from "../repository/archive-hooks.ts";
 import { toNeedingModel } from "../repository/config/model-config.ts";
 import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { isObject } from "../tensor/record.ts";
 import { kindOf } from "../text/kind-of.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";

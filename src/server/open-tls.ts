@@ -1,7 +1,6 @@
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
-import { toAuthority } from "../net/authority.ts";
-import type { ListenPlace, PortLimit } from "../net/listen.ts";
+import { type ListenPlace, type PortLimit, toAuthority } from "../net/listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
 import { warnOfRefused } from "./handshake-problem.ts";

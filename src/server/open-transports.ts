@@ -1,6 +1,6 @@
 import { keepTickShape } from "../async/keep-tick-shape.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { toAuthority } from "../net/authority.ts";
+import { toAuthority } from "../net/listen.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { bothTransports } from "./both-transports.ts";

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../errors.ts";
-import { MAX_TIMER_MS } from "../limits/time-limit.ts";
-import { isObject } from "../tensor/is-object.ts";
+import { MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { isObject } from "../tensor/record.ts";
 import { kindOf } from "../text/kind-of.ts";
 import { didYouMean } from "../text/nearest.ts";
 

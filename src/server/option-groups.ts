@@ -4,7 +4,7 @@ import { readAccountKey } from "../access/client-key.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
 import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
-import { REQUEST_LOG_DEFAULTS } from "../limits/request-log-defaults.ts";
+import { REQUEST_LOG_DEFAULTS } from "../limits/server-defaults.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";

@@ -1,11 +1,11 @@
-import { limitedSignal } from "../async/limited-signal.ts";
+import { limitedSignal } from "../async/cancel-source.ts";
 import { requestIdOf } from "../observability/request-id.ts";
 import { answeredTensors } from "../protocols/answered-tensors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
-import { assertOutputs } from "../signature/assert-outputs.ts";
+import { assertOutputs } from "../signature/choose-signature.ts";
 import { toInputTensors } from "../signature/to-input-tensors.ts";
-import { copyTensors } from "../tensor/copy-tensors.ts";
+import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 

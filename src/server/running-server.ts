@@ -1,5 +1,5 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
 import type { InFlight } from "../serving/admission.ts";
 import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";

@@ -1,6 +1,5 @@
 import type { ModelFacts } from "../model-host/model-facts.ts";
-import { knownInputs } from "../signature/known-inputs.ts";
-import type { LooseSpec, TensorSpec } from "../signature/signature.ts";
+import { knownInputs, type LooseSpec, type TensorSpec } from "../signature/signature.ts";
 
 /** One stage of a running server. */
 export interface StageSummary {

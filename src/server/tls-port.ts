@@ -3,12 +3,11 @@ import { createServer, type Server, type TLSSocket, type TlsOptions } from "node
 import { markLocal } from "../access/local-host.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { answerHttp1 } from "../grpc/refuse-http1.ts";
-import { HANDSHAKE_TIMEOUT_MS } from "../limits/handshake-timeout.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { destroyAfter } from "../net/destroy-after.ts";
+import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
+import { destroyAfter } from "../net/sockets.ts";
 import { listenUnix } from "../net/unix-socket.ts";
 import { beginHandshakes } from "./begin-handshakes.ts";
 import { endStopped } from "./end-stopped.ts";

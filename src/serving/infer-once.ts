@@ -1,5 +1,5 @@
 import type { CallOptions } from "../pipeline/call-options.ts";
-import { assertOutputs } from "../signature/assert-outputs.ts";
+import { assertOutputs } from "../signature/choose-signature.ts";
 import type { InferenceService, InferRequest, InferResponse, ModelRef } from "./inference-service.ts";
 import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";

@@ -1,5 +1,5 @@
-import { settlesWithin } from "../async/settles-within.ts";
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
+import { settlesWithin } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { Servable } from "./servable.ts";

@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
+import { limitTime } from "../limits/call-limits.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import { limitTime } from "../limits/time-limit.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
 import type { PipelineResult } from "../pipeline/pipeline-request.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { changesHooksAlone } from "./changes-hooks-alone.ts";

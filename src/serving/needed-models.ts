@@ -1,4 +1,4 @@
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { staysCompatible } from "../signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";

@@ -1,5 +1,5 @@
-import { settlesWithin } from "../async/settles-within.ts";
-import { unlessAborted } from "../async/unless-aborted.ts";
+import { unlessAborted } from "../async/cancel-source.ts";
+import { settlesWithin } from "../async/promises.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import type { Logger } from "../observability/logger.ts";

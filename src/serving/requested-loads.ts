@@ -1,4 +1,4 @@
-import { TurnsByName } from "../async/turns-by-name.ts";
+import { TurnsByName } from "../async/promises.ts";
 import type { ServingError } from "../errors.ts";
 import type { Catalog } from "./catalog.ts";
 import type { UnloadOptions } from "./inference-service.ts";

@@ -1,6 +1,5 @@
 import { failedPrecondition } from "../errors.ts";
-import { type ChosenSignature, chooseSignature } from "../signature/choose-signature.ts";
-import type { UsedNames } from "../signature/used-names.ts";
+import { type ChosenSignature, chooseSignature, type UsedNames } from "../signature/choose-signature.ts";
 import type { ServableDescription } from "./servable-description.ts";
 
 /**

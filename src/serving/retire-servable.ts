@@ -1,4 +1,4 @@
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import type { Servable } from "./servable.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { publicText, ServingError } from "../errors.ts";
-import { limitTime } from "../limits/time-limit.ts";
+import { limitTime } from "../limits/call-limits.ts";
 import type { Logger } from "../observability/logger.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { payloadBytes } from "../pipeline/payload.ts";

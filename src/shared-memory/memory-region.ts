@@ -1,8 +1,6 @@
-import { closeSync, fstatSync, read, readSync, write, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, read, readSync, write, writeSync } from "node:fs";
 import { promisify } from "node:util";
-import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
-import { objectFile } from "./object-file.ts";
-import { openObject } from "./open-object.ts";
+import { type ErrorCode, failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
 
 /** A region as its client registers it. */
 export interface RegionRequest {
@@ -95,4 +93,67 @@ export class MemoryRegion {
       `The shared memory region '${this.name}' has become shorter than the ${this.byteSize} bytes with which it was registered; register it again.`,
     );
   }
+}
+
+const { O_RDWR, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** An open file, and its size in bytes. */
+interface OpenObject {
+  readonly fd: number;
+  readonly bytes: number;
+}
+
+/**
+ * Opens the file of a shared memory object; `key` = its name for errors. Never follows a link nor waits. Throws
+ * `not_found`, `permission_denied` or `invalid_argument` where there is no object that this process may read and write.
+ */
+function openObject(file: string, key: string): OpenObject {
+  const fd = open(file, key);
+  const stats = fstatSync(fd);
+  if (stats.isFile()) return { fd, bytes: stats.size };
+  closeSync(fd);
+  throw invalidArgument(`Unable to open shared memory region: '${key}' is not a shared memory object.`);
+}
+
+function open(file: string, key: string): number {
+  try {
+    return openSync(file, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  } catch (cause) {
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const [status, why] = REASONS[code] ?? OTHERWISE;
+    throw new ServingError(status, `Unable to open shared memory region: '${key}': ${why}.`, { cause });
+  }
+}
+
+const REASONS: Readonly<Record<string, readonly [ErrorCode, string]>> = {
+  ENOENT: ["not_found", "the server's machine has no such object, or its container does not share it"],
+  EACCES: ["permission_denied", "the server's user may not read and write it"],
+};
+const OTHERWISE = ["invalid_argument", "it is not a shared memory object"] as const;
+
+/** Folder in which Linux has the objects of POSIX shared memory, as files in memory. */
+const FOLDER = "/dev/shm";
+/** Prefix of objects that Triton's Python backend makes for itself. */
+const RESERVED = "triton_python_backend_shm_region_";
+/** The longest name of a file, in bytes. */
+const MAX_NAME_BYTES = 255;
+
+/**
+ * The file of a shared memory object, by the key that a client gives for a region: the object's name, with or without
+ * slashes before it, as `shm_open` takes it. Throws `invalid_argument`, with Triton's texts, for any other key: none
+ * leads out of the folder.
+ */
+function objectFile(region: string, key: string): string {
+  const name = key.replace(/^\/+/, "");
+  const refused = `cannot register shared memory region '${region}'`;
+  if (name.startsWith(RESERVED)) {
+    throw invalidArgument(`${refused} with key '${key}' as the key contains the reserved prefix '${RESERVED}'`);
+  }
+  if (isFileName(name)) return `${FOLDER}/${name}`;
+  throw invalidArgument(`${refused} - invalid shm key '${key}'; expected the object's name, such as /my_input`);
+}
+
+function isFileName(name: string): boolean {
+  if (name === "" || name === "." || name === "..") return false;
+  return !/[/\0]/.test(name) && Buffer.byteLength(name) <= MAX_NAME_BYTES;
 }

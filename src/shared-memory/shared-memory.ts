@@ -1,7 +1,5 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../errors.ts";
-import type { MemoryPlace } from "./memory-place.ts";
 import { MemoryRegion, type RegionRequest } from "./memory-region.ts";
-import { type HeldMemory, RegionUse } from "./region-use.ts";
 
 /** Regions at a time: each has a file open. */
 const MAX_REGIONS = 1024;
@@ -78,4 +76,63 @@ export class SharedMemory {
     }
     return use.hold(Number(offset), Number(byteSize));
   }
+}
+
+/** A stretch of a region that one request uses. */
+export interface HeldMemory {
+  readonly byteSize: number;
+  /** Fills `target`, of {@link byteSize} bytes. */
+  read(target: Uint8Array): Promise<void>;
+  /** Writes bytes from the stretch's beginning on, {@link byteSize} at most. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Ends the use; to be called once. */
+  release(): void;
+}
+
+/** A region with the requests that use it: it is closed when it should end and none is left. */
+class RegionUse {
+  readonly region: MemoryRegion;
+  readonly #onClose: () => void;
+  #users = 0;
+  #isEnding = false;
+
+  constructor(region: MemoryRegion, onClose: () => void) {
+    this.region = region;
+    this.#onClose = onClose;
+  }
+
+  /** Closes the region, at once or after the last use of it. */
+  end(): void {
+    this.#isEnding = true;
+    this.#closeIfDone();
+  }
+
+  /** A use of `byteSize` bytes from `offset` on, which have to be in the region. */
+  hold(offset: number, byteSize: number): HeldMemory {
+    this.#users++;
+    const { region } = this;
+    return {
+      byteSize,
+      read: (target) => region.read(offset, target),
+      write: (bytes) => region.write(offset, bytes),
+      release: () => {
+        this.#users--;
+        this.#closeIfDone();
+      },
+    };
+  }
+
+  #closeIfDone(): void {
+    if (!this.#isEnding || this.#users > 0) return;
+    this.#onClose();
+    this.region.close();
+  }
+}
+
+/** A stretch of a registered region, as a request names it. */
+export interface MemoryPlace {
+  readonly region: string;
+  /** From the region's beginning, in bytes. */
+  readonly offset: bigint;
+  readonly byteSize: bigint;
 }

@@ -77,3 +77,55 @@ export interface LooseSpec extends Pick<TensorSpec, "name" | "shape" | "features
 
 /** One dimension of a {@link TensorSpec}. */
 export type Dimension = number | { readonly min: number; readonly max: number };
+
+/** An input of which at least the name is known. */
+export type KnownInput = LooseSpec & Partial<TensorSpec>;
+
+/**
+ * The inputs of a signature as far as they are known, for people: as they are checked, as clients may send them, or
+ * their names alone; undefined = any.
+ */
+export function knownInputs({ inputs, suggestedInputs, inputNames }: Signature): readonly KnownInput[] | undefined {
+  return inputs ?? suggestedInputs ?? inputNames?.map((name) => ({ name }));
+}
+
+/** A dimension where there is no form for ranges: -1 for any size, also within a range. */
+export function toSize(dimension: Dimension): number {
+  return typeof dimension === "number" ? dimension : -1;
+}
+
+/** Checks that a tensor's shape is one that a spec's shape allows. */
+export function fitsShape(shape: readonly number[], allowed: readonly Dimension[]): boolean {
+  return shape.length === allowed.length && allowed.every((size, axis) => fitsDimension(shape[axis]!, size));
+}
+
+/** Checks that a size is one that a spec's dimension allows. */
+export function fitsDimension(size: number, allowed: Dimension): boolean {
+  if (typeof allowed === "number") return allowed === -1 || size === allowed;
+  return size >= allowed.min && size <= allowed.max;
+}
+
+/**
+ * Checks if an input takes encoded images in addition to tensors: one of numbers of rank 4 does, and the model's edge
+ * decodes them, but where hooks take them first.
+ */
+export function takesImages({ dtype, shape, refusesImages }: Omit<TensorSpec, "name">): boolean {
+  return dtype !== "bytes" && shape?.length === 4 && refusesImages !== true;
+}
+
+/**
+ * Checks that elements of one dtype can become elements of another: both are numbers, or true and false, none is
+ * complex.
+ */
+export function isConvertible(from: DType, to: DType): boolean {
+  return isReal(from) && isReal(to);
+}
+
+function isReal(dtype: DType): boolean {
+  return dtype !== "bytes" && !dtype.startsWith("complex");
+}
+
+/** Notes of an exporter about a model: texts by name, or trees of them. */
+export interface ModelNotes {
+  readonly [name: string]: string | ModelNotes;
+}

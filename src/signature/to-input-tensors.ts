@@ -1,8 +1,7 @@
-import { isBuffer } from "../tensor/is-buffer.ts";
+import { isBuffer } from "../tensor/json-text.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../tensor/tensor.ts";
-import type { Dimension, TensorSpec } from "./signature.ts";
-import { takesImages } from "./takes-images.ts";
+import { type Dimension, type TensorSpec, takesImages } from "./signature.ts";
 
 /**
  * The inputs of a program's request as tensors: a number takes the dtype of the model's input, a typed array its shape,

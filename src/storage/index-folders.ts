@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { TurnsByName } from "../async/turns-by-name.ts";
+import { TurnsByName } from "../async/promises.ts";
 import { failedPrecondition } from "../errors.ts";
 import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
 import { readBytes } from "./http/answers.ts";

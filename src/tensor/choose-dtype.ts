@@ -1,8 +1,6 @@
 import { invalidArgument } from "../errors.ts";
-import type { DType } from "./dtype.ts";
-import { overflowOf, overflows } from "./float-range.ts";
-import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float16.ts";
-import { type IntegerRange, integerRange } from "./integer-range.ts";
+import { type DType, type IntegerRange, integerRange } from "./dtype.ts";
+import { fromBfloat16, fromFloat16, overflowOf, overflows, toBfloat16, toFloat16 } from "./float16.ts";
 
 /** One element of a plain value: a number, text, or bytes. */
 export type Leaf = number | bigint | boolean | string | Uint8Array;

@@ -1,8 +1,6 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
-import { type DType, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
-import { floatWriter } from "./float-range.ts";
-import { fromBfloat16, fromFloat16 } from "./float16.ts";
-import { integerRange } from "./integer-range.ts";
+import { type DType, integerRange, type NumericDType, numericLayout, type TensorData } from "./dtype.ts";
+import { floatWriter, fromBfloat16, fromFloat16 } from "./float16.ts";
 import { createTensor, type Tensor } from "./tensor.ts";
 
 type Value = number | bigint;

@@ -1,6 +1,6 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
-import { axisView } from "./axis-view.ts";
-import { elementNumbers } from "./element-numbers.ts";
+import { axisView } from "./along-axis.ts";
+import { elementNumbers } from "./elements.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Layout of the scores. */

@@ -1,7 +1,6 @@
 import { invalidArgument, ServingError } from "../errors.ts";
-import { isBuffer } from "./is-buffer.ts";
-import { isPlainObject } from "./is-plain-object.ts";
-import { type Element, toNested } from "./nested.ts";
+import { type Element, toNested } from "./elements.ts";
+import { isPlainObject } from "./record.ts";
 import { createTensor, isTensor, type Tensor } from "./tensor.ts";
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -92,4 +91,9 @@ function bytesToText(bytes: Uint8Array): string {
 
 function elementToJson(element: Element): unknown {
   return element instanceof Uint8Array ? bytesToText(element) : element;
+}
+
+/** Checks that a value is a Buffer of Node; nothing is one in a browser. */
+export function isBuffer(value: unknown): value is Buffer {
+  return typeof Buffer !== "undefined" && Buffer.isBuffer(value);
 }

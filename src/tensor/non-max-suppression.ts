@@ -1,5 +1,5 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
-import { elementNumbers } from "./element-numbers.ts";
+import { elementNumbers } from "./elements.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Thresholds and form of the boxes for {@link nonMaxSuppression}. */

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../errors.ts";
-import { isGone, type PackedBytes, packedOf, setPacked } from "./packed-bytes.ts";
-import { createTensor, elementCount, type Tensor } from "./tensor.ts";
+import { isGone, type PackedBytes, packBytes, packedOf, setPacked } from "./packed-bytes.ts";
+import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "./tensor.ts";
 
 /** Maximum number of elements that are unpacked immediately: a getter takes longer than they do. */
 const FEW_ELEMENTS = 16;
@@ -46,4 +46,17 @@ function unpack(packed: PackedBytes): Uint8Array[] {
   const elements: Uint8Array[] = [];
   for (let at = 0; at < ranges.length; at += 2) elements.push(content.subarray(ranges[at], ranges[at + 1]));
   return elements;
+}
+
+/** Copies of tensors in their own memory, which stay valid when the originals are transferred. */
+export function copyTensors(tensors: Tensors): Tensors {
+  return createTensors(Object.entries(tensors).map(([name, tensor]) => [name, copyTensor(tensor)]));
+}
+
+function copyTensor(tensor: Tensor): Tensor {
+  if (tensor.dtype !== "bytes") return { ...tensor, data: tensor.data.slice() } as Tensor;
+  const packed = packedOf(tensor);
+  if (packed !== undefined)
+    return createPackedTensor(tensor.shape, packBytes(packed.content.slice(), packed.ranges.slice()));
+  return { ...tensor, data: tensor.data.map((element) => new Uint8Array(element)) };
 }

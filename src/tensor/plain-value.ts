@@ -1,10 +1,10 @@
-import { invalidArgument, reasonText, type ServingError } from "../errors.ts";
+import { type ErrorCode, invalidArgument, reasonText, ServingError } from "../errors.ts";
+import { didYouMean } from "../text/nearest.ts";
 import { chooseDType, type Leaf } from "./choose-dtype.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
 import { toBfloat16, toFloat16 } from "./float16.ts";
-import { isBuffer } from "./is-buffer.ts";
-import { isPlainObject } from "./is-plain-object.ts";
-import { toJsonText } from "./json-text.ts";
+import { isBuffer, toJsonText } from "./json-text.ts";
+import { isPlainObject } from "./record.ts";
 import { assertCarriable, createTensor, createTensors, looksLikeTensor, type Tensor, type Tensors } from "./tensor.ts";
 
 /**
@@ -168,4 +168,31 @@ const CONVERSIONS: Partial<Record<NumericDType, (value: number) => number | bigi
 
 function toElement(leaf: Leaf): Uint8Array {
   return typeof leaf === "string" ? encoder.encode(leaf) : (leaf as Uint8Array);
+}
+
+/** Choices for {@link tensorOf}. */
+export interface TensorOfOptions {
+  /** The error's code: `invalid_argument` (default) blames the client; use `internal` for a model's output. */
+  readonly code?: ErrorCode;
+}
+
+/**
+ * The tensor under a name, with the type of its data known: `tensorOf(inputs, "x", "float32").data` is a Float32Array.
+ * Plain values, as hooks get them over PredictJSON, become tensors of that dtype first. Throws where the name is
+ * missing, saying which there are, and where the tensor has another dtype.
+ */
+export function tensorOf<D extends DType>(
+  values: Values,
+  name: string,
+  dtype: D,
+  { code = "invalid_argument" }: TensorOfOptions = {},
+): Tensor<D> {
+  if (!Object.hasOwn(values, name)) {
+    const names = Object.keys(values);
+    const known = names.length === 0 ? "There are none" : `There are ${names.join(", ")}`;
+    throw new ServingError(code, `"${name}" is missing.${didYouMean(name, names)} ${known}.`);
+  }
+  const tensor = toTensor(values[name] as Values[string], name, dtype);
+  if (tensor.dtype === dtype) return tensor as Tensor<D>;
+  throw new ServingError(code, `"${name}" is ${tensor.dtype} [${tensor.shape}]; expected ${dtype}.`);
 }

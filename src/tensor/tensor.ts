@@ -169,3 +169,46 @@ function checkCarrier(dtype: DType, data: unknown): void {
 function slotsOf(dtype: DType): number {
   return dtype === "bytes" ? 1 : numericLayout(dtype).slots;
 }
+
+/** Lists that a tensor may have for each of its values, and in addition, as nested lists. */
+const LISTS_PER_VALUE = 8;
+const MAX_SPARE_LISTS = 1 << 20;
+
+/** Lists of a nested list of this shape; those without elements count too. */
+export function listCount(shape: readonly number[]): number {
+  let [lists, count] = [1, 1];
+  for (const size of shape.slice(0, -1)) {
+    count *= size;
+    lists += count;
+  }
+  return lists;
+}
+
+/**
+ * Checks if a tensor has far more lists than values as nested lists: shapes such as [2147483647, 0] cost their sender
+ * nothing, but their text would fill the memory.
+ */
+export function hasTooManyLists(shape: readonly number[]): boolean {
+  return listCount(shape) > LISTS_PER_VALUE * elementCount(shape) + MAX_SPARE_LISTS;
+}
+
+const given = new WeakSet<object>();
+
+/**
+ * Gives a tensor away: on its way to another thread its memory is handed over instead of copied, and the tensor is
+ * empty here afterwards. Worth it for large tensors that a hook made and does not look at again.
+ */
+export function transfer(tensor: Tensor): Tensor {
+  given.add(contentOf(tensor));
+  return tensor;
+}
+
+/** Checks if a tensor was marked by {@link transfer}. */
+export function isTransferred(tensor: Tensor): boolean {
+  return given.has(contentOf(tensor));
+}
+
+/** Elements that are packed stay so. */
+function contentOf(tensor: Tensor): object {
+  return packedOf(tensor) ?? tensor.data;
+}

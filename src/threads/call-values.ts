@@ -1,6 +1,6 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
-import { isPlainObject } from "../tensor/is-plain-object.ts";
 import { toTensor } from "../tensor/plain-value.ts";
+import { isPlainObject } from "../tensor/record.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
 
 /**

@@ -1,9 +1,8 @@
+import type { WireRecord } from "./frame.ts";
 import { readFrame } from "./frame-reader.ts";
 import { FrameWriter } from "./frame-writer.ts";
-import type { HostPort } from "./host-port.ts";
-import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
 import { runSoon } from "./own-built-ins.ts";
-import type { WireRecord } from "./wire-record.ts";
 
 /**
  * Time at which a channel posts messages: `soon` = with everything else of this turn of the event loop; `held` = when

@@ -2,10 +2,9 @@ import { DTYPES, type DType, type NumericDType, numericLayout } from "../tensor/
 import { packBytes } from "../tensor/packed-bytes.ts";
 import { createPackedTensor } from "../tensor/packed-tensor.ts";
 import { createTensors, elementCount, MAX_NAME, type Tensor } from "../tensor/tensor.ts";
-import { align, FRAME_HEADER_BYTES } from "./frame.ts";
-import { MalformedMessage } from "./malformed-message.ts";
+import { align, FRAME_HEADER_BYTES, type WireRecord } from "./frame.ts";
+import { MalformedMessage } from "./host-port.ts";
 import { OwnWeakSet, parseJson } from "./own-built-ins.ts";
-import type { WireRecord } from "./wire-record.ts";
 
 /**
  * Reads the records of a frame, in the order they were written; tensors view the

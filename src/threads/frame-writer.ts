@@ -1,10 +1,17 @@
 import { ServingError } from "../errors.ts";
 import { type NumericData, numericLayout } from "../tensor/dtype.ts";
 import { isGone, packedOf } from "../tensor/packed-bytes.ts";
-import { assertCarriable, elementCount, type Tensor, type Tensors, toBytes } from "../tensor/tensor.ts";
-import { isTransferred } from "../tensor/transfer.ts";
-import { BufferCoverage } from "./buffer-coverage.ts";
-import { align, DTYPE_INDEX, FRAME_HEADER_BYTES, type Frame, OWN_BUFFER_BYTES } from "./frame.ts";
+import { assertCarriable, elementCount, isTransferred, type Tensor, type Tensors, toBytes } from "../tensor/tensor.ts";
+import {
+  align,
+  BufferCoverage,
+  DTYPE_INDEX,
+  FRAME_HEADER_BYTES,
+  type Frame,
+  OWN_BUFFER_BYTES,
+  packElements,
+  type WireRecord,
+} from "./frame.ts";
 import {
   copyBuffer,
   copyView,
@@ -15,8 +22,6 @@ import {
   subView,
   toJson,
 } from "./own-built-ins.ts";
-import { packElements } from "./pack-elements.ts";
-import type { WireRecord } from "./wire-record.ts";
 
 const FIRST_CAPACITY = 4096;
 

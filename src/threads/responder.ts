@@ -1,13 +1,12 @@
 import { CancelSource } from "../async/cancel-source.ts";
 import { publicText, ServingError } from "../errors.ts";
 import { Channel, type Flushing } from "./channel.ts";
-import type { HostPort } from "./host-port.ts";
-import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import type { WireRecord } from "./frame.ts";
+import type { StartMark } from "./heartbeat.ts";
+import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
 import { RequestMap } from "./request-map.ts";
 import { CANCEL, FAILURE, RESPONSE } from "./rpc-client.ts";
-import type { StartMark } from "./start-mark.ts";
 import { toWireError } from "./wire-error.ts";
-import type { WireRecord } from "./wire-record.ts";
 
 /** Contents of an answer; all members are required, as in a {@link WireRecord}. */
 export type Reply = Pick<WireRecord, "meta" | "tensors">;

@@ -3,12 +3,11 @@ import { ServingError } from "../errors.ts";
 import { LOST_THREAD } from "../lost-process.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { Channel } from "./channel.ts";
-import type { HostPort } from "./host-port.ts";
-import { type MalformedListener, MalformedMessage } from "./malformed-message.ts";
+import type { WireRecord } from "./frame.ts";
+import type { StartMark } from "./heartbeat.ts";
+import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
 import { RequestMap } from "./request-map.ts";
-import type { StartMark } from "./start-mark.ts";
 import { fromWireError, parseWireError } from "./wire-error.ts";
-import type { WireRecord } from "./wire-record.ts";
 
 /**
  * The kinds of records that every client uses; each pair of hosts has its own kinds of requests, from {@link

@@ -4,7 +4,7 @@ import { LogFilter, type Logged } from "../observability/log-filter.ts";
 import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
 import { LogLimit } from "../observability/log-limit.ts";
 import type { Logger } from "../observability/logger.ts";
-import { isPlainObject } from "../tensor/is-plain-object.ts";
+import { isPlainObject } from "../tensor/record.ts";
 
 /** One log event of a thread, as sent to the main thread. */
 export interface LogEvent {

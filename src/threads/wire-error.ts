@@ -1,7 +1,6 @@
 import { type ErrorCode, type ErrorDetail, isErrorDetails, reasonText, ServingError } from "../errors.ts";
 import { MAX_LOG_TEXT, shorten, shortenMiddle } from "../text/shorten.ts";
-import { isTextRecord } from "./is-text-record.ts";
-import { MalformedMessage } from "./malformed-message.ts";
+import { MalformedMessage } from "./host-port.ts";
 
 /** An error as sent between threads; as an object it would lose its class and code. */
 export interface WireError {
@@ -100,4 +99,10 @@ export function fromWireError(error: WireError): ServingError {
   // Its own stack would show this thread, not where it was thrown.
   const original = Object.assign(new Error(cause.message), { stack: cause.stack ?? cause.message });
   return new ServingError(code, message, { cause: original, details });
+}
+
+/** Checks that a value is an object whose members are all strings. */
+export function isTextRecord(value: unknown): value is Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((member) => typeof member === "string");
 }

@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { gzipSync } from "node:zlib";
 import { Backoff } from "../async/backoff.ts";
-import { settlesWithin } from "../async/settles-within.ts";
+import { settlesWithin } from "../async/promises.ts";
 import { reasonText, systemCode } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { sendHttp } from "../storage/http/http-request.ts";

@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
-import { CancelSource, toAbortSignal } from "../../src/async/cancel-source.ts";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, it, test } from "vitest";
+import { CancelSource, limitedSignal, toAbortSignal, unlessAborted } from "../../src/async/cancel-source.ts";
 
 describe("a source that is aborted", () => {
   test("tells its listeners once, and why", () => {
@@ -56,4 +58,49 @@ describe("the AbortSignal of a source", () => {
 test("an AbortSignal stays what it is", () => {
   const { signal } = new AbortController();
   expect(toAbortSignal(signal)).toBe(signal);
+});
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+test.each(["alone", "beside another signal"])("a time limit %s holds while garbage is collected", async (kind) => {
+  const signal = limitedSignal(kind === "alone" ? undefined : new AbortController().signal, 50);
+  const aborted = new Promise((resolve) => signal.addEventListener("abort", () => resolve(signal.reason.name)));
+  const collecting = setInterval(collectGarbage, 10);
+  try {
+    expect(await aborted).toBe("TimeoutError");
+  } finally {
+    clearInterval(collecting);
+  }
+});
+
+test("the given signal ends it before its time, with its reason", () => {
+  const controller = new AbortController();
+  const signal = limitedSignal(controller.signal, 60_000);
+  controller.abort("enough");
+  expect(signal.reason).toBe("enough");
+});
+
+test("a signal without a limit never aborts by itself", () => {
+  expect(limitedSignal(undefined, undefined).aborted).toBe(false);
+});
+
+describe("a promise that a signal may cut short", () => {
+  it("settles as it is while the signal is still", async () => {
+    const { signal } = new AbortController();
+    await expect(unlessAborted(Promise.resolve(1), signal)).resolves.toBe(1);
+    await expect(unlessAborted(Promise.reject(new Error("failed")), signal)).rejects.toThrow("failed");
+  });
+
+  it("rejects with the signal's reason, however long it would take", async () => {
+    const controller = new AbortController();
+    const answer = unlessAborted(new Promise(() => {}), controller.signal);
+    controller.abort(new Error("gone"));
+    await expect(answer).rejects.toThrow("gone");
+  });
+
+  it("rejects where that has come before", async () => {
+    const signal = AbortSignal.abort(new Error("gone"));
+    await expect(unlessAborted(new Promise(() => {}), signal)).rejects.toThrow("gone");
+  });
 });

@@ -1,7 +1,6 @@
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { fromJobMessage, type JobMessage, toJobMessage } from "../../src/codec-host/job-message.ts";
-import type { MayTransfer } from "../../src/codec-host/move-views.ts";
+import { fromJobMessage, type JobMessage, type MayTransfer, toJobMessage } from "../../src/codec-host/job-message.ts";
 import { packedOf } from "../../src/tensor/packed-bytes.ts";
 import { isRecord } from "../../src/tensor/record.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";

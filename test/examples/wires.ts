@@ -2,7 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Payload } from "../../src/pipeline/payload.ts";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
 import type { Server } from "../../src/server/server.ts";
-import { type Element, toNested } from "../../src/tensor/nested.ts";
+import { type Element, toNested } from "../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { plain } from "../helpers/run-pipeline.ts";

@@ -1,6 +1,6 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { type Compression, inflate } from "../../src/limits/inflate.ts";
+import { type Compression, inflate } from "../../src/limits/compression.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { MemoryPool } from "../../src/limits/memory/memory-pool.ts";
 import { parseKibernetikaJson } from "../../src/protocols/kibernetika/http-codec.ts";

@@ -1,7 +1,7 @@
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
-import { borrowMemory } from "../../src/limits/memory/borrowed-memory.ts";
+import { borrowMemory } from "../../src/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";

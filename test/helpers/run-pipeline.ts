@@ -3,9 +3,8 @@ import type { CallOptions } from "../../src/pipeline/call-options.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
 import type { PipelineResult } from "../../src/pipeline/pipeline-request.ts";
 import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
-import { toNested } from "../../src/tensor/nested.ts";
-import type { Values } from "../../src/tensor/plain-value.ts";
-import { toTensors } from "../../src/tensor/plain-value.ts";
+import { toNested } from "../../src/tensor/elements.ts";
+import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";
 import { loadOptions } from "./load-options.ts";
 

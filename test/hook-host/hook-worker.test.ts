@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import type { LeasedModel, ModelProvider } from "../../src/hook-host/hook-leases.ts";
 import { HookPool } from "../../src/hook-host/hook-pool.ts";
 import { HookWorker } from "../../src/hook-host/hook-worker.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseHookEvent } from "../../src/hook-host/parse-hook-event.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
-import { MalformedMessage } from "../../src/threads/malformed-message.ts";
+import { MalformedMessage } from "../../src/threads/host-port.ts";
 
 const edges = { replacesChain: false, changesInputs: false, changesOutputs: true };
 const log = { level: "info", message: "x", fields: {} };

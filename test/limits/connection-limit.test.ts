@@ -1,8 +1,12 @@
 import { type AddressInfo, connect as connectNet, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { ConnectionLimit, type ConnectionProblem } from "../../src/limits/connection-limit.ts";
-import { countDescriptors, DescriptorReserve } from "../../src/limits/descriptors.ts";
-import { describeConnection } from "../../src/limits/open-connections.ts";
+import {
+  ConnectionLimit,
+  type ConnectionProblem,
+  countDescriptors,
+  DescriptorReserve,
+  describeConnection,
+} from "../../src/limits/connection-limit.ts";
 import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { connect } from "../grpc/byte-client.ts";

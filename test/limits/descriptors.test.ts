@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type DescriptorCount, DescriptorReserve } from "../../src/limits/descriptors.ts";
+import { type DescriptorCount, DescriptorReserve } from "../../src/limits/connection-limit.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,13 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { SETTINGS } from "../../src/cli/settings/settings.ts";
-import { MAX_CLIENTS } from "../../src/limits/client-table.ts";
-import { RESERVED_PART } from "../../src/limits/descriptors.ts";
-import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/handshake-timeout.ts";
+import { MAX_CLIENTS } from "../../src/limits/client-account.ts";
+import { RESERVED_PART } from "../../src/limits/connection-limit.ts";
 import { MAX_INPUTS } from "../../src/limits/memory/decode-budget.ts";
-import { SMALL_REQUEST_BYTES } from "../../src/limits/small-request.ts";
-import { TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
-import { DEFAULT_MAX_PIXELS } from "../../src/media/image-size.ts";
+import { HANDSHAKE_TIMEOUT_MS, SMALL_REQUEST_BYTES, TRANSPORT_LIMITS } from "../../src/limits/transport-limits.ts";
+import { DEFAULT_MAX_PIXELS } from "../../src/media/image-tensor.ts";
 import { parseHostOptions } from "../../src/model-host/host-options.ts";
 import { MAX_ID_LENGTH } from "../../src/observability/request-id.ts";
 import { MAX_JSON_DEPTH } from "../../src/pipeline/payload.ts";

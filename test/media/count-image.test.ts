@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { threadMemory } from "../../src/limits/memory/thread-memory.ts";
-import { cropImage } from "../../src/media/crop-image.ts";
-import { cropQuad } from "../../src/media/crop-quad.ts";
+import { cropImage, cropQuad } from "../../src/media/crop-image.ts";
 import { resizeImage } from "../../src/media/resize-image.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { defineDriver } from "../../src/drivers/driver.ts";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
 import { findDriver, inThisThread } from "../../src/drivers/registry.ts";
@@ -8,7 +8,7 @@ import type { ModelHost } from "../../src/model-host/model-host.ts";
 import type { StartModelOptions } from "../../src/model-host/model-to-load.ts";
 import { startModel } from "../../src/model-host/start-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { toNested } from "../../src/tensor/nested.ts";
+import { toNested } from "../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import { createTensors } from "../../src/tensor/tensor.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";

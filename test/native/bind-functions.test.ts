@@ -1,7 +1,15 @@
 import { closeSync, readSync } from "node:fs";
-import { describe, expect, it } from "vitest";
-import { bindFunctions, defineStruct, pointerTo, runAsync } from "../../src/native/bind-functions.ts";
-import { processLibrary } from "../../src/native/process-library.ts";
+import { describe, expect, it, test } from "vitest";
+import {
+  bindFunctions,
+  defineStruct,
+  NativeObject,
+  openLibrary,
+  pointerTo,
+  processLibrary,
+  runAsync,
+} from "../../src/native/bind-functions.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 
 describe("C functions", () => {
   it("are called by their signatures", () => {
@@ -55,3 +63,40 @@ describe("C functions", () => {
     );
   });
 });
+
+test.each([
+  ["that is none", { "libtoy.so": "no library" }],
+  ["that is empty", { "libtoy.so": "" }],
+  ["that is not there", {}],
+])("refuses a library %s, by its path and with the system's reason", (_what, files) => {
+  const path = `${tempFolder(files as Record<string, string>)}/libtoy.so`;
+  expect(() => openLibrary(path)).toThrow(
+    expect.objectContaining({
+      code: "failed_precondition",
+      message: expect.stringMatching(/^The library ".*libtoy\.so" cannot be loaded on \w+ \w+: .+\.$/),
+    }),
+  );
+});
+
+test("frees its pointer once, however often it is released", () => {
+  const freed: bigint[] = [];
+  const object = new NativeObject(5n, (pointer) => freed.push(pointer));
+  expect(freed).toEqual([]);
+  object.release();
+  object.release();
+  expect(freed).toEqual([5n]);
+});
+
+test("frees a pointer that was forgotten with the garbage", async () => {
+  const { setFlagsFromString } = await import("node:v8");
+  const { runInNewContext } = await import("node:vm");
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const freed = new Promise((resolve) => forget(resolve));
+  const collecting = setInterval(collectGarbage, 5);
+  expect(await freed.finally(() => clearInterval(collecting))).toBe(7n);
+});
+
+function forget(onFree: (pointer: bigint) => void): void {
+  new NativeObject(7n, onFree);
+}

@@ -10,7 +10,7 @@ const contentOf = (file: MappedFile, place: number, bytes: number) => [
 
 /** A memory file as its writer and its reader have it. */
 async function open() {
-  const { createMemoryFile } = await import("../../src/native/memory-file.ts");
+  const { createMemoryFile } = await import("../../src/native/mapped-file.ts");
   const { MappedFile } = await import("../../src/native/mapped-file.ts");
   const fd = createMemoryFile("test", BYTES);
   const [writer, reader] = [new MappedFile(fd, BYTES, "write"), new MappedFile(fd, BYTES, "read")];

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { bindFunctions, type Pointer } from "../../src/native/bind-functions.ts";
+import { bindFunctions, type Pointer, processLibrary } from "../../src/native/bind-functions.ts";
 import { copyFromNative, copyToNative } from "../../src/native/memory.ts";
-import { processLibrary } from "../../src/native/process-library.ts";
 
 const { malloc, free } = bindFunctions(
   processLibrary(),

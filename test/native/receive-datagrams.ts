@@ -1,6 +1,5 @@
 import { onTestFinished } from "vitest";
-import { bindFunctions, runAsync } from "../../src/native/bind-functions.ts";
-import { processLibrary } from "../../src/native/process-library.ts";
+import { bindFunctions, processLibrary, runAsync } from "../../src/native/bind-functions.ts";
 
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;

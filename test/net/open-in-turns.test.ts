@@ -2,8 +2,10 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, Server, Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { openInTurns } from "../../src/net/open-in-turns.ts";
+import { discardInTurns, openInTurns } from "../../src/net/open-in-turns.ts";
 import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
+
+const SENT = 2_000_000;
 
 function serverThatNotes() {
   const server = new Server();
@@ -80,4 +82,26 @@ test("what has arrived before a connection is opened is read", async () => {
   let text = "";
   for await (const chunk of socket) text += chunk;
   expect(text).toMatch(/^HTTP\/1.1 200 [\s\S]*\/early was asked$/);
+});
+
+/** Two reads of a socket; Node makes 32 of them before it does anything else. */
+const MOST_PER_TURN = 2 * 64 * 1024;
+
+test("what a client still sends is discarded a little in each full turn, and all in the end", async () => {
+  const server = new Server();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  onTestFinished(() => void client.destroy());
+  client.write(Buffer.alloc(SENT));
+  const socket = await new Promise<Socket>((resolve) => server.once("connection", resolve));
+  discardInTurns(socket);
+  const perTurn: number[] = [];
+  for (let before = 0; before < SENT; before = socket.bytesRead) {
+    useUpTheTurn();
+    await nextTurn();
+    perTurn.push(socket.bytesRead - before);
+  }
+  expect(socket.bytesRead).toBe(SENT);
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(MOST_PER_TURN);
 });

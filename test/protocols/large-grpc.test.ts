@@ -3,7 +3,7 @@ import { encodeMessage, messageField, textElement } from "../../src/codecs/proto
 import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
-import { BytesBuilder } from "../../src/tensor/bytes-builder.ts";
+import { BytesBuilder } from "../../src/tensor/byte-ranges.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { startNullServer } from "../grpc/start-null-server.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { borrowMemory } from "../../src/limits/memory/borrowed-memory.ts";
+import { borrowMemory } from "../../src/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import type { RequestTracer } from "../../src/observability/request-tracer.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";

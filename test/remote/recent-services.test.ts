@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { RecentServices } from "../../src/remote/recent-services.ts";
 import type { RemoteService } from "../../src/remote/remote-service.ts";
 

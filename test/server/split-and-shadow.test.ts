@@ -2,7 +2,7 @@ import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import { createServer } from "../../src/server/server.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "../../src/tensor/float16.ts";
+import { fromBfloat16, fromFloat16, overflowOf, overflows, toBfloat16, toFloat16 } from "../../src/tensor/float16.ts";
 
 const allPatterns = Array.from({ length: 65536 }, (_, bits) => bits);
 
@@ -79,4 +79,22 @@ describe("bfloat16", () => {
     expect(wrong).toEqual([]);
     expect(fromBfloat16(toBfloat16(1.00390625000001))).toBe(1.0078125);
   });
+});
+
+test.each([
+  ["float16", (value: number) => fromFloat16(toFloat16(value))],
+  ["bfloat16", (value: number) => fromBfloat16(toBfloat16(value))],
+  ["float32", Math.fround],
+] as const)("%s makes the number infinite from which on it is told to, and none below", (dtype, round) => {
+  const overflow = overflowOf(dtype);
+  expect(round(overflow)).toBe(Infinity);
+  expect(round(-overflow)).toBe(-Infinity);
+  expect(round(overflow * (1 - 2 ** -53))).toBeLessThan(Infinity);
+});
+
+test("infinities and NaN do not become infinite, nor does any float64", () => {
+  expect([Infinity, -Infinity, Number.NaN, 65_519].map((value) => overflows(value, overflowOf("float16")))).toEqual(
+    Array(4).fill(false),
+  );
+  expect(overflows(1e300, overflowOf("float64"))).toBe(false);
 });

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { ByteRanges } from "../../src/tensor/byte-ranges.ts";
-import { BytesBuilder } from "../../src/tensor/bytes-builder.ts";
+import { ByteRanges, BytesBuilder } from "../../src/tensor/byte-ranges.ts";
 import { packBytes, packedOf } from "../../src/tensor/packed-bytes.ts";
 import { createPackedTensor, reshape } from "../../src/tensor/packed-tensor.ts";
-import { byteSize, createTensor, isTensor, type Tensor } from "../../src/tensor/tensor.ts";
-import { transfer } from "../../src/tensor/transfer.ts";
+import { byteSize, createTensor, isTensor, type Tensor, transfer } from "../../src/tensor/tensor.ts";
 
 function built(count: number): Tensor<"bytes"> {
   const builder = new BytesBuilder();

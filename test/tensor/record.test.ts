@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { createRecord, isRecord } from "../../src/tensor/record.ts";
+import { createRecord, isPlainObject, isRecord } from "../../src/tensor/record.ts";
 
 describe("a record", () => {
   test("has no names but those put into it", () => {
@@ -36,4 +37,17 @@ describe("a record", () => {
   test("is told from objects that inherit names", () => {
     expect([createRecord(), Object.create(null), {}, []].map(isRecord)).toEqual([true, true, false, false]);
   });
+});
+
+test.each<[string, unknown, boolean]>([
+  ["an object", {}, true],
+  ["one without a prototype", Object.create(null), true],
+  ["one of another realm", runInNewContext("({})"), true],
+  ["an array", [], false],
+  ["a Date", new Date(), false],
+  ["an instance of a class", new (class Face {})(), false],
+  ["null", null, false],
+  ["a function", () => {}, false],
+])("tells whether %s is plain", (_, value, plain) => {
+  expect(isPlainObject(value)).toBe(plain);
 });

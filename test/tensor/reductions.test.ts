@@ -1,10 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { argmax } from "../../src/tensor/argmax.ts";
+import { argmax, softmax, topK } from "../../src/tensor/along-axis.ts";
 import { toFloat16 } from "../../src/tensor/float16.ts";
-import { softmax } from "../../src/tensor/softmax.ts";
 import { createTensor, type Tensor } from "../../src/tensor/tensor.ts";
-import { topK } from "../../src/tensor/top-k.ts";
 import { missingPython, PYTHON } from "../helpers/missing-python.ts";
 
 const missing = missingPython("Reductions against numpy", "numpy");

@@ -3,8 +3,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { DTYPES, numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { Channel } from "../../src/threads/channel.ts";
+import type { WireRecord } from "../../src/threads/frame.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
-import type { WireRecord } from "../../src/threads/wire-record.ts";
 import { NOTHING } from "./plain-record.ts";
 
 /** Two channels facing each other; `next` gives the records that arrived at the right one, in order. */

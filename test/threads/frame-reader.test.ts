@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { readFrame } from "../../src/threads/frame-reader.ts";
 import { FrameWriter } from "../../src/threads/frame-writer.ts";
-import { MalformedMessage } from "../../src/threads/malformed-message.ts";
+import { MalformedMessage } from "../../src/threads/host-port.ts";
 
 /** A frame as a thread writes it, in its parts: numbers, text, an own buffer. */
 function writtenFrame(): ArrayBuffer[] {

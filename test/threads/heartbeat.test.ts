@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { HeartbeatWatch, startHeartbeat } from "../../src/threads/heartbeat.ts";
+import { HeartbeatWatch, StartMark, startHeartbeat } from "../../src/threads/heartbeat.ts";
 
 /** A watch with a stall of 50 ms, and a promise of its first call. */
 function watch(memory = new SharedArrayBuffer(4)) {
@@ -61,4 +61,23 @@ test("a thread that has not begun to beat has not stalled, however long it takes
   expect(stalls()).toBe(0);
   new Int32Array(memory)[0] = 1;
   await stalled;
+});
+
+/** The ids are asked for in this order, and begin again after the last. */
+const LAST_ID = 0x3fffffff;
+
+test("knows on the other side what was begun, and what was not", () => {
+  const here = new StartMark();
+  const there = new StartMark(here.memory);
+  expect(here.hasStarted(1)).toBe(false);
+  there.start(7);
+  expect([5, 6, 7, 8, 39].map((id) => here.hasStarted(id))).toEqual([true, true, true, false, false]);
+});
+
+test("knows it too where the ids begin again", () => {
+  const mark = new StartMark();
+  mark.start(LAST_ID);
+  expect([LAST_ID - 1, LAST_ID, 0, 1].map((id) => mark.hasStarted(id))).toEqual([true, true, false, false]);
+  mark.start(0);
+  expect([LAST_ID, 0, 1].map((id) => mark.hasStarted(id))).toEqual([true, true, false]);
 });

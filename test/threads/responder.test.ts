@@ -1,6 +1,6 @@
 import { MessageChannel } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createDeferred } from "../../src/async/deferred.ts";
+import { createDeferred } from "../../src/async/promises.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";

@@ -99,7 +99,7 @@ async function openWebTokens(options: AuthenticationOptions): Promise<WebTokenRu
 /** YAML is imported for those who have rules. */
 async function openRules(path: string): Promise<WatchedFile<AccessRules>> {
   const [{ parseYaml }, { readRules }] = await Promise.all([
-    import("../../codecs/config/parse-yaml.ts"),
+    import("../../codecs/config/yaml.ts"),
     import("../rules/read-rules.ts"),
   ]);
   const parse = (text: string, file: string) => readRules(parseYaml(text, file), file);

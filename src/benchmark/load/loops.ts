@@ -1,6 +1,6 @@
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import type { LoadBatch, LoadJob } from "./load-job.ts";
 import type { Sender } from "./senders.ts";

@@ -1,8 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { toAuthority } from "../../net/authority.ts";
-import { cannotListen } from "../../net/cannot-listen.ts";
-import { isKept } from "../../net/kept-sockets.ts";
+import { cannotListen, isKept, toAuthority } from "../../net/listen.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**

@@ -7,8 +7,7 @@ import { openModelTarget, openRemoteTarget, type Target } from "../../comparison
 import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { parseTolerances } from "../../replay/compare-tensors.ts";
-import type { ExampleInput } from "../../signature/example-inputs.ts";
-import { randomTensors } from "../../signature/random-tensors.ts";
+import { type ExampleInput, randomTensors } from "../../signature/example-inputs.ts";
 import type { Signature } from "../../signature/signature.ts";
 import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";

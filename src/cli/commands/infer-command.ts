@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { type Command, Option } from "commander";
-import { writeNpy } from "../../codecs/npy/write-npy.ts";
+import { writeNpy } from "../../codecs/npy.ts";
 import { invalidArgument } from "../../errors.ts";
-import { randomTensors } from "../../signature/random-tensors.ts";
+import { randomTensors } from "../../signature/example-inputs.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
-import { readNpy } from "../../codecs/npy/read-npy.ts";
+import { readNpy } from "../../codecs/npy.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";

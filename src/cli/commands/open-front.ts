@@ -1,4 +1,4 @@
-import { toAuthority } from "../../net/authority.ts";
+import { toAuthority } from "../../net/listen.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
 import { probePort } from "../addresses/probe-port.ts";

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
-import { toAuthority } from "../../net/authority.ts";
+import { toAuthority } from "../../net/listen.ts";
 import { RecentServices } from "../../remote/recent-services.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";

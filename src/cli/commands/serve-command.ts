@@ -98,7 +98,7 @@ export async function serve(
 
 /** Has the system refuse this process's memory to others, as far as it can. */
 async function hide(): Promise<void> {
-  await import("../../native/hide-process.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
+  await import("../../native/process-control.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
 }
 
 function keptNotice(names: readonly string[]): string {

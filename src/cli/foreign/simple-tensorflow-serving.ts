@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseYaml } from "../../codecs/config/parse-yaml.ts";
+import { parseYaml } from "../../codecs/config/yaml.ts";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { Findings } from "../../repository/config/findings.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";

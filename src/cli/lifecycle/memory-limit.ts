@@ -33,6 +33,6 @@ export class MemoryLimit {
 
 /** C libraries other than glibc have no way to do so. */
 async function giveBack(): Promise<void> {
-  const { trimMemory } = await import("../../native/trim-memory.ts");
+  const { trimMemory } = await import("../../native/process-control.ts");
   await trimMemory().catch(() => {});
 }

@@ -1,6 +1,5 @@
 import { watchContainerRoom } from "../../limits/memory/container-room.ts";
-import { containerMemory } from "../../machine/container-memory.ts";
-import { containerProcessors } from "../../machine/processors.ts";
+import { containerMemory, containerProcessors } from "../../machine/container.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { MemoryLimit } from "./memory-limit.ts";
 

@@ -1,5 +1,4 @@
-import { REQUEST_LOG_DEFAULTS } from "../../limits/request-log-defaults.ts";
-import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
+import { REQUEST_LOG_DEFAULTS, SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { LOG_LEVELS } from "../../observability/log-level.ts";
 import { BOTH, SERVE, type Setting } from "./setting.ts";
 

@@ -1,6 +1,6 @@
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument } from "../../errors.ts";
-import { MAX_TIMER_MS } from "../../limits/time-limit.ts";
+import { MAX_TIMER_MS } from "../../limits/call-limits.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { parseHost } from "../addresses/parse-host.ts";
 import { isPortNumber } from "../addresses/port-number.ts";

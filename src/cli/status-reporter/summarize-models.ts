@@ -1,7 +1,6 @@
 import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
-import { knownInputs } from "../../signature/known-inputs.ts";
-import { defaultSignatureName } from "../../signature/signature.ts";
+import { defaultSignatureName, knownInputs } from "../../signature/signature.ts";
 import type { ModelSummary } from "./model-table.ts";
 
 /** Every version of every model of a server, as it is now, with paths, which are not reported to clients. */

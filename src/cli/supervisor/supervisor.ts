@@ -4,7 +4,7 @@ import { unlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout } from "node:timers/promises";
 import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
-import { hasCapability, READING } from "../../machine/capabilities.ts";
+import { hasCapability, READING } from "../../machine/system.ts";
 import type { ListeningSocket } from "../../net/node-members.ts";
 import { RunMarks, STATE } from "../../processes/run-marks.ts";
 import type { StartSecrets } from "./secrets.ts";
@@ -223,7 +223,7 @@ function send(pipe: Duplex | undefined, secrets: StartSecrets | undefined): void
 /** Has the system refuse this process's memory, which has the secrets, to others, as far as it can. */
 async function hide(): Promise<void> {
   try {
-    (await import("../../native/hide-process.ts")).hideProcess();
+    (await import("../../native/process-control.ts")).hideProcess();
   } catch {}
 }
 

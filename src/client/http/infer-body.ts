@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
 import { toRaw } from "../../protocols/kserve/raw-tensor.ts";
-import { toNested } from "../../tensor/nested.ts";
+import { toNested } from "../../tensor/elements.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { InferRequest, ModelName } from "../transport.ts";
 

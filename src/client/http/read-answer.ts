@@ -3,7 +3,7 @@ import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
-import { isObject } from "../../tensor/is-object.ts";
+import { isObject } from "../../tensor/record.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import type { DescribedTensor, ModelAnswer, ModelMetadata } from "../transport.ts";
 

@@ -1,5 +1,11 @@
-import { type ConfigEntry, type ConfigNode, type ConfigScalar, configError, type Place } from "./config-node.ts";
-import { TextPlaces } from "./text-places.ts";
+import {
+  type ConfigEntry,
+  type ConfigNode,
+  type ConfigScalar,
+  configError,
+  type Place,
+  TextPlaces,
+} from "./config-node.ts";
 
 /** Nesting and values of a text that a client sends: far above any model's configuration. */
 const [MAX_DEPTH, MAX_VALUES] = [100, 10_000];

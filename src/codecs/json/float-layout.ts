@@ -106,3 +106,49 @@ function fixedText(mantissa: string, exponent: number): string {
   const fraction = digits.slice(exponent + 1);
   return sign + whole + (fraction === "" ? "" : `.${fraction}`);
 }
+
+/** Number of digits of the first attempt: that of C's `%g`. */
+export const SHORT_DIGITS = 6;
+/** The first number with more digits. */
+const SHORT_LIMIT = 10 ** SHORT_DIGITS;
+
+/**
+ * Writes six digits, of which the first stands for 10^exponent, or 10^6 where they
+ * were rounded up to it; returns where the text ends.
+ */
+export function writeShort(text: DataView, start: number, digits: number, exponent: number): number {
+  if (digits === SHORT_LIMIT) return writeShort(text, start, SHORT_LIMIT / 10, exponent + 1);
+  const kept = SHORT_DIGITS - writeSix(text, openDigits(text, start, exponent), digits);
+  return isPlain(exponent, SHORT_DIGITS)
+    ? layoutPlain(text, start, exponent, kept)
+    : layoutScientific(text, start, exponent, kept);
+}
+
+/**
+ * ASCII digits of 000 to 999, the first in the lowest byte, so that three are written at once; the highest byte is the
+ * number of zeros at their end.
+ */
+export const GROUPS = Uint32Array.from({ length: 1000 }, (_, value) => {
+  const text = String(value).padStart(3, "0");
+  const zeros = 3 - text.replace(/0+$/, "").length;
+  return (zeros << 24) | (text.charCodeAt(2) << 16) | (text.charCodeAt(1) << 8) | text.charCodeAt(0);
+});
+
+/** Writes an integer below 10^6 as six digits, and over one byte more. Returns the number of zeros at their end. */
+function writeSix(text: DataView, at: number, value: number): number {
+  const high = (value / 1000) | 0;
+  const first = GROUPS[high]!;
+  const second = GROUPS[value - high * 1000]!;
+  text.setUint32(at, first, true);
+  text.setUint32(at + 3, second, true);
+  return second >>> 24 < 3 ? second >>> 24 : 3 + (first >>> 24);
+}
+
+/** Writes an integer below 10^9 as nine digits, and over one byte more. Returns the number of zeros at their end. */
+export function writeNine(text: DataView, at: number, value: number): number {
+  const high = (value / 1_000_000) | 0;
+  const first = GROUPS[high]!;
+  text.setUint32(at, first, true);
+  const zeros = writeSix(text, at + 3, value - high * 1_000_000);
+  return zeros < 6 ? zeros : 6 + (first >>> 24);
+}

@@ -1,7 +1,9 @@
-import { POWERS, productError } from "./exact-product.ts";
-
+/** The powers of ten that a double holds exactly: 10^0 up to 10^22. */
+export const POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 /** Far above the rounding errors of a correction, far below what decides a rounding in practice. */
 const SLACK = 2 ** -48;
+/** Splits a double into two halves whose products are exact (Veltkamp). */
+const SPLITTER = 2 ** 27 + 1;
 
 /** Number of digits in the head of a decimal, so that they fit 32-bit arithmetic. The tail has as many. */
 export const HEAD_DIGITS = 9;
@@ -37,4 +39,22 @@ function rounded(value: number, correction: number): number {
   const slack = Math.abs(correction) * SLACK;
   const low = value + (correction - slack);
   return low === value + (correction + slack) ? low : Number.NaN;
+}
+
+/**
+ * The part of a·b that rounding to `product` lost: exactly `a·b - product`, far from overflow and underflow (Dekker).
+ */
+export function productError(a: number, b: number, product: number): number {
+  const aHigh = SPLITTER * a - (SPLITTER * a - a);
+  const bHigh = SPLITTER * b - (SPLITTER * b - b);
+  const aLow = a - aHigh;
+  const bLow = b - bHigh;
+  return aHigh * bHigh - product + aHigh * bLow + aLow * bHigh + aLow * bLow;
+}
+
+/** The integer nearest to a value, the even one of two equally near. */
+export function roundHalfEven(value: number): number {
+  const floor = Math.floor(value);
+  const rest = value - floor;
+  return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 }

@@ -1,11 +1,8 @@
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import { JsonCursor } from "./json-cursor.ts";
+import { JsonCursor, readKey, readString } from "./json-cursor.ts";
 import { ArrayFrame, ObjectFrame, SCALAR } from "./json-frame.ts";
-import { readIntegerRows } from "./json-integer-rows.ts";
-import { readKey } from "./json-key.ts";
 import { readNumber } from "./json-number.ts";
-import { isNumberStart, readNumberRun } from "./json-number-run.ts";
-import { readString } from "./json-string.ts";
+import { isNumberStart, readIntegerRows, readNumberRun } from "./json-number-run.ts";
 import { JsonNumbers, type JsonValue, NumberStore, VALUE_BYTES } from "./json-value.ts";
 
 const SPACE = 0x20;

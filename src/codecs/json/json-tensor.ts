@@ -1,8 +1,6 @@
-import type { DType } from "../../tensor/dtype.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import { MAX_RANK } from "../../tensor/tensor.ts";
-import { ElementBuffer } from "./element-buffer.ts";
-import type { NumberRules } from "./fill-numbers.ts";
+import { type DType, type IntegerRange, integerRange } from "../../tensor/dtype.ts";
+import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
+import { ElementBuffer, type NumberRules } from "./element-buffer.ts";
 import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
 
 /** Rules for tensors in JSON, which differ between protocols. */
@@ -67,7 +65,7 @@ export function shapeOf(value: JsonValue, rules: JsonTensorRules): readonly numb
 }
 
 /** Shape and dtype that {@link appendElements} checks values against. */
-export interface Expected {
+interface Expected {
   readonly shape: readonly number[];
   readonly rules: JsonTensorRules;
 }
@@ -156,4 +154,49 @@ function indicesOf(index: number, shape: readonly number[]): number[] {
       return at;
     })
     .toReversed();
+}
+
+const INT32 = integerRange("int32") as IntegerRange;
+const INT64 = integerRange("int64") as IntegerRange;
+
+/**
+ * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
+ * uint64 above its range; with any other literal among them (1.5, 1.0, 1e3, NaN) they are float32; strings and encoded
+ * bytes are `bytes`, true and false `bool`. The first element that is not null says which of these it is; others must
+ * follow it. Null counts as NaN among numbers.
+ */
+export function inferDType(values: readonly JsonValue[]): DType {
+  const [first] = values;
+  if (values.length === 1 && first instanceof JsonNumbers) return numberDType(first);
+  let dtype: DType | undefined;
+  let hasNull = false;
+  const pending = [...values].reverse();
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    if (value instanceof JsonNumbers) dtype = widest(dtype, numberDType(value));
+    else if (isJsonList(value)) for (let index = value.length; index-- > 0; ) pending.push(value[index]!);
+    else if (value === null) hasNull = true;
+    else if (dtype === undefined) return scalarDType(value);
+    if (dtype === "float32") return dtype;
+  }
+  if (!hasNull) return dtype ?? "float32";
+  return dtype === "int64" || dtype === "uint64" ? "float64" : "float32";
+}
+
+const WIDENING: readonly DType[] = ["int32", "int64", "uint64", "float32"];
+
+function widest(first: DType | undefined, second: DType): DType {
+  return first !== undefined && WIDENING.indexOf(first) > WIDENING.indexOf(second) ? first : second;
+}
+
+function scalarDType(value: JsonValue): DType {
+  return typeof value === "boolean" ? "bool" : "bytes";
+}
+
+function numberDType(numbers: JsonNumbers): DType {
+  const { store, start, size } = numbers;
+  for (let index = 0; index < size; index++) if (!numbers.isInteger(index)) return "float32";
+  const values = store.values.subarray(start, start + size);
+  if (values.every((value) => value >= INT32[0] && value < INT32[1])) return "int32";
+  const isAbove = values.some((_, index) => numbers.at(index) >= INT64[1]);
+  return isAbove ? "uint64" : "int64";
 }

@@ -1,3 +1,6 @@
+import type { DType, NumericData, NumericDType } from "../../tensor/dtype.ts";
+import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
+
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const ZERO = 0x30;
@@ -14,6 +17,20 @@ const INITIAL_BYTES = 1024;
 const PIECE_BYTES = 3 * 2 ** 20;
 /** The longest number that is written digit by digit: sign, ten digits. */
 const MAX_INT32_BYTES = 11;
+
+/**
+ * Replacement of NaN and infinities in strict JSON: null for each; or null for NaN,
+ * and for an infinity the largest value of its dtype.
+ */
+export type NonFiniteRule = "null" | "largest";
+
+/** Style in which a protocol writes numbers. */
+export interface NumberStyle {
+  /** Between the elements of a list. */
+  readonly separator: ", " | ",";
+  /** Replacement of NaN and infinities; absent = the bare words, which only lenient readers accept. */
+  readonly nonFinite?: NonFiniteRule | undefined;
+}
 
 /** JSON text under construction, in a buffer that grows. */
 export class JsonWriter {
@@ -158,4 +175,70 @@ function writeDigits(buffer: Uint8Array, start: number, value: number): number {
     rest = tenth;
   }
   return start + digits;
+}
+
+/** Values that an outline lacks: what writeItems writes of a tensor. */
+export interface LeftOut {
+  /** Numbers or booleans, of rank 1 at least. */
+  readonly items: Tensor;
+  readonly style: NumberStyle;
+}
+
+/** Elements of a list that is left out: writing fewer takes no longer than to have them written elsewhere. */
+const MIN_ELEMENTS = 1024;
+
+/** Checks if an outline lacks a list of so many elements. */
+export function isLeftOut(dtype: DType, elements: number): boolean {
+  return dtype !== "bytes" && elements > MIN_ELEMENTS;
+}
+
+/** JSON text without its long lists of numbers, which others write, in parts and at the same time. */
+export class JsonOutline extends JsonWriter {
+  readonly #gaps: { readonly at: number; readonly leftOut: LeftOut }[] = [];
+
+  /** Notes values that stand here in the text. */
+  leaveOut({ items, style: { separator, nonFinite } }: LeftOut): void {
+    this.#gaps.push({ at: this.length, leftOut: { items, style: { separator, nonFinite } } });
+  }
+
+  /** The text so far, in order; bytes are views of it. */
+  parts(): readonly (Uint8Array | LeftOut)[] {
+    const text = this.finish();
+    const parts: (Uint8Array | LeftOut)[] = [];
+    let from = 0;
+    for (const { at, leftOut } of this.#gaps) {
+      parts.push(text.subarray(from, at), leftOut);
+      from = at;
+    }
+    return [...parts, text.subarray(from)];
+  }
+}
+
+/**
+ * Cuts values that an outline lacks into parts of about `maxElements` at most, with the brackets and separators between
+ * them: the texts of all, in order, are that of the whole.
+ */
+export function* splitItems({ items, style }: LeftOut, maxElements: number): Generator<Uint8Array | LeftOut> {
+  const [count = 0, ...inner] = items.shape;
+  const stride = count === 0 ? 0 : elementCount(items.shape) / count;
+  const atOnce = Math.max(1, Math.floor(maxElements / stride));
+  const isDeep = stride > maxElements && inner.length > 0;
+  for (let from = 0; from < count; from += atOnce) {
+    if (from > 0) yield Buffer.from(style.separator);
+    const part = rows(items, from, Math.min(from + atOnce, count));
+    if (isDeep) yield* listOf({ items: { ...part, shape: inner } as Tensor, style }, maxElements);
+    else yield { items: part, style };
+  }
+}
+
+function* listOf(leftOut: LeftOut, maxElements: number): Generator<Uint8Array | LeftOut> {
+  yield Buffer.from("[");
+  yield* splitItems(leftOut, maxElements);
+  yield Buffer.from("]");
+}
+
+function rows({ dtype, shape, data }: Tensor, from: number, end: number): Tensor {
+  const stride = elementCount(shape) / shape[0]!;
+  const part = (data as NumericData).subarray(from * stride, end * stride);
+  return createTensor(dtype as NumericDType, [end - from, ...shape.slice(1)], part as never);
 }

@@ -1,5 +1,4 @@
-import { peekVarint } from "./peek-varint.ts";
-import { WIRE } from "./wire-reader.ts";
+import { peekVarint, WIRE } from "./wire-reader.ts";
 
 /** Places in messages of one kind of the values that may be viewed without copying. */
 export interface ValuePlaces {

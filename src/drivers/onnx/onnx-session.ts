@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
-import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { type PlainValue, toTensor } from "../../tensor/plain-value.ts";
+import { isPlainObject } from "../../tensor/record.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";

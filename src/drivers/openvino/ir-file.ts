@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
-import type { ModelNotes } from "../../signature/model-notes.ts";
+import type { ModelNotes } from "../../signature/signature.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { describeFileKind, readHead } from "../file-kind.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
 import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
-import { isObject } from "../../tensor/is-object.ts";
+import { isObject } from "../../tensor/record.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { FlatbufferTable } from "../tflite-format/flatbuffer-table.ts";

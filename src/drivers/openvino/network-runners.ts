@@ -1,4 +1,4 @@
-import { unlessAborted } from "../../async/unless-aborted.ts";
+import { unlessAborted } from "../../async/cancel-source.ts";
 import { failedPrecondition, publicText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Tensor } from "../../tensor/tensor.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
-import { isObject } from "../../tensor/is-object.ts";
+import { isObject } from "../../tensor/record.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { OpenvinoCore } from "./engine.ts";
 import { failureText } from "./openvino-failure.ts";

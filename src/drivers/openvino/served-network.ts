@@ -1,6 +1,5 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
-import { isConvertible } from "../../signature/is-convertible.ts";
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { isConvertible, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";

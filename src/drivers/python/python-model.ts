@@ -1,8 +1,8 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { RunLimit } from "../../native/run-limit.ts";
+import { RunLimit } from "../../native/cancellable-runs.ts";
 import { DEFAULT_SIGNATURE, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
-import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { toTensor } from "../../tensor/plain-value.ts";
+import { isPlainObject } from "../../tensor/record.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../driver.ts";
 import { SLOTS } from "./python-process.ts";

@@ -5,8 +5,7 @@ import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.
 import { ServingError } from "../../errors.ts";
 import { LOST_PROCESS } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { childStream } from "../../processes/child-stream.ts";
-import { WatchedChild } from "../../processes/watched-child.ts";
+import { childStream, WatchedChild } from "../../processes/watched-child.ts";
 import type { AnswerCall } from "./answer-calls.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
 import { SlotFile } from "./slot-file.ts";

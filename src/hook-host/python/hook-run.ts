@@ -1,4 +1,4 @@
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { ServingError } from "../../errors.ts";
 
 /** Limits on one call of a hook. */

@@ -1,5 +1,5 @@
-import { isPlainObject } from "../../tensor/is-plain-object.ts";
 import { toTensor } from "../../tensor/plain-value.ts";
+import { isPlainObject } from "../../tensor/record.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
 import { escapeKey, isJsonNumber, numberText, unescapeKey } from "../../threads/call-values.ts";
 

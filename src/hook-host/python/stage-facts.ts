@@ -1,6 +1,5 @@
 import type { StageHandle } from "../../hooks/hooks.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import { toSize } from "../../signature/to-size.ts";
+import { type TensorSpec, toSize } from "../../signature/signature.ts";
 import { packJson } from "./hook-values.ts";
 
 /** Facts about a model for Python hooks: plain data. */

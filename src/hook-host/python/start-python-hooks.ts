@@ -4,7 +4,7 @@ import { startWithFirst } from "../../drivers/python/first-python.ts";
 import { PythonProcess, SLOTS } from "../../drivers/python/python-process.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { HookSet } from "../../hooks/hook-set.ts";
-import { processors } from "../../machine/processors.ts";
+import { processors } from "../../machine/container.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { HookThreadData } from "../hook-protocol.ts";
 import { HookAnswers } from "./hook-answers.ts";

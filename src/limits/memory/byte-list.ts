@@ -1,4 +1,4 @@
-import { freeBuffer } from "./free-buffer.ts";
+import { MessageChannel } from "node:worker_threads";
 import { countGarbage } from "./young-garbage.ts";
 
 const EMPTY = new Uint8Array(0);
@@ -97,4 +97,17 @@ export function trustedBytes(claimed: number, arrived: number): number {
 /** Number of bytes to put before others so that their byte `alignedAt` is aligned for numbers of any size. */
 export function leadTo(alignedAt: number): number {
   return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
+}
+
+/**
+ * Frees the memory of an unused buffer in the next turn of the event loop: V8 would keep it until its next collection
+ * of the whole heap.
+ */
+export function freeBuffer(memory: ArrayBufferLike): void {
+  if (!(memory instanceof ArrayBuffer)) return;
+  const { port1, port2 } = new MessageChannel();
+  port2.close();
+  // The message is never received.
+  port1.postMessage(undefined, [memory]);
+  port1.close();
 }

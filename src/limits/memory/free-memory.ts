@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { type ControlGroup, controlGroups } from "../../machine/control-groups.ts";
-import { readText } from "../../machine/read-text.ts";
+import { type ControlGroup, controlGroups } from "../../machine/container.ts";
+import { readText } from "../../machine/system.ts";
 
 /** Free memory. */
 export interface FreeMemory {

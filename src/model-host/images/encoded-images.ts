@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
 import { imageFormat } from "../../media/image-format.ts";
-import { checkPixels } from "../../media/image-size.ts";
+import { checkPixels } from "../../media/image-tensor.ts";
 import { type PixelHeader, readPixelHeader } from "../../media/pixel-header.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
 import { imageRefused } from "./image-refused.ts";

@@ -1,7 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import type { Pixels } from "../../media/decode-pixels.ts";
-import type { Dimension, Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
+import { type Dimension, type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
 import type { ImageChoices } from "./image-options.ts";
 
 /** The dimensions of an image input by their meaning. */

@@ -1,9 +1,8 @@
 import type { Pixels } from "../../media/decode-pixels.ts";
 import { resample } from "../../media/resample.ts";
 import type { TensorSpec } from "../../signature/signature.ts";
-import { type DType, type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
+import { type DType, integerRange, type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { toFloat16 } from "../../tensor/float16.ts";
-import { integerRange } from "../../tensor/integer-range.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { copyPixels, type PixelTarget } from "./copy-pixels.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";

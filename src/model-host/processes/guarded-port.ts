@@ -1,13 +1,11 @@
 import type { ServingError } from "../../errors.ts";
-import { hasTooManyLists } from "../../tensor/list-count.ts";
-import type { Frame } from "../../threads/frame.ts";
+import { hasTooManyLists } from "../../tensor/tensor.ts";
+import type { Frame, WireRecord } from "../../threads/frame.ts";
 import { readFrame } from "../../threads/frame-reader.ts";
 import { FrameWriter } from "../../threads/frame-writer.ts";
-import type { HostPort } from "../../threads/host-port.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { type HostPort, MalformedMessage } from "../../threads/host-port.ts";
 import { CANCEL, FAILURE, RESPONSE } from "../../threads/rpc-client.ts";
 import { parseWireError, toWireError } from "../../threads/wire-error.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
 import { isRunStatistics } from "../queue/is-run-statistics.ts";
 import { checkModelRequest } from "../threads/check-model-request.ts";
 import { STATISTICS } from "../threads/model-protocol.ts";

@@ -1,4 +1,4 @@
-import { returnMemory } from "../../limits/memory/borrowed-memory.ts";
+import { returnMemory } from "../../limits/memory/memory-pool.ts";
 import type { Frame } from "../../threads/frame.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import type { ProcessLink } from "./process-link.ts";

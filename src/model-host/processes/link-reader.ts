@@ -1,6 +1,6 @@
-import { borrowMemory } from "../../limits/memory/borrowed-memory.ts";
+import { borrowMemory } from "../../limits/memory/memory-pool.ts";
 import type { Frame } from "../../threads/frame.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 import type { RingReader } from "./ring-reader.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { reasonText } from "../../errors.ts";
+import type { WireRecord } from "../../threads/frame.ts";
 import type { LogEvent } from "../../threads/thread-logger.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
 import type { ModelThreadEvent } from "../threads/model-thread-messages.ts";
 import { DETACH, FAILED, LOADED, LOG, UNLOADED } from "./control-protocol.ts";
 import { packRecord } from "./packed-record.ts";

@@ -1,6 +1,6 @@
 import { packValues, unpackValues } from "../../threads/call-values.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
+import type { WireRecord } from "../../threads/frame.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 
 /** A record of a process's own port that carries a plain value, tensors included. */
 export function packRecord(kind: number, value: unknown): WireRecord {

@@ -1,8 +1,8 @@
 import type { UnservedSignature, UnservedTensor } from "../../signature/signature.ts";
 import { isDType } from "../../tensor/dtype.ts";
-import { isPlainObject } from "../../tensor/is-plain-object.ts";
+import { isPlainObject } from "../../tensor/record.ts";
 import { isTensor } from "../../tensor/tensor.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 import type { ModelFacts } from "../model-facts.ts";
 
 /** Description of a model by the process that has loaded it. */

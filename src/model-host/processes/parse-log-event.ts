@@ -1,4 +1,4 @@
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 import { isLogEvent, type LogEvent } from "../../threads/thread-logger.ts";
 
 /** Checks what a process, which is not trusted, wants to log; throws {@link MalformedMessage}. */

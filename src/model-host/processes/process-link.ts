@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { Frame } from "../../threads/frame.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 import { IN_STREAM, LinkReader, PART_BYTES, PREFIX_BYTES } from "./link-reader.ts";
 import type { RingReader } from "./ring-reader.ts";
 import type { RingWriter } from "./ring-writer.ts";

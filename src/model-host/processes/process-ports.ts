@@ -1,8 +1,7 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ServingError } from "../../errors.ts";
 import type { Frame } from "../../threads/frame.ts";
-import type { HostPort } from "../../threads/host-port.ts";
-import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
+import { type HostPort, type MalformedListener, MalformedMessage } from "../../threads/host-port.ts";
 import { CONTROL_PORT } from "./control-protocol.ts";
 import { GuardedPort } from "./guarded-port.ts";
 import { LinkPort } from "./link-port.ts";

@@ -1,6 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { type HostPort, toHostPort } from "../../threads/host-port.ts";
-import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
+import { type HostPort, type MalformedListener, MalformedMessage, toHostPort } from "../../threads/host-port.ts";
 
 /**
  * Passes messages between another thread's port and a port to a process, until either ends. `onMalformed` is called

@@ -1,5 +1,5 @@
 import type { MappedFile } from "../../native/mapped-file.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 
 /** The reading end of a memory file that another process writes, which is not trusted. */
 export class RingReader {

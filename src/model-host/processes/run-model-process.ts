@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { Socket } from "node:net";
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { threadMemory } from "../../limits/memory/thread-memory.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import { LOG_LEVELS, type LogLevel } from "../../observability/log-level.ts";
 import { Channel } from "../../threads/channel.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
+import type { WireRecord } from "../../threads/frame.ts";
 import type { ModelThreadEvent } from "../threads/model-thread-messages.ts";
 import { ThreadModels } from "../threads/thread-models.ts";
 import { ATTACH, CONTROL_PORT, COUNT_MASK, DETACH, LOAD, PING, PONG, UNLOAD } from "./control-protocol.ts";
@@ -53,8 +53,9 @@ function bePreferredVictim(): void {
 async function dieWithServer(): Promise<void> {
   if (process.platform !== "linux") return;
   try {
-    (await import("../../native/die-with-parent.ts")).dieWithParent();
-    (await import("../../native/hide-process.ts")).hideProcess();
+    const { dieWithParent, hideProcess } = await import("../../native/process-control.ts");
+    dieWithParent();
+    hideProcess();
   } catch {}
 }
 

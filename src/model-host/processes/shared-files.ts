@@ -27,7 +27,7 @@ export async function createSharedFiles(bytes = FILE_BYTES): Promise<OwnSharedFi
     for (const fd of fds.splice(0)) closeSync(fd);
   };
   try {
-    const { createMemoryFile } = await import("../../native/memory-file.ts");
+    const { createMemoryFile } = await import("../../native/mapped-file.ts");
     while (fds.length < 2) fds.push(createMemoryFile("kserving", bytes));
     const [toChild, fromChild] = fds as [number, number];
     const mapped = await mapFiles({ in: fromChild, out: toChild }, bytes);

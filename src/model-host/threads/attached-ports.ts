@@ -1,4 +1,4 @@
-import { type MalformedListener, MalformedMessage } from "../../threads/malformed-message.ts";
+import { type MalformedListener, MalformedMessage } from "../../threads/host-port.ts";
 
 /** The ports that a model thread answers on, by number. */
 export class AttachedPorts {

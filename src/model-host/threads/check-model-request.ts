@@ -1,8 +1,8 @@
 import { arePlainLimits } from "../../limits/call-limits.ts";
 import { isSpanContext } from "../../observability/interval.ts";
 import type { PlainTimeline } from "../../observability/timeline.ts";
-import { MalformedMessage } from "../../threads/malformed-message.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
+import type { WireRecord } from "../../threads/frame.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
 import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
 
 type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };

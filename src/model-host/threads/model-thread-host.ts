@@ -1,10 +1,9 @@
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
-import { toHostPort } from "../../threads/host-port.ts";
-import type { MalformedListener } from "../../threads/malformed-message.ts";
+import { type MalformedListener, toHostPort } from "../../threads/host-port.ts";
 import { EventWriter } from "../../threads/thread-logger.ts";
 import { fromWireError } from "../../threads/wire-error.ts";
 import { AttachedPorts } from "./attached-ports.ts";

@@ -1,6 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { HostPort } from "../../threads/host-port.ts";
-import type { MalformedListener } from "../../threads/malformed-message.ts";
+import type { HostPort, MalformedListener } from "../../threads/host-port.ts";
 import type { LostThread } from "./lost-thread.ts";
 import type { ModelThreadEvent } from "./model-thread-messages.ts";
 

@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { toHostPort } from "../../threads/host-port.ts";
 import type { ModelThreadCommand } from "./model-thread-messages.ts";
 import { ThreadModels } from "./thread-models.ts";

@@ -1,4 +1,4 @@
-import { processors } from "../../machine/processors.ts";
+import { processors } from "../../machine/container.ts";
 import { createSilentLogger, type Logger } from "../../observability/logger.ts";
 import type { ModelThread } from "./model-thread.ts";
 import { ModelThreadHost } from "./model-thread-host.ts";

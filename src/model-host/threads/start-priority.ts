@@ -1,5 +1,5 @@
 import { constants, getPriority, setPriority } from "node:os";
-import { hasCapability } from "../../machine/capabilities.ts";
+import { hasCapability } from "../../machine/system.ts";
 
 /**
  * Lets other threads go before this one, until what is returned is called: the serving ones, while code is loaded here.

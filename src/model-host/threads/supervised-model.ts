@@ -1,11 +1,10 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { Backoff } from "../../async/backoff.ts";
-import { settlesWithin } from "../../async/settles-within.ts";
+import { settlesWithin } from "../../async/promises.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { ThreadStates } from "../../observability/thread-states.ts";
-import { type HostPort, toHostPort } from "../../threads/host-port.ts";
-import type { MalformedListener } from "../../threads/malformed-message.ts";
+import { type HostPort, type MalformedListener, toHostPort } from "../../threads/host-port.ts";
 import type { LostThread } from "./lost-thread.ts";
 import type { ModelThread } from "./model-thread.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";

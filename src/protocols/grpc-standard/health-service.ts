@@ -3,7 +3,7 @@ import { plainAddress } from "../../access/plain-address.ts";
 import { ServingError } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import {
   decodeHealthRequest,

@@ -1,5 +1,5 @@
 import type { CreateGrpcProtocol, StreamExchange, StreamRoute } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { ReflectionHandlers } from "./reflection-handlers.ts";
 
 const PATHS = ["v1", "v1alpha"].map((version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`);

@@ -1,8 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import { BytesBuilder } from "../../tensor/bytes-builder.ts";
-import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
-import { integerRange } from "../../tensor/integer-range.ts";
+import { BytesBuilder } from "../../tensor/byte-ranges.ts";
+import { type DType, integerRange, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 
 /** A form field for an input. */

@@ -1,8 +1,8 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
 import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import {
+  dumpJson,
   isJsonList,
   isJsonObject,
   JsonNumbers,

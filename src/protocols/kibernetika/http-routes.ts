@@ -7,7 +7,7 @@ import type { CallOptions, InferenceService, InferResponse } from "../../serving
 import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
-import { assertOutputs } from "../../signature/assert-outputs.ts";
+import { assertOutputs } from "../../signature/choose-signature.ts";
 import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";

@@ -1,5 +1,4 @@
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";

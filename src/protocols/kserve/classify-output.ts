@@ -1,4 +1,4 @@
-import { codecs } from "../../codec-host/codecs.ts";
+import { codecs } from "../../codec-host/codec-pool.ts";
 import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";

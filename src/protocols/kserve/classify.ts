@@ -1,7 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import { BytesBuilder } from "../../tensor/bytes-builder.ts";
+import { BytesBuilder } from "../../tensor/byte-ranges.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toFixedPoint } from "../../text/fixed-point.ts";
 import { greatest, valueAt } from "./greatest.ts";

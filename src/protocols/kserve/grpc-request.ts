@@ -4,9 +4,8 @@ import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-loo
 import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { decodeQuickly } from "../../limits/memory/quick-budget.ts";
-import type { MemoryPlace } from "../../shared-memory/memory-place.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import type { MemoryPlace } from "../../shared-memory/shared-memory.ts";
 import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";

@@ -1,5 +1,5 @@
 import { CancelSource } from "../../async/cancel-source.ts";
-import { createDeferred } from "../../async/deferred.ts";
+import { createDeferred } from "../../async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { ServingError, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";

@@ -1,6 +1,6 @@
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
 import {
+  dumpJson,
   isJsonList,
   isJsonObject,
   JsonNumbers,

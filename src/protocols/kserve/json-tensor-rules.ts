@@ -1,7 +1,6 @@
 import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
-import type { JsonObject } from "../../codecs/json/json-value.ts";
+import { dumpJson, type JsonObject } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 

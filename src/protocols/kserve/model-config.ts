@@ -1,6 +1,5 @@
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import { toSize } from "../../signature/to-size.ts";
+import { type TensorSpec, toSize } from "../../signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 import { defaultSignature, platformOf } from "./model-metadata.ts";
 

@@ -1,7 +1,12 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { defaultSignatureName, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
-import { toSize } from "../../signature/to-size.ts";
+import {
+  defaultSignatureName,
+  type LooseSpec,
+  type Signature,
+  type TensorSpec,
+  toSize,
+} from "../../signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** Content of ModelMetadata and `GET /v2/models/NAME`. */

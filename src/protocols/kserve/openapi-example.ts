@@ -1,6 +1,5 @@
-import { guessExamples } from "../../signature/guess-examples.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
+import { guessExamples } from "../../signature/example-inputs.ts";
+import { type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { elementCount } from "../../tensor/tensor.ts";
 import { exampleImage } from "../example-image.ts";
 import { datatypeOf } from "./datatype.ts";

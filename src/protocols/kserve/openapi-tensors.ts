@@ -1,6 +1,4 @@
-import type { TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
-import { toSize } from "../../signature/to-size.ts";
+import { type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
 import { flatSchema, nestedSchema } from "../value-schema.ts";
 import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { exampleInput } from "./openapi-example.ts";

@@ -1,7 +1,5 @@
 import { imageFormat } from "../../media/image-format.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
-import { toSize } from "../../signature/to-size.ts";
+import { type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";

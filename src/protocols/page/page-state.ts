@@ -2,10 +2,14 @@ import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type KnownInput, knownInputs } from "../../signature/known-inputs.ts";
-import { defaultSignatureName, type Signature } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
-import { toSize } from "../../signature/to-size.ts";
+import {
+  defaultSignatureName,
+  type KnownInput,
+  knownInputs,
+  type Signature,
+  takesImages,
+  toSize,
+} from "../../signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";

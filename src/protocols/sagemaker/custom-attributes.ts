@@ -22,8 +22,10 @@ const ATTRIBUTE = /(tfs-[a-z-]{1,32})=([^,]+)/g;
  * Reads `tfs-model-name=M,tfs-model-version=V,tfs-method=predict`; everything else in the header belongs to hooks.
  * Throws `invalid_argument` for a version that is not a number and an unknown method.
  */
-export function readCustomAttributes(header = ""): CustomAttributes {
-  const found = new Map(Array.from(header.matchAll(ATTRIBUTE), ([, key = "", value = ""]) => [key, value.trim()]));
+export function readCustomAttributes(header: string | readonly string[] = ""): CustomAttributes {
+  const found = new Map(
+    Array.from(String(header).matchAll(ATTRIBUTE), ([, key = "", value = ""]) => [key, value.trim()]),
+  );
   const { "tfs-method": named } = Object.fromEntries(found);
   const method = named ?? "predict";
   if (!isMethod(method)) {

@@ -1,18 +1,36 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { readNpy } from "../../codecs/npy.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
+import { requireSignature } from "../../serving/require-signature.ts";
+import type { Signature } from "../../signature/signature.ts";
+import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { toRawInput } from "../kserve/raw-input.ts";
 import { answerExamples } from "../tensorflow-serving/examples/http-examples.ts";
-import { answerPredict, type PredictRequest } from "../tensorflow-serving/http-predict.ts";
-import { type AcceptedType, acceptedType } from "./accepted-type.ts";
+import {
+  answerPredict,
+  type PredictRequest,
+  toPredictions,
+  type WritePredicted,
+} from "../tensorflow-serving/http-predict.ts";
+import { versionHeaders } from "../tensorflow-serving/http-version.ts";
 import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
-import { answerEncoded, isEncodedType } from "./answer-encoded.ts";
-import { arrayAnswer } from "./array-answer.ts";
+import {
+  type ArrayForm,
+  eachWithoutLineBreaks,
+  withoutLineBreaks,
+  withoutLineBreaksJob,
+  writeArray,
+  writeArrayJob,
+} from "./answer-jobs.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
-import { errorOfLine } from "./error-of-line.ts";
+import { errorOfLine } from "./json-lines.ts";
 import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
-import { eachWithoutLineBreaks, withoutLineBreaks, withoutLineBreaksJob } from "./without-line-breaks.ts";
 
 /**
  * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one
@@ -27,7 +45,7 @@ export async function invoke(
 ): Promise<HttpAnswer> {
   const { service } = dependencies;
   const { headers } = exchange.request;
-  const attributes = readCustomAttributes(single(headers["x-amzn-sagemaker-custom-attributes"]));
+  const attributes = readCustomAttributes(headers["x-amzn-sagemaker-custom-attributes"]);
   const ref = toRef(service, named === "" ? attributes : { ...attributes, model: named });
   exchange.record.model = ref.model;
   const handled = await answerByHandlers(exchange, { ref, attributes, named }, dependencies);
@@ -90,6 +108,116 @@ async function inForm(
   return { ...answer, contentType, body: line, stream: rest };
 }
 
-function single(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header.join(",") : header;
+const JSON_TYPES: ReadonlySet<string> = new Set(["application/json", "application/jsonlines"]);
+/** Types of an answer that is one array, and their forms. */
+const ARRAYS = { "text/csv": "csv", "application/x-npy": "npy" } as const satisfies Readonly<Record<string, ArrayForm>>;
+const ANY_TYPE: ReadonlySet<string> = new Set(["*/*", "application/*"]);
+
+/** Form of an answer that a client asked for. */
+interface AcceptedType {
+  readonly contentType: string;
+  /** True where the client named a type: the container's JSON has no line breaks then. */
+  readonly isNamed: boolean;
+  /** The form of an answer that is one array; absent = JSON. */
+  readonly array?: ArrayForm;
+}
+
+/**
+ * Chooses the answer's type by the header `Accept`: JSON where that is named; only predictions can be arrays. Throws
+ * 406 where it leaves no type that an answer can have.
+ */
+export function acceptedType(header = "", method = "predict"): AcceptedType {
+  const types = header.split(",").flatMap((entry) => {
+    const [type = "", ...parameters] = entry.split(";").map((part) => part.trim().toLowerCase());
+    return type === "" || parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [type];
+  });
+  const json = types.find((type) => JSON_TYPES.has(type));
+  if (json !== undefined) return { contentType: json, isNamed: true };
+  const isArray = (type: string): type is keyof typeof ARRAYS => method === "predict" && Object.hasOwn(ARRAYS, type);
+  const array = types.find(isArray);
+  if (array !== undefined) return { contentType: array, isNamed: true, array: ARRAYS[array] };
+  if (types.length === 0 || types.some((type) => ANY_TYPE.has(type))) {
+    return { contentType: "application/json", isNamed: false };
+  }
+  const known = [...JSON_TYPES, ...(method === "predict" ? Object.keys(ARRAYS) : [])];
+  throw new HttpError(406, `Not Acceptable: ${header}; answers are ${known.join(", ")}.`);
+}
+
+const NPY = "application/x-npy";
+const ENCODED_TYPES: ReadonlySet<string> = new Set([NPY, "application/x-image", "application/octet-stream"]);
+
+/** Checks if a body of this media type is the one input of a model: an array, an image, or a file. */
+function isEncodedType(mediaType: string): boolean {
+  return ENCODED_TYPES.has(mediaType) || mediaType.startsWith("image/");
+}
+
+/** A body that is the one input of a model. */
+interface EncodedRequest {
+  readonly ref: ModelRef;
+  readonly body: Buffer;
+  readonly mediaType: string;
+  /** Writes the answer. Default: as `:predict` does. */
+  readonly write?: WritePredicted | undefined;
+}
+
+/**
+ * Runs a model whose one input is the body. Throws
+ * `invalid_argument` for a model with several inputs.
+ */
+async function answerEncoded(
+  service: InferenceService,
+  { ref, body, mediaType, write = toPredictions }: EncodedRequest,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const call = exchange.callInfo();
+  const lease = await service.acquire(ref, call);
+  try {
+    const signature = requireSignature("", lease.description);
+    const budget = new DecodeBudget(exchange.maxMessageBytes);
+    const input = toInput(signature.spec, { body, mediaType, model: lease.description.model, budget });
+    const inputs = { kind: "tensors" as const, tensors: createTensors([input]) };
+    const answer = await lease.infer({ signature, inputs, outputs: undefined, call });
+    return await write({ signature, format: "row", answer }, exchange);
+  } finally {
+    lease.release();
+  }
+}
+
+interface EncodedInput {
+  readonly body: Buffer;
+  readonly mediaType: string;
+  readonly model: string;
+  readonly budget: DecodeBudget;
+}
+
+/**
+ * The only input and its tensor. If the model does not report its inputs, hooks get the bytes under the name that
+ * TensorFlow Serving has for one without.
+ */
+function toInput(
+  { inputs: specs, inputNames }: Signature = {},
+  { body, mediaType, model, budget }: EncodedInput,
+): readonly [name: string, tensor: Tensor] {
+  const names = specs?.map(({ name }) => name) ?? inputNames ?? ["inputs"];
+  if (names.length !== 1) {
+    throw invalidArgument(
+      `A body of type ${mediaType} is one tensor, but the model takes ${names.length}: ${names.join(", ")}. Send JSON.`,
+    );
+  }
+  const name = names[0]!;
+  if (mediaType === NPY) return [name, readNpy(body)];
+  return specs === undefined ? [name, createTensor("bytes", [1], [body])] : toRawInput(specs, body, { model, budget });
+}
+
+/** Writes the first output of a model as an array of this form. */
+function arrayAnswer(form: ArrayForm, contentType: string): WritePredicted {
+  return async ({ signature, answer }, exchange) => {
+    const outputs = answeredTensors(answer);
+    const tensor = outputs[signature.spec?.outputs?.[0]?.name ?? ""] ?? Object.values(outputs)[0];
+    if (tensor === undefined) throw new ServingError("internal", "The model gave no output.");
+    const body = isLargeText([tensor])
+      ? await exchange.encode(writeArrayJob, [tensor, form])
+      : writeArray(tensor, form);
+    return { contentType, body, ...versionHeaders(answer) };
+  };
 }

@@ -1,11 +1,11 @@
 import { isUtf8 } from "node:buffer";
-import { invalidArgument } from "../../errors.ts";
-import { notUtf8 } from "./not-utf8.ts";
+import { invalidArgument, publicText, ServingError } from "../../errors.ts";
 
 const HEAD = Buffer.from('{"instances":[');
 const TAIL = Buffer.from("]}");
 const NEWLINE = 10;
 const SPACE = 32;
+const FIRST_VISIBLE = 33;
 const QUOTE = 34;
 const COMMA = 44;
 const BACKSLASH = 92;
@@ -20,10 +20,10 @@ KINDS[COMMA] = IS_COMMA;
 KINDS[QUOTE] = 3;
 KINDS[NEWLINE] = 5;
 /** Lines whose places are kept, at most: 4 MB. */
-export const MAX_PLACES = 2 ** 20;
+const MAX_PLACES = 2 ** 20;
 
 /** A request for all lines of JSON, each of them an instance. */
-export interface JsonLines {
+interface JsonLines {
   /** `{"instances": […]}` as text. */
   readonly json: Uint8Array;
   /** Offsets in `json` at which the lines begin, but for those behind the first million. */
@@ -129,4 +129,47 @@ function skipWithin(text: Uint8Array, from: number): number {
   let at = from;
   while ((KINDS[text[at]!]! & 1) === 0) at++;
   return at;
+}
+
+const PARSE_ERROR = /^JSON Parse error: (.*) at offset: (\d+)$/s;
+
+/**
+ * An error in the JSON of joined lines, with the line; other errors stay. The lines are at `places`, as
+ * {@link JsonLines} has them.
+ */
+export function errorOfLine(reason: unknown, places: Uint32Array): unknown {
+  if (!(reason instanceof ServingError) || reason.code !== "invalid_argument") return reason;
+  const [, what = "", digits = ""] = PARSE_ERROR.exec(publicText(reason)) ?? [];
+  const offset = Number(digits);
+  const index = places.findLastIndex((place) => place <= offset);
+  if (digits === "" || index < 0 || index === MAX_PLACES) return reason;
+  return invalidArgument(
+    `Line ${index + 1} of the body is not JSON: ${what} at offset: ${offset - places[index]!}`,
+    reason,
+  );
+}
+
+/** Checks if something follows the first list or object of a JSON text. */
+export function hasSeveralValues(text: Uint8Array): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at]!;
+    if (byte === QUOTE) at = endOfText(text, at);
+    else if (KINDS[byte] === 1 || KINDS[byte] === -1) depth += KINDS[byte];
+    else continue;
+    if (depth === 0 && byte !== QUOTE) return text.subarray(at + 1).some((next) => next >= FIRST_VISIBLE);
+  }
+  return false;
+}
+
+/** Place of the quote that closes a text. */
+function endOfText(text: Uint8Array, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/** An error for a body in another encoding. */
+export function notUtf8(cause?: unknown): Error {
+  return invalidArgument("The body is not UTF-8; convert it, for example with iconv.", cause);
 }

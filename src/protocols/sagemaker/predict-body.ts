@@ -1,9 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { eachJsonRow } from "../../codecs/csv-to-json-rows.ts";
 import { invalidArgument } from "../../errors.ts";
-import { hasSeveralValues } from "./has-several-values.ts";
-import { joinJsonLines } from "./json-lines.ts";
-import { notUtf8 } from "./not-utf8.ts";
+import { hasSeveralValues, joinJsonLines, notUtf8 } from "./json-lines.ts";
 
 /** Media types of bodies that become a request of TensorFlow Serving's REST API. */
 const FORMS = {

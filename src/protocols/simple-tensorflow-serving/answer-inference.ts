@@ -1,18 +1,24 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { InferenceService } from "../../serving/inference-service.ts";
+import type { InferenceService, InferResponse } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
-import { toPlainSignature } from "../../signature/plain-signatures.ts";
+import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../signature/choose-signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { chooseModel } from "./choose-model.ts";
+import { answeredTensors } from "../answered-tensors.ts";
+import { versionHeaders } from "../tensorflow-serving/http-version.ts";
 import { parseForm, parseFormJob } from "./form-request.ts";
 import { readFormTensors } from "./form-tensors.ts";
-import type { InferenceHead } from "./inference-head.ts";
-import { parseJsonRequest, readHeadJob, readTensors, readTensorsJob } from "./json-request.ts";
-import { toOutputsAnswer } from "./outputs-answer.ts";
+import {
+  type InferenceHead,
+  parseJsonRequest,
+  readHeadJob,
+  readTensors,
+  readTensorsJob,
+  writeOutputs,
+  writeOutputsJob,
+} from "./http-codec.ts";
 
 /** A request of which the choices are known, and not yet the model. */
 interface ReadRequest {
@@ -86,4 +92,33 @@ function findSignature(name: string, { signatures }: ServableDescription): Chose
   const chosen = chooseSignature(name, signatures);
   if (chosen !== undefined) return chosen;
   throw invalidArgument(`Fail to request the signature name: ${name}, please check the request JSON`);
+}
+
+/** The model of a request that names none. */
+const DEFAULT_MODEL = "default";
+/** Names that an error lists. */
+const MAX_NAMES = 20;
+
+/**
+ * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument`
+ * with the original's text for a model that is not served; where another server answers, that one decides.
+ */
+function chooseModel(service: InferenceService, name: string | undefined): string {
+  const served = [...new Set(service.index().map(({ model }) => model))];
+  if (name === undefined && served.length <= 1) return "";
+  const model = name ?? DEFAULT_MODEL;
+  if (served.length === 0 || served.includes(model)) return model;
+  const names = served.slice(0, MAX_NAMES).map((each) => `'${each}'`);
+  throw invalidArgument(`Invalid model name: ${model}, available models: [${names.join(", ")}]`);
+}
+
+/**
+ * The answer to an inference request: an object with a value for each output, written
+ * in a codec thread where it is large.
+ */
+async function toOutputsAnswer(response: InferResponse, exchange: HttpExchange): Promise<HttpAnswer> {
+  const outputs = answeredTensors(response);
+  const isLarge = isLargeText(Object.values(outputs));
+  const body = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
+  return { contentType: "application/json", body, ...versionHeaders(response) };
 }

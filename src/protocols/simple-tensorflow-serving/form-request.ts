@@ -1,8 +1,12 @@
 import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
-import { MAX_RANK } from "../../tensor/tensor.ts";
+import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import type { ImageTensor } from "../../media/image-tensor.ts";
+import type { TensorSpec } from "../../signature/signature.ts";
+import { convertTensor } from "../../tensor/convert-tensor.ts";
+import { createTensor, elementCount, MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { type Form, splitForm } from "../split-form.ts";
-import { type InferenceHead, readHead } from "./inference-head.ts";
+import { type InferenceHead, readHead } from "./http-codec.ts";
 
 /** A request as a form. */
 export interface FormRequest {
@@ -58,4 +62,48 @@ const CHANNELS = { L: 1, RGB: 3, RGBA: 4 } as const;
 function channelsOf(layout: string): 1 | 3 | 4 {
   if (Object.hasOwn(CHANNELS, layout)) return CHANNELS[layout as keyof typeof CHANNELS];
   throw invalidArgument(`channel_layout is "${layout}"; expected ${Object.keys(CHANNELS).join(", ")}`);
+}
+
+/** Files as a tensor of URL-safe base64 texts, with their padding, as Python writes it. */
+export function encodeFiles(files: readonly Uint8Array[], maxBytes: number): Tensor {
+  const budget = new DecodeBudget(maxBytes);
+  const texts = files.map((file) => {
+    const length = Math.ceil(file.length / 3) * 4;
+    budget.spend(length, () => "A file as base64");
+    const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString("base64url");
+    return Buffer.from(text.padEnd(length, "="), "latin1");
+  });
+  return createTensor("bytes", [texts.length], texts);
+}
+
+/** {@link encodeFiles} for a codec thread. */
+export const encodeFilesJob = defineJob(import.meta.url, "encodeFilesJob", encodeFiles);
+
+/** The form in which a model takes pixels. */
+interface PixelForm extends Pick<TensorSpec, "dtype"> {
+  readonly isChannelsFirst: boolean;
+  readonly shape: readonly number[];
+}
+
+function assemblePixels(pixels: readonly Tensor[], { isChannelsFirst, shape, dtype }: PixelForm): Tensor {
+  const data = new Uint8Array(elementCount(shape));
+  let at = 0;
+  for (const image of pixels as readonly ImageTensor[]) {
+    data.set(isChannelsFirst ? toPlanes(image) : image.data, at);
+    at += image.data.length;
+  }
+  return convertTensor(createTensor("uint8", shape, data), dtype);
+}
+
+/** Images as one tensor of a shape and a dtype, for a codec thread. */
+export const assemblePixelsJob = defineJob(import.meta.url, "assemblePixelsJob", assemblePixels);
+
+function toPlanes({ data, shape }: ImageTensor): Uint8Array {
+  const channels = shape[2] ?? 1;
+  const count = data.length / channels;
+  const planes = new Uint8Array(data.length);
+  for (let channel = 0; channel < channels; channel++) {
+    for (let pixel = 0; pixel < count; pixel++) planes[channel * count + pixel] = data[pixel * channels + channel]!;
+  }
+  return planes;
 }

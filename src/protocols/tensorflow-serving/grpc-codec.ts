@@ -11,8 +11,7 @@ import {
 } from "../../codecs/protobuf/wire-writer.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { decodeQuickly } from "../../limits/memory/quick-budget.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { TensorMap, tensorFields } from "./tensor-map.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelStatus } from "./model-status.ts";
 import { type CountedServer, readMetrics } from "./read-metrics.ts";

@@ -1,6 +1,6 @@
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/small-request.ts";
+import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { exampleMethod, multiInferenceMethod } from "./examples/grpc-examples.ts";

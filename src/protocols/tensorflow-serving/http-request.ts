@@ -1,15 +1,19 @@
 import { defineJob } from "../../codec-host/job.ts";
-import { inferDType } from "../../codecs/json/json-dtype.ts";
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
-import { type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
-import { isJsonList, isJsonObject, type JsonObject, type JsonValue, listLength } from "../../codecs/json/json-value.ts";
+import { inferDType, type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import {
+  dumpJson,
+  isJsonList,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  listLength,
+} from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
+import { type ChosenSignature, chooseSignature, type UsedNames } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
-import type { UsedNames } from "../../signature/used-names.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";

@@ -1,14 +1,14 @@
 import { ElementBuffer } from "../../codecs/json/element-buffer.ts";
-import { inferDType } from "../../codecs/json/json-dtype.ts";
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import {
   appendElements,
+  inferDType,
   type JsonTensorRules,
   shapeOf,
   toJsonTensor,
   toNumericTensor,
 } from "../../codecs/json/json-tensor.ts";
 import {
+  dumpJson,
   isJsonObject,
   type JsonList,
   JsonNumbers,

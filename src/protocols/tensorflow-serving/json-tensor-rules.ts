@@ -1,7 +1,7 @@
 import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import { dumpJson } from "../../codecs/json/json-dump.ts";
 import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
 import {
+  dumpJson,
   isJsonList,
   isJsonObject,
   JsonNumbers,

@@ -2,9 +2,15 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
-import { knownInputs } from "../../signature/known-inputs.ts";
-import type { LooseSpec, Signature, TensorSpec, UnservedSignature, UnservedTensor } from "../../signature/signature.ts";
-import { toSize } from "../../signature/to-size.ts";
+import {
+  knownInputs,
+  type LooseSpec,
+  type Signature,
+  type TensorSpec,
+  toSize,
+  type UnservedSignature,
+  type UnservedTensor,
+} from "../../signature/signature.ts";
 import { methodNameOf } from "./method-names.ts";
 import { typeOfDType } from "./tensor-proto.ts";
 import { tensorProtoParts } from "./tensor-proto-writer.ts";

@@ -1,4 +1,4 @@
-import { codecs } from "../../codec-host/codecs.ts";
+import { codecs } from "../../codec-host/codec-pool.ts";
 import type { RecordedFor, RecordedRequest, UnusedLog } from "../../serving/recorded-request.ts";
 import { methodOf } from "./examples/example-methods.ts";
 import {

@@ -5,8 +5,7 @@ import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-re
 import { encodeMessage, integerField, messageField, textElement } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { decodeQuickly } from "../../limits/memory/quick-budget.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import type { RecordedMessage } from "../../serving/request-log.ts";
 import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { REQUEST_PLACES } from "./grpc-codec.ts";

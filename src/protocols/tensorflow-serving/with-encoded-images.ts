@@ -1,6 +1,5 @@
 import { isJsonList, isJsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
-import { takesImages } from "../../signature/takes-images.ts";
+import { type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { isBase64Object } from "./json-tensor-rules.ts";
 
 /**

@@ -6,7 +6,7 @@ import {
   type Place,
 } from "../../codecs/config/config-node.ts";
 import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
-import { parseYaml } from "../../codecs/config/parse-yaml.ts";
+import { parseYaml } from "../../codecs/config/yaml.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { folderOf } from "../../storage/remote-address.ts";
 import { readOwnConfig } from "../formats/kserving.ts";

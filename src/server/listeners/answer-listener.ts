@@ -15,10 +15,10 @@ import { usedNames } from "../../serving/request-names.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { createTensor, createTensors, type Tensors } from "../../tensor/tensor.ts";
+import type { WireRecord } from "../../threads/frame.ts";
 import type { HostPort } from "../../threads/host-port.ts";
 import { type Reply, Responder } from "../../threads/responder.ts";
 import { failedAnswer } from "../../threads/timed-answer.ts";
-import type { WireRecord } from "../../threads/wire-record.ts";
 import {
   ACQUIRE,
   type AcquiredMeta,

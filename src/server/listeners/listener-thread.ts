@@ -1,7 +1,6 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { createDeferred } from "../../async/deferred.ts";
 import { expectFirstSign, silence } from "../../async/first-sign.ts";
-import { settlesWithin } from "../../async/settles-within.ts";
+import { createDeferred, settlesWithin } from "../../async/promises.ts";
 import { ServingError } from "../../errors.ts";
 import type { RecentRequest } from "../../observability/live/recent-request.ts";
 import type { Logger } from "../../observability/logger.ts";

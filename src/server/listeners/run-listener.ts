@@ -8,7 +8,7 @@ import { PageToken } from "../../access/page-token.ts";
 import { TlsFiles } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { keepTickShape } from "../../async/keep-tick-shape.ts";
-import { codecs } from "../../codec-host/codecs.ts";
+import { codecs } from "../../codec-host/codec-pool.ts";
 import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import { ThreadCounts } from "../../limits/thread-counts.ts";
 import { sharePorts } from "../../net/listen.ts";

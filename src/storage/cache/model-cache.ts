@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, join, posix, resolve } from "node:path";
-import { TurnsByName } from "../../async/turns-by-name.ts";
+import { TurnsByName } from "../../async/promises.ts";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
-import { homeFolder } from "../../machine/home-folder.ts";
+import { homeFolder } from "../../machine/system.ts";
 import { sizeText } from "../../text/size-text.ts";
 import { claimStage, moveStage, SOURCE, type StageClaim } from "./stage-claim.ts";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { homeFolder } from "../../machine/home-folder.ts";
+import { homeFolder } from "../../machine/system.ts";
 import { withoutEnd } from "../../text/without-end.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 

@@ -5,7 +5,7 @@ import { connect } from "../../../src/client/node.ts";
 import { parseExactJson, tensorFromJson } from "../../../src/codecs/json/tensor-from-json.ts";
 import { createRemoteService } from "../../../src/remote/remote-service.ts";
 import type { Server } from "../../../src/server/server.ts";
-import { type Element, toNested } from "../../../src/tensor/nested.ts";
+import { type Element, toNested } from "../../../src/tensor/elements.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 
 /** A request to a model. `expected`: outputs that have the dtypes which some wires do not tell. */

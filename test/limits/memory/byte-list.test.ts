@@ -1,5 +1,8 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { ByteList, MAX_PREALLOCATED_BYTES } from "../../../src/limits/memory/byte-list.ts";
+import { ByteList, freeBuffer, MAX_PREALLOCATED_BYTES } from "../../../src/limits/memory/byte-list.ts";
+
+const BYTES = 100_000_000;
 
 it("keeps one block as a view, and joins several in order without changing them", () => {
   const list = new ByteList();
@@ -42,4 +45,17 @@ it.each([0, 1, 7, 8, 93])("puts the byte at %i where numbers can be viewed, once
   const contents = list.contents();
   expect([...contents]).toEqual(Array.from({ length: 200 }, (_, index) => index));
   expect((contents.byteOffset + alignedAt) % 8).toBe(0);
+});
+
+const held = () => process.memoryUsage().arrayBuffers;
+
+it("gives memory back without waiting for a collection of garbage", async () => {
+  const before = held();
+  const buffer = Buffer.allocUnsafeSlow(BYTES);
+  expect(held() - before).toBeGreaterThan(0.9 * BYTES);
+  freeBuffer(buffer.buffer);
+  expect(buffer).toHaveLength(0);
+  await setImmediate();
+  await setImmediate();
+  expect(held() - before).toBeLessThan(0.1 * BYTES);
 });

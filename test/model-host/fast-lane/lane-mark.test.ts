@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createDeferred } from "../../../src/async/deferred.ts";
+import { createDeferred } from "../../../src/async/promises.ts";
 import { LaneMark } from "../../../src/model-host/fast-lane/lane-mark.ts";
 
 /** Milliseconds between the looks of these tests. */

@@ -5,11 +5,10 @@ import { LinkPort } from "../../../src/model-host/processes/link-port.ts";
 import type { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { PREDICT, STATISTICS } from "../../../src/model-host/threads/model-protocol.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
-import type { Frame } from "../../../src/threads/frame.ts";
+import type { Frame, WireRecord } from "../../../src/threads/frame.ts";
 import { FrameWriter } from "../../../src/threads/frame-writer.ts";
-import { MalformedMessage } from "../../../src/threads/malformed-message.ts";
+import { MalformedMessage } from "../../../src/threads/host-port.ts";
 import { FAILURE, RESPONSE, RpcClient } from "../../../src/threads/rpc-client.ts";
-import type { WireRecord } from "../../../src/threads/wire-record.ts";
 
 function frameOf(record: Partial<WireRecord>): Frame {
   const writer = new FrameWriter();

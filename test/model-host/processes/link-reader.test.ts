@@ -3,7 +3,7 @@ import { IN_STREAM, LinkReader } from "../../../src/model-host/processes/link-re
 import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";
 import { createSharedFiles } from "../../../src/model-host/processes/shared-files.ts";
 import type { Frame } from "../../../src/threads/frame.ts";
-import { MalformedMessage } from "../../../src/threads/malformed-message.ts";
+import { MalformedMessage } from "../../../src/threads/host-port.ts";
 
 /** A message as bytes: its port, its parts as sizes and places, and what follows. */
 function bytesOf(port: number, parts: readonly (readonly [size: number, place: number])[], ...rest: Uint8Array[]) {

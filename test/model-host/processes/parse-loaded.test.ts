@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseLoaded } from "../../../src/model-host/processes/parse-loaded.ts";
-import { MalformedMessage } from "../../../src/threads/malformed-message.ts";
+import { MalformedMessage } from "../../../src/threads/host-port.ts";
 
 const SPEC = { name: "x", dtype: "float32", shape: [-1, { min: 1, max: 8 }] };
 const FACTS = {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createConnection, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { borrowMemory, returnMemory } from "../../../src/limits/memory/borrowed-memory.ts";
+import { borrowMemory, returnMemory } from "../../../src/limits/memory/memory-pool.ts";
 import { LinkPort } from "../../../src/model-host/processes/link-port.ts";
 import { ProcessLink } from "../../../src/model-host/processes/process-link.ts";
 import { RingReader } from "../../../src/model-host/processes/ring-reader.ts";

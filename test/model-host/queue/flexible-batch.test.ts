@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Model, PredictCall } from "../../../src/drivers/driver.ts";
 import { flexibleBatch } from "../../../src/model-host/queue/flexible-batch.ts";
 import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../src/signature/signature.ts";
-import { toNested } from "../../../src/tensor/nested.ts";
+import { toNested } from "../../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensor, type Tensors } from "../../../src/tensor/tensor.ts";
 

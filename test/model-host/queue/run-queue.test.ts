@@ -5,7 +5,7 @@ import { type Batching, BatchPolicy } from "../../../src/model-host/queue/batch-
 import { oneAtATime } from "../../../src/model-host/queue/one-at-a-time.ts";
 import { type RunPolicy, RunQueue } from "../../../src/model-host/queue/run-queue.ts";
 import { ThreadTurns } from "../../../src/model-host/threads/thread-turns.ts";
-import { toNested } from "../../../src/tensor/nested.ts";
+import { toNested } from "../../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../../src/tensor/plain-value.ts";
 import { createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 import { countListeners } from "../../helpers/count-listeners.ts";

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
-import { errorOfLine } from "../../../src/protocols/sagemaker/error-of-line.ts";
-import { joinJsonLines } from "../../../src/protocols/sagemaker/json-lines.ts";
+import { errorOfLine, joinJsonLines } from "../../../src/protocols/sagemaker/json-lines.ts";
 
 const joined = (text: string) => Buffer.from(joinJsonLines(Buffer.from(text)).json).toString();
 

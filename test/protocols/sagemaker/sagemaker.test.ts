@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { writeNpy } from "../../../src/codecs/npy/write-npy.ts";
+import { writeNpy } from "../../../src/codecs/npy.ts";
 import { createServer } from "../../../src/index.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 

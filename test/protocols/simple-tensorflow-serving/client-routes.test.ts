@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, it, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { plainJsonText } from "../../../src/protocols/simple-tensorflow-serving/plain-json-text.ts";
+import { plainJsonText } from "../../../src/protocols/simple-tensorflow-serving/simple-tensorflow-serving.ts";
 import { PYTHON } from "../../helpers/missing-python.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { AWKWARD_ANSWER, AWKWARD_NAMES, clientUrl, runClient, startAwkwardServer } from "./awkward-names.ts";

@@ -1,6 +1,5 @@
 import type { FileFacts, WeightCount } from "../../../inspection/file-facts.ts";
-import { knownInputs } from "../../../signature/known-inputs.ts";
-import type { Signature } from "../../../signature/signature.ts";
+import { knownInputs, type Signature } from "../../../signature/signature.ts";
 import { toColumns } from "../../../text/columns.ts";
 import { sizeText } from "../../../text/size-text.ts";
 import { flowText } from "../../status-reporter/flow-text.ts";

@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../../../errors.ts";
 import { encodeImage } from "../../../media/encode-image.ts";
 import { imageFormat } from "../../../media/image-format.ts";
-import { elementNumbers } from "../../../tensor/element-numbers.ts";
+import { elementNumbers } from "../../../tensor/elements.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 
 /**

@@ -1,7 +1,6 @@
-import { comparableElements, elementNumbers } from "../../../tensor/element-numbers.ts";
-import { type Element, toNested } from "../../../tensor/nested.ts";
+import { topK } from "../../../tensor/along-axis.ts";
+import { comparableElements, type Element, elementNumbers, toNested } from "../../../tensor/elements.ts";
 import { elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { topK } from "../../../tensor/top-k.ts";
 import { toColumns } from "../../../text/columns.ts";
 
 /** Elements of an output that are shown whole. */

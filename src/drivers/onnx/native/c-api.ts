@@ -1,4 +1,4 @@
-import type { PlacedFunctions } from "../../../native/bind-places.ts";
+import type { PlacedFunctions } from "../../../native/memory.ts";
 
 /** The version of the API whose places these are; later libraries have it too. */
 export const API_VERSION = 17;

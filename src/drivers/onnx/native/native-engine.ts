@@ -1,6 +1,5 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
+import { NativeObject, type Pointer } from "../../../native/bind-functions.ts";
 import type { RunLimits } from "../../../native/cancellable-runs.ts";
-import { NativeObject } from "../../../native/native-object.ts";
 import { PoolCalls } from "../../../native/pool-calls.ts";
 import type { Logger } from "../../../observability/logger.ts";
 import type { DriverHost } from "../../driver.ts";

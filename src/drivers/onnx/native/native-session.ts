@@ -1,7 +1,6 @@
+import type { NativeObject } from "../../../native/bind-functions.ts";
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
-import type { NativeObject } from "../../../native/native-object.ts";
-import type { PoolCalls } from "../../../native/pool-calls.ts";
-import { QuickRuns } from "../../../native/quick-runs.ts";
+import { type PoolCalls, QuickRuns } from "../../../native/pool-calls.ts";
 import type { Tensors } from "../../../tensor/tensor.ts";
 import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
 import { createOnnxValues, type OnnxValues, sizeOfValue } from "../onnx-value.ts";

@@ -1,7 +1,6 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
-import { bindPlaces } from "../../../native/bind-places.ts";
-import { openLibrary } from "../../../native/open-library.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
+import { bindPlaces } from "../../../native/memory.ts";
 import {
   API_BASE,
   API_VERSION,

@@ -1,6 +1,5 @@
 import type { Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative } from "../../../native/memory.ts";
-import { readText } from "../../../native/read-text.ts";
+import { copyFromNative, readText } from "../../../native/memory.ts";
 import { toDType, typeOf } from "../element-types.ts";
 import type { OnnxPort } from "../engine.ts";
 import type { OnnxType } from "../onnx-value.ts";

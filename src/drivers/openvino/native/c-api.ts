@@ -3,12 +3,12 @@ import {
   bindFunctions,
   defineStruct,
   type NativeFunctions,
+  openLibrary,
   type Pointer,
   pointerTo,
   type SignatureTable,
 } from "../../../native/bind-functions.ts";
-import { openLibrary } from "../../../native/open-library.ts";
-import { readText } from "../../../native/read-text.ts";
+import { readText } from "../../../native/memory.ts";
 import { OpenvinoFailure, type OpenvinoFailureKind } from "../openvino-failure.ts";
 
 /** ov_shape_t. */

@@ -1,10 +1,8 @@
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { NativeObject } from "../../../native/native-object.ts";
-import { QuickRuns } from "../../../native/quick-runs.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { QuickRuns } from "../../../native/pool-calls.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
-import type { NativeContext } from "./c-api.ts";
-import { check, takePointer, takeText } from "./c-api.ts";
+import { check, type NativeContext, takePointer, takeText } from "./c-api.ts";
 import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
 
 /** Duration of a run that may block the model thread: to wait for the runtime's threads takes about 25 µs itself. */

@@ -1,7 +1,5 @@
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { copyFromNative } from "../../../native/memory.ts";
-import { NativeObject } from "../../../native/native-object.ts";
-import { readText } from "../../../native/read-text.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { copyFromNative, readText } from "../../../native/memory.ts";
 import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
 import { openvino } from "../../../runtimes/native-runtimes.ts";
 import type { DriverHost } from "../../driver.ts";

@@ -1,5 +1,4 @@
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { NativeObject } from "../../../native/native-object.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
 import type { Dimension } from "../../../signature/signature.ts";
 import type { CompiledNetwork, LayoutChange, Network, Port, PortRole } from "../engine.ts";
 import type { NativeContext } from "./c-api.ts";

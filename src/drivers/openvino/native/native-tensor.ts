@@ -1,13 +1,11 @@
 import { ServingError } from "../../../errors.ts";
-import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
 import { copyFromNative } from "../../../native/memory.ts";
-import { openLibrary } from "../../../native/open-library.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { fromDType, toDType } from "../element-types.ts";
 import type { Port } from "../engine.ts";
-import type { NativeContext } from "./c-api.ts";
-import { check, type OpenvinoApi, takeNumber, takePointer } from "./c-api.ts";
+import { check, type NativeContext, type OpenvinoApi, takeNumber, takePointer } from "./c-api.ts";
 
 /** Status of ov_tensor_get_shape for rank 0. */
 const NO_DIMENSIONS = -14;

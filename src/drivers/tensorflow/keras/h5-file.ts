@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import { createDeferred } from "../../../async/deferred.ts";
 import { expectFirstSign } from "../../../async/first-sign.ts";
+import { createDeferred } from "../../../async/promises.ts";
 import { failedPrecondition } from "../../../errors.ts";
 import type { H5Answer, H5Question } from "./h5-thread.ts";
 

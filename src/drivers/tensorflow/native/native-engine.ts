@@ -1,9 +1,8 @@
 import { basename, resolve } from "node:path";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
-import { processors } from "../../../machine/processors.ts";
-import { bindFunctions, type Pointer } from "../../../native/bind-functions.ts";
-import { maxAsyncCalls } from "../../../native/max-async-calls.ts";
-import { openLibrary } from "../../../native/open-library.ts";
+import { processors } from "../../../machine/container.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
+import { maxAsyncCalls } from "../../../native/pool-calls.ts";
 import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
 import { tensorflow } from "../../../runtimes/native-runtimes.ts";
 import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";

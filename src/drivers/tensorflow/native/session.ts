@@ -1,9 +1,7 @@
-import { unlessAborted } from "../../../async/unless-aborted.ts";
+import { unlessAborted } from "../../../async/cancel-source.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { AbandonedRuns } from "../../../native/abandoned-runs.ts";
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { NativeObject } from "../../../native/native-object.ts";
-import { RunLimit } from "../../../native/run-limit.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { AbandonedRuns, RunLimit } from "../../../native/cancellable-runs.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { withStatus, withStatusAsync } from "./c-api.ts";

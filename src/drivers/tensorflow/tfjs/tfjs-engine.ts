@@ -7,7 +7,7 @@ import * as tf from "@tensorflow/tfjs-core";
 import { type io, linalg, type Scalar, type Tensor, type Tensor2D } from "@tensorflow/tfjs-core";
 import { type LayersModel, loadLayersModel } from "@tensorflow/tfjs-layers";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
-import { openLibrary } from "../../../native/open-library.ts";
+import { openLibrary } from "../../../native/bind-functions.ts";
 import { libraryIn } from "../../../runtimes/find-library.ts";
 import { tensorflow } from "../../../runtimes/native-runtimes.ts";
 import type { Model } from "../../driver.ts";

@@ -1,6 +1,5 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
-import { fitsShape } from "../../../signature/fits-shape.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec } from "../../../signature/signature.ts";
+import { DEFAULT_SIGNATURE, fitsShape, type Signature, type TensorSpec } from "../../../signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";

@@ -1,11 +1,9 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
 import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
-import type { Signature, TensorSpec } from "../../../signature/signature.ts";
-import { toSize } from "../../../signature/to-size.ts";
-import { type DType, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
-import { floatWriter } from "../../../tensor/float-range.ts";
-import { integerRange } from "../../../tensor/integer-range.ts";
+import { type Signature, type TensorSpec, toSize } from "../../../signature/signature.ts";
+import { type DType, integerRange, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
+import { floatWriter } from "../../../tensor/float16.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { type Feature, type Features, readFeatures } from "./features.ts";
 

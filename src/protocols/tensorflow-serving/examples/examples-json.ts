@@ -1,7 +1,7 @@
 import { defineJob } from "../../../codec-host/job.ts";
 import { decodeBase64 } from "../../../codecs/json/decode-base64.ts";
-import { dumpJson } from "../../../codecs/json/json-dump.ts";
 import {
+  dumpJson,
   isJsonList,
   isJsonObject,
   JsonNumbers,

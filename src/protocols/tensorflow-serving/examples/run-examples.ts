@@ -1,10 +1,9 @@
-import { codecs } from "../../../codec-host/codecs.ts";
+import { codecs } from "../../../codec-host/codec-pool.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { invalidArgument } from "../../../errors.ts";
 import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
 import type { ServableDescription } from "../../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature } from "../../../signature/choose-signature.ts";
-import { toPlainSignature } from "../../../signature/plain-signatures.ts";
+import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../../signature/choose-signature.ts";
 import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { answeredTensors } from "../../answered-tensors.ts";
 import { assertMethodName } from "../method-names.ts";

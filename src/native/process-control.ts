@@ -1,0 +1,43 @@
+import { CAPABILITIES, hasCapability, READING } from "../machine/system.ts";
+import { bindFunctions, processLibrary, runAsync } from "./bind-functions.ts";
+
+const PR_SET_PDEATHSIG = 1;
+const PR_SET_DUMPABLE = 4;
+const PR_CAPBSET_DROP = 24;
+const SIGKILL = 9;
+
+/** A variable that says yes to debuggers. */
+const DEBUGGABLE = "KSERVING_DEBUGGABLE";
+
+/**
+ * Has Linux refuse this process's memory, environment and open files to other processes, those of the same user too: no
+ * debugger attaches, and a crash leaves no core dump. What this thread starts gets no right to read any process either,
+ * as root has outside of containers. Does nothing on other systems, and where `--debuggable` is given.
+ */
+export function hideProcess(): void {
+  if (process.platform !== "linux" || /^(?:true|yes|on|1)$/i.test(process.env[DEBUGGABLE] ?? "")) return;
+  for (const name of READING) if (hasCapability(name)) prctl(PR_CAPBSET_DROP, CAPABILITIES[name]);
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
+/**
+ * Has Linux kill this process when the thread that started it ends, whatever this one does then; throws
+ * `failed_precondition` elsewhere.
+ */
+export function dieWithParent(): void {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+function prctl(option: number, value: number): void {
+  const types = ["int", "int", "size_t", "size_t", "size_t", "size_t"] as const;
+  bindFunctions(processLibrary(), { prctl: types }, "The C library").prctl(option, value, 0, 0, 0);
+}
+
+/**
+ * Returns free memory in the C library's heaps to the system, in a thread of the pool; throws `failed_precondition`
+ * where the library is not glibc.
+ */
+export async function trimMemory(): Promise<void> {
+  const { malloc_trim } = bindFunctions(processLibrary(), { malloc_trim: ["int", "size_t"] }, "The C library");
+  await runAsync(malloc_trim, 0);
+}
