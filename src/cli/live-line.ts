@@ -1,14 +1,13 @@
+import type { DownloadState } from "../storage/download-progress.ts";
 import { printable } from "../text/printable.ts";
+import { progressBar } from "../text/progress-bar.ts";
 
 /** A stream on which a line may change. */
 type LineStream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;
 
 const CLEAR = "\r\u001b[K";
 
-/**
- * A line below everything else at a terminal, which changes in its place; does nothing
- * where the stream is not a terminal.
- */
+/** A line below everything else at a terminal, which changes in its place; nothing is shown elsewhere. */
 export class LiveLine {
   readonly #stream: LineStream;
   #shown = "";
@@ -22,7 +21,7 @@ export class LiveLine {
   }
 
   get columns(): number {
-    // 0 where the terminal does not know.
+    // 0 if the terminal does not know.
     return this.#stream.columns || 80;
   }
 
@@ -41,4 +40,34 @@ export class LiveLine {
   write(text: string): boolean {
     return this.#stream.write(this.#shown === "" ? text : CLEAR + text + this.#shown);
   }
+}
+
+/** Tells people at a terminal what takes long, on one line of standard error that is gone afterwards. */
+export async function withProgress<Result>(text: string, run: () => Promise<Result>): Promise<Result> {
+  const line = new LiveLine();
+  line.show(() => `${text} …`);
+  try {
+    return await run();
+  } finally {
+    line.clear();
+  }
+}
+
+/** Shows the downloads under way on a line that changes; returns a function that takes their states. */
+export function drawDownloads(line: LiveLine): (state: DownloadState) => void {
+  const running = new Map<string, DownloadState>();
+  return (state) => {
+    if (state.isOver) running.delete(state.address);
+    else running.set(state.address, state);
+    if (running.size === 0) line.clear();
+    else line.show(() => downloadsText([...running.values()]));
+  };
+}
+
+/** One bar for all: `████░░░░  50 %  1.0 MB of 2.0 MB  s3://models/emotion.onnx`. */
+function downloadsText(states: readonly DownloadState[]): string {
+  const done = states.reduce((sum, { doneBytes }) => sum + doneBytes, 0);
+  const total = states.reduce((sum, { totalBytes = Number.NaN }) => sum + totalBytes, 0);
+  const what = states.length === 1 ? states[0]?.address : `${states.length} downloads`;
+  return printable(`${progressBar(done, Number.isNaN(total) ? undefined : total)}  ${what}`);
 }

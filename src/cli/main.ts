@@ -48,22 +48,16 @@ async function run(argv: readonly string[], env: Environment): Promise<unknown> 
 
 /** Another server's command line has that server's texts and exit codes. */
 async function runForeignCommand(name: ForeignCommandName, argv: readonly string[], env: Environment): Promise<number> {
-  const [{ runForeign }, { FOREIGN_PROGRAMS }] = await Promise.all([
-    import("./foreign/run-foreign.ts"),
-    import("./foreign/foreign-programs.ts"),
-  ]);
-  return runForeign(FOREIGN_PROGRAMS[name], argv, env);
+  const { runForeign } = await import("./foreign/run-foreign.ts");
+  return runForeign(name, argv, env);
 }
 
-/**
- * Runs the program that SageMaker means by `serve` alone, and gives its exit code;
- * undefined where it is our own command.
- */
+/** Runs the program that SageMaker means by `serve` alone; undefined if it is our own command. */
 async function findSagemaker(env: Environment): Promise<number | undefined> {
-  const { isSagemakerStart, SAGEMAKER } = await import("./foreign/sagemaker.ts");
+  const { isSagemakerStart } = await import("./foreign/sagemaker.ts");
   if (!isSagemakerStart(env)) return undefined;
   const { runForeign } = await import("./foreign/run-foreign.ts");
-  return runForeign(SAGEMAKER, [], env);
+  return runForeign("sagemaker", [], env);
 }
 
 /** The words behind `help`: without this check, help on a word that is not a command would be help on everything. */

@@ -1,7 +1,8 @@
 import type { LiveSample } from "../observability/live/live-sample.ts";
+import type { LogLine } from "../observability/live/log-line.ts";
+import type { RecentRequest } from "../observability/live/recent-request.ts";
 import { ChartView } from "./chart-view.tsx";
-import { RequestList } from "./request-list.tsx";
-import { type Followed, useFollowed } from "./use-followed.ts";
+import { type Followed, useFollowed, usePolled } from "./use-polled.ts";
 
 /** Milliseconds that are shown. */
 const SHOWN_MS = 3_600_000;
@@ -11,6 +12,26 @@ const HISTORY: Followed<LiveSample> = {
   itemsOf: ({ samples }: { readonly samples: readonly LiveSample[] }) => samples,
   keep: (samples) => samples.filter(({ at }) => at > Date.now() - SHOWN_MS),
   everyMs: 5000,
+};
+
+const CHARTS = [
+  { title: "Requests", unit: "per second", lines: { requests: "all", failures: "failed" } },
+  { title: "Time of requests", unit: "ms", lines: { p50: "50 %", p95: "95 %", p99: "99 %" } },
+  { title: "Requests under way", unit: "", lines: { inFlight: "waiting or running" } },
+  { title: "Waiting for a model", unit: "ms", lines: { queueMs: "average" } },
+  { title: "Rows of a run", unit: "", lines: { rows: "average" } },
+  { title: "Threads", unit: "", lines: { threads: "of hooks and models" } },
+  { title: "Memory", unit: "MB", lines: { rssBytes: "of the process" } },
+] as const;
+
+/** Lines that are shown. */
+const MAX_LINES = 500;
+
+const LOG: Followed<LogLine> = {
+  pathAfter: (last) => `ui/log?after=${last?.number ?? 0}`,
+  itemsOf: ({ lines }: { readonly lines: readonly LogLine[] }) => lines,
+  keep: (lines) => lines.slice(-MAX_LINES),
+  everyMs: 2000,
 };
 
 /** Charts of the last hour, and the last requests. */
@@ -30,12 +51,73 @@ export function ActivityPart() {
   );
 }
 
-const CHARTS = [
-  { title: "Requests", unit: "per second", lines: { requests: "all", failures: "failed" } },
-  { title: "Time of requests", unit: "ms", lines: { p50: "50 %", p95: "95 %", p99: "99 %" } },
-  { title: "Requests under way", unit: "", lines: { inFlight: "waiting or running" } },
-  { title: "Waiting for a model", unit: "ms", lines: { queueMs: "average" } },
-  { title: "Rows of a run", unit: "", lines: { rows: "average" } },
-  { title: "Threads", unit: "", lines: { threads: "of hooks and models" } },
-  { title: "Memory", unit: "MB", lines: { rssBytes: "of the process" } },
-] as const;
+/** The last requests, each with the time of its parts. */
+function RequestList() {
+  const { value } = usePolled<{ readonly requests: readonly RecentRequest[] }>("ui/requests", 2000);
+  const requests = value?.requests;
+  return (
+    <section aria-labelledby="requests">
+      <h3 id="requests">Last requests</h3>
+      <p class="facts">Requests to models are kept while this page is open, 100 at most.</p>
+      {requests?.length === 0 && <p>There was none since this part of the page was opened.</p>}
+      {requests?.map((request) => (
+        <details key={`${request.id} ${request.at}`} class="request">
+          <summary>
+            <span class={/^(?:ok|[23]\d\d)$/.test(request.status) ? "good" : "bad"}>{request.status}</span>{" "}
+            {request.model} version {request.version}, {request.totalMs.toFixed(1)} ms{" "}
+            <span class="facts">
+              {request.route}, {new Date(request.at).toLocaleTimeString()}
+            </span>
+          </summary>
+          <Waterfall request={request} />
+        </details>
+      ))}
+    </section>
+  );
+}
+
+/** The parts of a request, each as a bar from its start to its end. */
+function Waterfall({ request: { parts, totalMs } }: { readonly request: RecentRequest }) {
+  const scale = 100 / Math.max(totalMs, 0.001);
+  return (
+    <table class="bars">
+      <caption>Parts of the request, in milliseconds since its start</caption>
+      <tbody>
+        {parts.map(({ name, start, end }, index) => (
+          <tr key={index}>
+            <th scope="row">{name}</th>
+            <td class="bar">
+              <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                <rect x={start * scale} width={Math.max((end - start) * scale, 0.5)} height="8" />
+              </svg>
+            </td>
+            <td class="score">
+              {start.toFixed(2)} – {end.toFixed(2)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The end of the server's log. */
+export function LogPart() {
+  const { items: lines, error } = useFollowed(LOG);
+  return (
+    <>
+      <h2>Log</h2>
+      {error !== "" && <p class="notice bad">{error}</p>}
+      {lines?.length === 0 && <p>Nothing was logged since the server was started.</p>}
+      <ol class="log" aria-label="Lines of the log, the newest first">
+        {lines?.toReversed().map(({ number, at, level, message, fields }) => (
+          <li key={number}>
+            <time class="facts">{new Date(at).toLocaleTimeString()}</time>{" "}
+            <span class={level === "error" ? "bad" : level === "warn" ? "busy" : "facts"}>{level}</span> {message}{" "}
+            <span class="facts">{fields}</span>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}

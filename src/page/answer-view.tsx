@@ -1,10 +1,8 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageTensor } from "../protocols/page/page-data.ts";
-import { elementText } from "./element-text.ts";
-import { countOf, type FormTensor } from "./form-tensor.ts";
-import { outputImageOf } from "./output-image.ts";
-import { OutputImageView } from "./output-image-view.tsx";
-import { TopBars } from "./top-bars.tsx";
-import { topClasses } from "./top-classes.ts";
+import { type OutputImage, outputImageOf, type TopClass, topClasses } from "./answer-forms.ts";
+import { countOf, elementText, type FormTensor } from "./form-tensor.ts";
+import { OverlayView, type SentImage } from "./overlay-view.tsx";
 
 interface AnswerViewProps {
   readonly outputs: readonly FormTensor[];
@@ -89,4 +87,91 @@ function rawText(outputs: readonly FormTensor[]): string {
     ...(values.length > MAX_RAW && { omitted: values.length - MAX_RAW }),
   }));
   return JSON.stringify({ outputs: plain }, undefined, 1).replace(/\n\s+(?=[^\s"{}[\]][^\n]*|"[^"\n]*",?\n)/g, " ");
+}
+
+/** The best classes of each row, with bars. */
+function TopBars({ name, rows }: { readonly name: string; readonly rows: readonly (readonly TopClass[])[] }) {
+  return (
+    <>
+      {rows.map((row, index) => (
+        <table class="bars" key={index}>
+          <caption>
+            {name}
+            {rows.length > 1 && `, row ${index}`}: the highest scores
+          </caption>
+          <tbody>
+            {row.map(({ index: place, label, score, part }) => (
+              <tr key={place}>
+                <th scope="row">{label ?? `class ${place}`}</th>
+                <td class="bar">
+                  <svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                    <rect width={100 * part} height="8" rx="1" />
+                  </svg>
+                </td>
+                <td class="score">{elementText(score)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      ))}
+    </>
+  );
+}
+
+/** An output that is an image. */
+function OutputImageView({ image, name }: { readonly image: OutputImage; readonly name: string }) {
+  return (
+    <figure>
+      {"bytes" in image ? <Encoded image={image} name={name} /> : <Pixels image={image} name={name} />}
+      <figcaption class="facts">{name}</figcaption>
+    </figure>
+  );
+}
+
+function Encoded({ image, name }: { readonly image: Extract<OutputImage, { bytes: unknown }>; readonly name: string }) {
+  const [url, setUrl] = useState("");
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([image.bytes], { type: image.type }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [image]);
+  return url === "" ? null : <img src={url} alt={`Output ${name}`} />;
+}
+
+function Pixels({ image, name }: { readonly image: Extract<OutputImage, { pixels: unknown }>; readonly name: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { width, height, pixels } = image;
+  useEffect(() => {
+    canvas.current?.getContext("2d")?.putImageData(new ImageData(pixels, width, height), 0, 0);
+  }, [pixels, width, height]);
+  return <canvas ref={canvas} width={width} height={height} role="img" aria-label={`Output ${name}`} />;
+}
+
+/** An answer, or why there is none. */
+export interface Outcome {
+  readonly outputs?: readonly FormTensor[];
+  /** What is known of the outputs. */
+  readonly specs?: readonly PageTensor[];
+  readonly error?: string;
+  readonly ms?: number;
+  /** The image that was sent. */
+  readonly image?: SentImage | undefined;
+}
+
+/** An answer with what it says of the image, or an error. */
+export function OutcomeView({ outcome: { outputs, specs = [], error, ms = 0, image } }: { readonly outcome: Outcome }) {
+  return (
+    <>
+      {error !== undefined && <p class="notice bad">{error}</p>}
+      {outputs !== undefined && image !== undefined && (
+        <OverlayView outputs={outputs.filter((output) => !isOfClasses(output, specs))} image={image} />
+      )}
+      {outputs !== undefined && <AnswerView outputs={outputs} ms={ms} specs={specs} />}
+    </>
+  );
+}
+
+/** Scores of four to six classes have the form of a box. */
+function isOfClasses({ name, shape }: FormTensor, specs: readonly PageTensor[]): boolean {
+  return specs.find((spec) => spec.name === name)?.labels?.length === shape.at(-1);
 }

@@ -1,5 +1,6 @@
-import { type ApiDocument, operationsByTag, type PlacedOperation } from "./api-document.ts";
-import { OperationView } from "./operation-view.tsx";
+import { useState } from "preact/hooks";
+import { type ApiDocument, operationsByTag, type PlacedOperation, type Schema } from "./api-document.ts";
+import { OperationForm } from "./operation-form.tsx";
 import { usePolled } from "./use-polled.ts";
 
 /** Often enough for models that come and go. */
@@ -37,4 +38,102 @@ function Group({ tag, operations, document }: GroupProps) {
       ))}
     </section>
   );
+}
+
+interface OperationProps {
+  readonly placed: PlacedOperation;
+  readonly document: ApiDocument;
+}
+
+/** One call: what it takes, what it answers, and a form that sends it. */
+function OperationView({ placed, document }: OperationProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { method, path, operation } = placed;
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <code class="method">{method}</code> <code>{path}</code> <span>{operation.summary}</span>
+      </summary>
+      {isOpen && <Body placed={placed} document={document} />}
+    </details>
+  );
+}
+
+function Body({ placed, document }: OperationProps) {
+  const { description, requestBody, responses, operationId } = placed.operation;
+  const body = requestBody?.content["application/json"]?.schema;
+  const [answer] = Object.values(responses["200"]?.content ?? {});
+  return (
+    <div class="operation">
+      <p class="facts">{operationId}</p>
+      {description !== undefined && <p>{description}</p>}
+      {body !== undefined && <SchemaView title="Body" schema={body} document={document} />}
+      {answer?.schema !== undefined && <SchemaView title="Answer" schema={answer.schema} document={document} />}
+      <OperationForm placed={placed} />
+    </div>
+  );
+}
+
+interface SchemaProps {
+  readonly title: string;
+  readonly schema: Schema;
+  readonly document: ApiDocument;
+}
+
+function SchemaView({ title, schema, document }: SchemaProps) {
+  const text = schemaText(schema);
+  const used = Object.entries(document.components.schemas).filter(([name]) => new RegExp(`\\b${name}\\b`).test(text));
+  const others = used.map(([name, one]) => `type ${name} = ${schemaText(one)}\n`);
+  return (
+    <>
+      <h3>{title}</h3>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard */}
+      <pre tabIndex={0}>{[text, ...others].join("\n\n")}</pre>
+    </>
+  );
+}
+
+/** Labels of an output that are shown. */
+const MAX_CHOICES = 12;
+const INDENT = "  ";
+
+/** A schema as a type of TypeScript, with known lengths of lists as comments. */
+function schemaText(schema: Schema, indent = ""): string {
+  if (schema.$ref !== undefined) return schema.$ref.replace(/^.*\//, "");
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  if (schema.enum !== undefined) return choices(schema.enum);
+  const either = schema.anyOf ?? schema.oneOf;
+  if (either !== undefined) return [...new Set(either.map((one) => schemaText(one, indent)))].join(" | ");
+  if (schema.properties !== undefined) return objectText(schema, indent);
+  if (schema.type === "array") return `${listOf(schemaText(schema.items ?? {}, indent))}${lengthOf(schema)}`;
+  if (typeof schema.additionalProperties === "object")
+    return `Record<string, ${schemaText(schema.additionalProperties, indent)}>`;
+  return [schema.type ?? "unknown"].flat().map(nameOf).join(" | ");
+}
+
+function objectText({ properties = {}, required = [] }: Schema, indent: string): string {
+  const inner = indent + INDENT;
+  const lines = Object.entries(properties).map(([name, member]) => {
+    const key = /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+    const comment = member.description === undefined ? "" : ` // ${member.description}`;
+    return `${inner}${key}${required.includes(name) ? "" : "?"}: ${schemaText(member, inner)};${comment}\n`;
+  });
+  return lines.length === 0 ? "{}" : `{\n${lines.join("")}${indent}}`;
+}
+
+function listOf(element: string): string {
+  return /[ |]/.test(element) && !element.startsWith("{") ? `(${element})[]` : `${element}[]`;
+}
+
+function lengthOf({ minItems, maxItems }: Schema): string {
+  return minItems !== undefined && minItems === maxItems ? `/* ${minItems} */` : "";
+}
+
+function choices(values: readonly unknown[]): string {
+  const shown = values.slice(0, MAX_CHOICES).map((value) => JSON.stringify(value));
+  return [...shown, ...(values.length > MAX_CHOICES ? ["…"] : [])].join(" | ");
+}
+
+function nameOf(type: string): string {
+  return type === "integer" ? "number" : type;
 }

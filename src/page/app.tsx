@@ -1,11 +1,9 @@
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { PageState } from "../protocols/page/page-data.ts";
-import { ActivityPart } from "./activity-part.tsx";
+import { ActivityPart, LogPart } from "./activity-part.tsx";
 import { ApiPart } from "./api-part.tsx";
-import { CallError, keepToken } from "./call-server.ts";
-import { LogPart } from "./log-part.tsx";
+import { CallError, keepAuthorization, keepToken } from "./call-server.ts";
 import { ModelsPart } from "./models-part.tsx";
-import { SignIn } from "./sign-in.tsx";
 import { linkTo, usePlace } from "./use-place.ts";
 import { usePolled } from "./use-polled.ts";
 
@@ -98,4 +96,56 @@ function isApiPage(): boolean {
 function failureText(error: unknown): string {
   if (error instanceof CallError) return error.message;
   return "The server does not answer; the page shows what it last said, and asks again.";
+}
+
+/** Asks for what the server wants to know of a caller. */
+function SignIn({ error, onDone }: { readonly error: CallError; readonly onDone: () => void }) {
+  const [user, setUser] = useState("");
+  const [secret, setSecret] = useState("");
+  const [problem, setProblem] = useState("");
+  const takesUsers = error.challenges.includes("Basic");
+  const takesTokens = error.challenges.includes("Bearer") || !takesUsers;
+  const send = (event: Event) => {
+    event.preventDefault();
+    const isToken = user === "";
+    // No header has other characters.
+    if (isToken && !/^[!-~]+$/.test(secret.trim()))
+      return setProblem("A token has no such characters; a password needs its user.");
+    setProblem("");
+    keepAuthorization(isToken ? `Bearer ${secret.trim()}` : `Basic ${base64(`${user}:${secret}`)}`);
+    onDone();
+  };
+  return (
+    <main class="sign-in">
+      <h1>kserving</h1>
+      <p role="alert">{problem || error.message}</p>
+      <form onSubmit={send}>
+        {takesUsers && (
+          <label>
+            User{takesTokens && " (empty for a token)"}
+            <input value={user} autocomplete="username" onInput={(event) => setUser(event.currentTarget.value)} />
+          </label>
+        )}
+        <label>
+          {[...(takesUsers ? ["Password"] : []), ...(takesTokens ? ["Token"] : [])]
+            .join(" or token")
+            .replace("Token or token", "Token")}
+          <input
+            type="password"
+            value={secret}
+            autocomplete="current-password"
+            required
+            onInput={(event) => setSecret(event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Sign in</button>
+      </form>
+      <p class="facts">It is kept in this tab until the tab is closed.</p>
+    </main>
+  );
+}
+
+/** Of the text's UTF-8. */
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 }

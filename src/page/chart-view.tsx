@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { LiveSample } from "../observability/live/live-sample.ts";
-import { elementText } from "./element-text.ts";
+import { elementText } from "./form-tensor.ts";
 
 interface ChartViewProps {
   readonly title: string;

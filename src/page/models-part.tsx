@@ -1,7 +1,9 @@
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { PageState, PageVersion } from "../protocols/page/page-data.ts";
-import { ModelList } from "./model-list.tsx";
-import { ModelPart } from "./model-part.tsx";
+import { callServer } from "./call-server.ts";
+import { Chain, SignatureTables } from "./model-facts.tsx";
+import { TryIt } from "./try-it.tsx";
+import { linkTo } from "./use-place.ts";
 
 interface ModelsPartProps {
   readonly state: PageState;
@@ -39,4 +41,106 @@ function named(models: readonly PageVersion[], model: string, version: string): 
 function startOf(models: readonly PageVersion[], last: PageVersion | undefined): PageVersion | undefined {
   const known = last && (named(models, last.model, last.version) ?? named(models, last.model, ""));
   return known ?? models.find(({ isReady }) => isReady) ?? models[0];
+}
+
+interface ModelPartProps {
+  readonly shown: PageVersion;
+  readonly mayControl: boolean;
+  readonly refresh: () => void;
+}
+
+/** All about one version of a model. */
+function ModelPart({ shown, mayControl, refresh }: ModelPartProps) {
+  const { model, version, reason, isReady, stages, signatures } = shown;
+  return (
+    <article aria-labelledby="model">
+      <h2 id="model">
+        {model} <span class="facts">version {version}</span> <State of={shown} />
+      </h2>
+      {reason !== "" && <p class="notice bad">{reason}</p>}
+      {mayControl && <Controls of={shown} refresh={refresh} />}
+      {stages.length > 0 && <Chain of={shown} />}
+      {isReady && <TryIt shown={shown} />}
+      <SignatureTables signatures={signatures} />
+    </article>
+  );
+}
+
+interface ModelListProps {
+  readonly state: PageState;
+  readonly shown: PageVersion | undefined;
+}
+
+/** The models with their versions and states. */
+function ModelList({ state, shown }: ModelListProps) {
+  return (
+    <nav class="models" aria-label="Models">
+      <ul>
+        {state.models.map((one) => (
+          <li key={`${one.model}/${one.version}`}>
+            <a href={linkTo("models", one.model, one.version)} aria-current={one === shown ? "true" : undefined}>
+              <span class="name">{one.model}</span>
+              <span class="facts">
+                version {one.version}
+                {one.labels.map((label) => `, ${label}`)}
+              </span>
+              <State of={one} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+/** The state of a version in a word. */
+function State({ of: { isReady, state, reason } }: { readonly of: PageVersion }) {
+  const isFailed = !isReady && reason !== "" && (state === "END" || state === "AVAILABLE");
+  const word = isReady ? "ready" : state === "END" ? "not loaded" : state.toLowerCase();
+  return <span class={`state ${isReady ? "good" : isFailed ? "bad" : "busy"}`}>{word}</span>;
+}
+
+interface ControlsProps {
+  readonly of: PageVersion;
+  readonly refresh: () => void;
+}
+
+/** Buttons that load and unload a model, for viewers who may. */
+function Controls({ of: { model, state }, refresh }: ControlsProps) {
+  const [doing, setDoing] = useState("");
+  const [told, setTold] = useState({ text: "", isBad: false });
+  const send = async (deed: string, word: string) => {
+    setDoing(word);
+    setTold({ text: "", isBad: false });
+    try {
+      await callServer(`ui/models/${encodeURIComponent(model)}/${deed}`, { method: "POST" });
+      setTold({ text: `${model} is ${word}.`, isBad: false });
+    } catch (reason) {
+      setTold({ text: reason instanceof Error ? reason.message : String(reason), isBad: true });
+    }
+    setDoing("");
+    refresh();
+  };
+  const isLoaded = state === "AVAILABLE";
+  return (
+    <section aria-label="Controls">
+      <div class="buttons">
+        <button
+          type="button"
+          disabled={doing !== ""}
+          onClick={() => void send("load", isLoaded ? "reloaded" : "loaded")}
+        >
+          {isLoaded ? "Reload" : "Load"}
+        </button>
+        {isLoaded && (
+          <button type="button" disabled={doing !== ""} onClick={() => void send("unload", "unloaded")}>
+            Unload
+          </button>
+        )}
+      </div>
+      <p class={told.isBad ? "notice bad" : "facts"} role="status">
+        {doing === "" ? told.text : "The server is at it …"}
+      </p>
+    </section>
+  );
 }

@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
-import type { PlacedOperation } from "./api-document.ts";
+import { type PlacedOperation, prettyJson } from "./api-document.ts";
 import { askServer, urlOf } from "./call-server.ts";
-import { prettyJson } from "./pretty-json.ts";
 
 /** Longer answers are cut: the page is for people. */
 const MAX_SHOWN = 20_000;

@@ -1,7 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { BOX_FORMS, type Box, type BoxForm, boxRowsOf, guessForm, type Sides, toBoxes } from "./boxes-of.ts";
 import type { FormTensor } from "./form-tensor.ts";
-import { type ColourMap, mapOf } from "./map-of.ts";
+import {
+  BOX_FORMS,
+  type Box,
+  type BoxForm,
+  boxRowsOf,
+  type ColourMap,
+  guessForm,
+  mapOf,
+  type Sides,
+  toBoxes,
+} from "./overlays.ts";
 
 /** The image that a request had. */
 export interface SentImage {

@@ -1,6 +1,8 @@
-import { readExactJson } from "./exact-json.ts";
+import { datatypeNamed } from "../protocols/kserve/datatype.ts";
+import { type IntegerRange, integerRange } from "../tensor/dtype.ts";
+import { overflowOf } from "../tensor/float16.ts";
+import { isObject } from "../tensor/record.ts";
 import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
-import { toElement } from "./to-element.ts";
 
 /** One input as a person has written it. */
 export interface WrittenInput {
@@ -76,4 +78,81 @@ function shapeOf(value: unknown, place = ""): readonly number[] {
     throw new Error(`The rows differ: ${place}[${odd}] is ${text(inner[odd] ?? [])}, ${place}[0] is ${text(first)}.`);
   }
   return [value.length, ...first];
+}
+
+/** Strings, which are left as they are, and whole numbers that JavaScript may round. */
+const LONG = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
+/** Before a long number that has become a string; no text begins with it. */
+const MARK = "\uE000";
+const MARKED = new RegExp(`^${MARK}(-?\\d+)$`);
+
+/** Reads JSON; whole numbers of 16 digits and more are BigInts. */
+export function readExactJson(text: string): unknown {
+  const marked = text.replace(LONG, (found) => (found.startsWith('"') ? found : `"${MARK}${found}"`));
+  return JSON.parse(marked, (_, value) => {
+    const [, digits] = (typeof value === "string" && MARKED.exec(value)) || [];
+    return digits === undefined ? value : BigInt(digits);
+  });
+}
+
+/** A value of JSON as an element; throws an Error for one that the datatype does not hold. */
+function toElement(value: unknown, datatype: string): Element {
+  if (datatype === "BYTES") return typeof value === "string" ? value : textOf(value);
+  if (datatype === "BOOL") return toBoolean(value);
+  if (typeof value !== "number" && typeof value !== "bigint")
+    throw new Error(`${textOf(value)} is not ${datatype}; expected a number.`);
+  const dtype = datatypeNamed(datatype)?.dtype ?? "float64";
+  const range = integerRange(dtype);
+  if (range !== undefined) return toWhole(value, datatype, range);
+  if (Math.abs(Number(value)) < overflowOf(dtype)) return Number(value);
+  throw new Error(`${value} is beyond the numbers of ${datatype}.`);
+}
+
+function toBoolean(value: unknown): boolean {
+  if (value === true || value === 1) return true;
+  if (value === false || value === 0) return false;
+  throw new Error(`${textOf(value)} is not BOOL; expected true or false.`);
+}
+
+function toWhole(value: number | bigint, datatype: string, [first, end]: IntegerRange): Element {
+  if (typeof value === "number" && !Number.isInteger(value))
+    throw new Error(`${value} is not ${datatype}; expected a whole number.`);
+  if (value < first || value >= end)
+    throw new Error(
+      `${value} is beyond the numbers of ${datatype}, which are ${BigInt(first)} to ${BigInt(end) - 1n}.`,
+    );
+  return datatype.endsWith("64") ? BigInt(value) : Number(value);
+}
+
+/** JSON writes no BigInts. */
+function textOf(value: unknown): string {
+  if (typeof value === "bigint") return String(value);
+  return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? Number(one) : one));
+}
+
+/** Inputs of any names, from a JSON object of values: `{"x": [1, 2]}`. Throws an Error that says what is expected. */
+export function parseFreeInputs(text: string): readonly FormTensor[] {
+  let given: unknown;
+  try {
+    given = readExactJson(text);
+  } catch {
+    throw new Error('This is no JSON; expected an object of inputs such as {"x": [1, 2]}.');
+  }
+  if (!isObject(given)) throw new Error('Expected an object of inputs such as {"x": [1, 2]}.');
+  return Object.entries(given).map(([name, value]) =>
+    toTensor({ name, datatype: datatypeOf(value), shape: undefined }, value),
+  );
+}
+
+function datatypeOf(value: unknown): string {
+  const all = Array.isArray(value) ? value.flat(16) : [value];
+  if (all.every((one) => typeof one === "bigint" || Number.isInteger(one)))
+    return isIn(all, "int64") ? "INT64" : isIn(all, "uint64") ? "UINT64" : "FP64";
+  if (all.every((one) => typeof one === "number" || typeof one === "bigint")) return "FP64";
+  return all.every((one) => typeof one === "boolean") ? "BOOL" : "BYTES";
+}
+
+function isIn(values: readonly (number | bigint)[], dtype: "int64" | "uint64"): boolean {
+  const [first, end] = integerRange(dtype) ?? [0, 0];
+  return values.every((value) => value >= first && value < end);
 }

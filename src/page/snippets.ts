@@ -1,9 +1,5 @@
 import { countOf, type Element, type FormTensor } from "./form-tensor.ts";
-import type { Part, Program } from "./program.ts";
-import { writeCurl } from "./write-curl.ts";
-import { writeGo } from "./write-go.ts";
-import { writePython } from "./write-python.ts";
-import { writeTypeScript } from "./write-typescript.ts";
+import { type Part, type Program, writeCurl, writeGo, writePython, writeTypeScript } from "./programs.ts";
 
 /** A program's language. */
 export const LANGUAGES = ["curl", "Python", "TypeScript", "Go"] as const;

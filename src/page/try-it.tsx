@@ -1,16 +1,15 @@
 import { useMemo, useState } from "preact/hooks";
 import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
-import type { Sides } from "./boxes-of.ts";
+import { type Outcome, OutcomeView } from "./answer-view.tsx";
 import { callServer, isSignedIn, urlOf } from "./call-server.ts";
 import type { FormTensor } from "./form-tensor.ts";
-import { parseFreeInputs } from "./free-inputs.ts";
-import { readOutputs } from "./infer-answer.ts";
-import { inferRequest } from "./infer-request.ts";
+import { inferRequest, readOutputs } from "./infer.ts";
 import { InputField } from "./input-field.tsx";
 import { type InputState, toFormTensor } from "./input-state.ts";
-import { type Outcome, OutcomeView } from "./outcome-view.tsx";
 import type { SentImage } from "./overlay-view.tsx";
-import { SnippetsView } from "./snippets-view.tsx";
+import type { Sides } from "./overlays.ts";
+import { parseFreeInputs } from "./parse-values.ts";
+import { LANGUAGES, type Language, type SentRequest, snippet } from "./snippets.ts";
 import { useForm } from "./use-form.ts";
 
 /** A form that runs a version of a model. */
@@ -110,5 +109,52 @@ async function infer({ model, version }: PageVersion, readInputs: () => readonly
     return { outputs: readOutputs(body, response.headers.get("inference-header-content-length")), ms };
   } catch (reason) {
     return { error: reason instanceof Error ? reason.message : String(reason) };
+  }
+}
+
+/** The form's request as a program, to copy. */
+function SnippetsView({ readRequest }: { readonly readRequest: () => SentRequest }) {
+  const [language, setLanguage] = useState<Language>("curl");
+  const [told, setTold] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const text = isOpen ? textOf(language, readRequest) : "";
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setTold("Copied."),
+      () => setTold("The browser does not let this page copy; select the text."),
+    );
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The same request as a program</summary>
+      <div class="buttons">
+        <label class="inline">
+          Language{" "}
+          <select value={language} onChange={(event) => setLanguage(event.currentTarget.value as Language)}>
+            {LANGUAGES.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        {/* Browsers have a clipboard for pages over TLS or of this machine alone. */}
+        {"clipboard" in navigator && (
+          <button type="button" onClick={() => void copy()}>
+            Copy
+          </button>
+        )}
+        <span class="facts" role="status">
+          {told}
+        </span>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard */}
+      <pre tabIndex={0}>{text}</pre>
+    </details>
+  );
+}
+
+function textOf(language: Language, readRequest: () => SentRequest): string {
+  try {
+    return snippet(language, readRequest());
+  } catch (reason) {
+    return reason instanceof Error ? reason.message : String(reason);
   }
 }

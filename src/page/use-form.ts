@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
-import type { PageVersion } from "../protocols/page/page-data.ts";
+import type { PageTensor, PageVersion } from "../protocols/page/page-data.ts";
 import { callServer } from "./call-server.ts";
-import { type ExampleInput, exampleField } from "./example-field.ts";
+import { countOf } from "./form-tensor.ts";
 import type { InputState } from "./input-state.ts";
 
 type States = ReadonlyMap<string, InputState>;
@@ -42,4 +42,29 @@ export function useForm({ model, version, signatures }: PageVersion) {
     setForm((form) => ({ ...form, entered: new Map(form.entered).set(name, state) }));
   const setFree = (text: string) => setForm((form) => ({ ...form, free: text }));
   return { inputs, stateOf, change, free, setFree };
+}
+
+/** An example of an input, as the server has found it. */
+interface ExampleInput {
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** A number, or a text. */
+  readonly element: number | string;
+}
+
+/** Up to so many elements are written out, for people to change. */
+const MAX_WRITTEN = 24;
+
+/** The first texts of an input's fields: values with which a model probably runs. */
+function exampleField(
+  { datatype, shape: declared = [1] }: PageTensor,
+  found: ExampleInput | undefined,
+): { readonly shape: string; readonly values: string } {
+  const shape = found?.shape ?? declared.map((size) => (size < 0 ? 1 : size));
+  const element = found?.element ?? (datatype === "BYTES" ? "text" : 0);
+  if (datatype === "BYTES") return { shape: shape.join(", "), values: String(element) };
+  const value = datatype === "BOOL" ? element === 1 : element;
+  if (countOf(shape) > MAX_WRITTEN) return { shape: shape.join(", "), values: JSON.stringify(value) };
+  const nested = shape.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), value);
+  return { shape: shape.join(", "), values: JSON.stringify(nested) };
 }

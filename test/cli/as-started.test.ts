@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { asStarted } from "../../src/cli/as-started.ts";
+import { asStarted } from "../../src/cli/error-text.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const MESSAGE =
@@ -28,7 +28,7 @@ test("the command that a failed start names works in the folder where it was sta
   symlinkSync(PROGRAM, join(folder, "bin", "kserving"));
   const path = { here: process.env.PATH ?? "", with: `${join(folder, "bin")}${delimiter}${process.env.PATH}` };
   const started = (PATH: string) => {
-    const code = `import { asStarted } from ${JSON.stringify(resolve("src/cli/as-started.ts"))}; console.log(asStarted("kserving runtimes list"));`;
+    const code = `import { asStarted } from ${JSON.stringify(resolve("src/cli/error-text.ts"))}; console.log(asStarted("kserving runtimes list"));`;
     const args = ["--import", import.meta.resolve("tsx"), "--input-type=module", "-e", code];
     return execFileSync(process.execPath, args, {
       cwd: folder,

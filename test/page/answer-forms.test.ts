@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { elementText } from "../../src/page/element-text.ts";
-import { outputImageOf } from "../../src/page/output-image.ts";
-import { topClasses } from "../../src/page/top-classes.ts";
+import { outputImageOf, topClasses } from "../../src/page/answer-forms.ts";
+import { elementText } from "../../src/page/form-tensor.ts";
 
 const scores = (shape: readonly number[], values: readonly number[]) => ({
   name: "y",

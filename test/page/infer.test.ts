@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
-import { fromBinary, toBinary } from "../../src/page/binary-tensor.ts";
 import type { FormTensor } from "../../src/page/form-tensor.ts";
-import { readOutputs } from "../../src/page/infer-answer.ts";
-import { inferRequest } from "../../src/page/infer-request.ts";
+import { fromBinary, inferRequest, readOutputs, toBinary } from "../../src/page/infer.ts";
 import { toFormTensor } from "../../src/page/input-state.ts";
 import { startServer } from "../helpers/start-server.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseFreeInputs } from "../../src/page/free-inputs.ts";
-import { parseInput } from "../../src/page/parse-values.ts";
+import { parseFreeInputs, parseInput } from "../../src/page/parse-values.ts";
 
 const read = (datatype: string, shape: string, values: string) => {
   const { shape: sizes, values: elements } = parseInput({ name: "x", datatype, shape, values });

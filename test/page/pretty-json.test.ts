@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { prettyJson } from "../../src/page/pretty-json.ts";
+import { prettyJson } from "../../src/page/api-document.ts";
 
 test("JSON is laid out with every number as it was written", () => {
   const value = { a: [1, { "b, c": 'x: [\\ " {', d: {} }, [], null], e: true };

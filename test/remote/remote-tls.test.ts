@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { openConnectionLimit } from "../../src/access/open-connection-limit.ts";
-import { openProxyPort } from "../../src/cli/commands/open-proxy-port.ts";
+import { openProxyPort } from "../../src/cli/commands/proxy-command.ts";
 import { ProxyTargets } from "../../src/cli/commands/proxy-targets.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import type { RemoteTlsPaths } from "../../src/pipeline/remote.ts";

@@ -3,7 +3,7 @@ import type { DescribedTensor } from "../../client/transport.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { chooseSignature } from "../../signature/choose-signature.ts";
 import { type Signature, type TensorSpec, toSize } from "../../signature/signature.ts";
-import type { ModelFlags } from "../commands/model-flags.ts";
+import type { ModelFlags } from "../commands/create-parser.ts";
 import { openModel } from "../commands/open-model.ts";
 import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
 

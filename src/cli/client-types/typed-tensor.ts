@@ -16,3 +16,32 @@ export interface DescribedModel {
   readonly inputs?: readonly TypedTensor[] | undefined;
   readonly outputs?: readonly TypedTensor[] | undefined;
 }
+
+/** An identifier for each name; one that another name has already gets a number, `faces_2`. */
+export function distinctNames(
+  names: readonly string[],
+  toIdentifier: (name: string) => string,
+): ReadonlyMap<string, string> {
+  const taken = new Set<string>();
+  const found = names.map((name) => {
+    const plain = toIdentifier(name);
+    let identifier = plain;
+    for (let number = 2; taken.has(identifier); number++) identifier = `${plain}_${number}`;
+    taken.add(identifier);
+    return [name, identifier] as const;
+  });
+  return new Map(found);
+}
+
+/** The words of a name, of ASCII's letters and digits; a name that begins with no letter gets the word `n` first. */
+export function wordsOf(name: string): readonly string[] {
+  const words = name.match(/[A-Za-z0-9]+/g) ?? [];
+  return /^[A-Za-z]/.test(words[0] ?? "") ? words : ["n", ...words];
+}
+
+/** `half-plus-two` as `HalfPlusTwo`. */
+export function toPascalCase(name: string): string {
+  return wordsOf(name)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}

@@ -1,8 +1,6 @@
 import type { DType } from "../../tensor/dtype.ts";
-import { distinctNames, toPascalCase } from "./distinct-names.ts";
-import { GO_CONNECTION } from "./go-connection.ts";
-import { GO_TENSORS } from "./go-tensors.ts";
-import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
+import { GO_BASE } from "./go-base.ts";
+import { type DescribedModel, distinctNames, type TypedTensor, toPascalCase } from "./typed-tensor.ts";
 
 /** Names that every client has. */
 const RESERVED = new Set(["Address", "HTTP", "Header", "Infer"]);
@@ -22,8 +20,7 @@ export function writeGoClient(models: ReadonlyMap<string, DescribedModel>, sourc
 // Package models calls the models of ${comment(source)}.
 package models
 
-${GO_CONNECTION}
-${GO_TENSORS}${written.join("")}`;
+${GO_BASE}${written.join("")}`;
 }
 
 function writeModel(name: string, method: string, { inputs, outputs }: DescribedModel): string {

@@ -1,7 +1,7 @@
 import { datatypeOf } from "../../protocols/kserve/datatype.ts";
-import { distinctNames, toPascalCase, wordsOf } from "./distinct-names.ts";
 import { PYTHON_BASE } from "./python-base.ts";
 import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
+import { distinctNames, toPascalCase, wordsOf } from "./typed-tensor.ts";
 
 /** Words of the language, and names that every client has. */
 const RESERVED = new Set(

@@ -15,15 +15,18 @@ import { printable } from "../../text/printable.ts";
 import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
-import { LiveLine } from "../live-line.ts";
+import { LiveLine, withProgress } from "../live-line.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
-import { authorizationAt } from "./authorization-at.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
-import { addModelFlags, type ModelFlags } from "./model-flags.ts";
-import { withProgress } from "./progress.ts";
-import { readCount, readSeconds } from "./read-number.ts";
-import { refuseBareAddress } from "./refuse-bare-address.ts";
+import {
+  addModelFlags,
+  collect,
+  createParser,
+  type ModelFlags,
+  readCount,
+  readSeconds,
+  runParser,
+} from "./create-parser.ts";
+import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
 const EPILOGUE = `
 Examples:

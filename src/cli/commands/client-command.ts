@@ -3,15 +3,27 @@ import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { isDetected } from "../../repository/folders/find-model.ts";
 import { shownAddress } from "../../storage/remote-address.ts";
-import { CLIENT_WRITERS, type ClientLanguage, languageOfFile } from "../client-types/client-writers.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
-import { authorizationAt } from "./authorization-at.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
-import { addModelFlags, type ModelFlags } from "./model-flags.ts";
-import { writeOut } from "./outputs/write-out.ts";
-import { withProgress } from "./progress.ts";
-import { refuseBareAddress } from "./refuse-bare-address.ts";
+import type { DescribedModel } from "../client-types/typed-tensor.ts";
+import { writeGoClient } from "../client-types/write-go-client.ts";
+import { writeModelTypes } from "../client-types/write-model-types.ts";
+import { writePythonClient } from "../client-types/write-python-client.ts";
+import { withProgress } from "../live-line.ts";
+import { addModelFlags, collect, createParser, type ModelFlags, runParser } from "./create-parser.ts";
+import { writeOut } from "./out-files.ts";
+import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
+
+/** Writes the code by which programs of one language call models; `source` says where the models are. */
+type WriteClient = (models: ReadonlyMap<string, DescribedModel>, source: string) => string;
+
+/** Writers by language: types for `kserving/client`, and clients that are complete. */
+const CLIENT_WRITERS = {
+  typescript: writeModelTypes,
+  python: writePythonClient,
+  go: writeGoClient,
+} satisfies Record<string, WriteClient>;
+/** A key of {@link CLIENT_WRITERS}. */
+type ClientLanguage = keyof typeof CLIENT_WRITERS;
 
 const EPILOGUE = `
 Examples:
@@ -87,4 +99,10 @@ async function describe(place: string, { model, remoteAuthFile, ...flags }: Clie
     return describeFile(place, flags);
   }
   return describeServed({ address: place, authorization: await authorizationAt(place, remoteAuthFile), names: model });
+}
+
+/** The language of a file by its ending; TypeScript if it tells none. */
+function languageOfFile(path: string): ClientLanguage {
+  if (path.endsWith(".py")) return "python";
+  return path.endsWith(".go") ? "go" : "typescript";
 }

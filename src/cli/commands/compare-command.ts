@@ -13,16 +13,13 @@ import { createTensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
 import { applyShapes } from "../benchmark/apply-shapes.ts";
-import { authorizationAt } from "./authorization-at.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
+import { withProgress } from "../live-line.ts";
+import { collect, createParser, readCount, runParser } from "./create-parser.ts";
 import { groupRefusals, type Refusal } from "./group-refusals.ts";
 import { readInputs } from "./input-flags.ts";
+import { asReadAgain } from "./model-outputs.ts";
 import { openModel } from "./open-model.ts";
-import { asReadAgain } from "./outputs/output-json.ts";
-import { withProgress } from "./progress.ts";
-import { readCount } from "./read-number.ts";
-import { refuseBareAddress } from "./refuse-bare-address.ts";
+import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
 const EPILOGUE = `
 Examples:

@@ -1,29 +1,49 @@
+import { Argument, type Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { bashCompletion } from "../completion/bash-completion.ts";
 import { toCompletions } from "../completion/completions.ts";
-import { fishCompletion } from "../completion/fish-completion.ts";
-import { zshCompletion } from "../completion/zsh-completion.ts";
-import { createCompletionCommand, type Shell } from "./create-completion-command.ts";
-import { runParser } from "./create-parser.ts";
-import { allParsers } from "./parsers.ts";
+import { bashCompletion, fishCompletion, zshCompletion } from "../completion/shell-scripts.ts";
+import { createParser, runParser } from "./create-parser.ts";
 
-const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Readonly<
-  Record<Shell, unknown>
->;
+const SHELLS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
 
-/**
- * `kserving completion`: prints a script by which a shell completes command lines, or what such scripts are made of.
- */
-export function completion(argv: readonly string[]): Promise<void> {
-  return runParser(createCompletionCommand().action(run), argv);
+const EPILOGUE = `
+Examples:
+  source <(kserving completion bash)
+  kserving completion bash > ~/.local/share/bash-completion/completions/kserving
+  kserving completion zsh > ~/.zfunc/_kserving
+  kserving completion fish > ~/.config/fish/completions/kserving.fish
+  kserving completion --json
+`;
+
+/** The parsers of all commands by name. */
+type Parsers = () => Promise<ReadonlyMap<string, Command>>;
+
+/** `kserving completion`: prints a script by which a shell completes command lines, or the data of such scripts. */
+export function completion(argv: readonly string[], parsers: Parsers): Promise<void> {
+  const action = (shell: keyof typeof SHELLS | undefined, flags: Flags) => run(shell, flags, parsers);
+  return runParser(createCompletionCommand().action(action), argv);
 }
 
-async function run(shell: Shell | undefined, { json = false }: { readonly json?: boolean }): Promise<void> {
+/** The parser of `kserving completion`. */
+export function createCompletionCommand(): Command {
+  return createParser("completion", {
+    description: "Prints a script by which a shell completes commands, flags, drivers and paths.",
+    epilogue: EPILOGUE,
+  })
+    .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(SHELLS)))
+    .option("--json", "print commands and flags as JSON, for other shells and editors");
+}
+
+interface Flags {
+  readonly json?: boolean;
+}
+
+async function run(shell: keyof typeof SHELLS | undefined, { json = false }: Flags, parsers: Parsers): Promise<void> {
   if (json === (shell !== undefined))
     throw invalidArgument(
       `Expected one of ${Object.keys(SHELLS).join(", ")} or --json, as in: kserving completion bash`,
     );
-  const completions = toCompletions(await allParsers());
+  const completions = toCompletions(await parsers());
   const data = () => `${JSON.stringify(completions, null, 2)}\n`;
   process.stdout.write(shell === undefined ? data() : SHELLS[shell]("kserving", completions));
 }

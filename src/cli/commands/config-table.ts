@@ -1,8 +1,15 @@
+import { createSilentLogger } from "../../observability/logger.ts";
 import { policyText } from "../../repository/config/versions.ts";
-import type { InspectedModel } from "../../repository/folders/list-models.ts";
+import { ConfigSources } from "../../repository/config-sources.ts";
+import { type InspectedModel, inspectModel } from "../../repository/folders/list-models.ts";
+import { ScanState } from "../../repository/scan-state.ts";
 import { trafficText } from "../../serving/traffic.ts";
 import { toColumns } from "../../text/columns.ts";
-import { maskOption } from "../../text/mask-secrets.ts";
+import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";
+import type { Environment } from "../settings/environment.ts";
+import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
+import { flagOf, settingsOf } from "../settings/settings.ts";
+import { toModelSources } from "./model-sources.ts";
 
 /** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
 export function toConfigTable(models: readonly InspectedModel[]): string[] {
@@ -33,4 +40,39 @@ export function optionsText(options: Readonly<Record<string, string>>): string {
   return Object.entries(options)
     .map(([key, value]) => `${key}=${maskOption(key, value)}`)
     .join(" ");
+}
+
+/**
+ * Lines that show the configuration that these flags of `kserving serve` would have: every setting with its value and
+ * origin, and the named models; secrets are masked.
+ */
+export async function showConfig(argv: readonly string[], env: Environment): Promise<readonly string[]> {
+  const commandLine = await readServeSettings(argv, env);
+  const settings = toColumns([["Setting", "Value", "Origin"], ...toRows(commandLine)]);
+  const sources = toModelSources(commandLine);
+  if (sources === undefined) return settings;
+  const models = await new ConfigSources(sources).read(new ScanState(createSilentLogger(), 0));
+  return [...settings, "", ...toConfigTable(await Promise.all(models.map(inspectModel)))];
+}
+
+function toRows({ settings, origins }: ServeCommandLine): string[][] {
+  const values: Readonly<Record<string, unknown>> = settings;
+  return settingsOf("serve").map(([name]) => [
+    flagOf(name).slice(2),
+    maskSecrets(name === "option" ? optionTexts(settings.option) : valueText(values[name])),
+    origins.get(name) ?? "default",
+  ]);
+}
+
+function optionTexts(options: readonly string[]): string {
+  const masked = options.map((option) => {
+    const [key = "", ...value] = option.split("=");
+    return `${key}=${maskOption(key.replace(/^\d+:/, ""), value.join("="))}`;
+  });
+  return valueText(masked);
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.join(", ") || "-";
+  return value === undefined ? "-" : String(value);
 }

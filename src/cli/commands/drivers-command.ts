@@ -1,10 +1,12 @@
 import type { Command } from "commander";
+import type { Driver } from "../../drivers/driver.ts";
+import type { OptionSpec, OptionTable } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { HOST_OPTIONS } from "../../model-host/host-options.ts";
 import { toColumns } from "../../text/columns.ts";
+import { helpWidth } from "../help-width.ts";
+import { toWrappedTable } from "../status-reporter/model-table.ts";
 import { createParser, runParser } from "./create-parser.ts";
-import { type DriverFacts, toDriverFacts, toOptionFacts } from "./driver-facts.ts";
-import { toOptionRows } from "./option-rows.ts";
 
 const EPILOGUE = `
 Examples:
@@ -52,4 +54,63 @@ async function factsOf(name: string): Promise<DriverFacts> {
 
 function print(value: unknown): void {
   console.log(JSON.stringify(value, null, 2));
+}
+
+/** A driver as people and programs see it. */
+interface DriverFacts {
+  readonly name: string;
+  /** Names of files by which it is chosen. */
+  readonly endings: readonly string[];
+  /** True where it needs no model. */
+  readonly pathless: boolean;
+  /** True where its models run in processes of their own. */
+  readonly isolated: boolean;
+  readonly options: readonly OptionFacts[];
+}
+
+/** One `-o` key. */
+type OptionFacts = OptionSpec & { readonly name: string };
+
+/** Files of models as their writers call them. */
+const FILES = [
+  ...["onnx", "ort", "xml", "pb", "tflite", "h5", "hdf5", "keras", "pt", "pth", "pt2", "torchscript", "jit"],
+  ...["joblib", "pkl", "pickle", "ubj", "bst", "xgb", "lgb", "lgbm"],
+].map((ending) => `.${ending}`);
+
+/** Facts of a driver, the endings by asking it. */
+function toDriverFacts(driver: Driver): DriverFacts {
+  const { name, detect, pathless = false, isIsolated = false, options } = driver;
+  const recognised = [...FILES.map((ending) => ["x", ending]), ["", "model.json"]] as const;
+  const endings = recognised.filter((parts) => detect?.(parts.join(""))).map(([, file]) => file as string);
+  return { name, endings, pathless, isolated: isIsolated, options: toOptionFacts(options) };
+}
+
+/** A table of options as a list; a family of keys is called `PREFIX.KEY`. */
+function toOptionFacts(table: OptionTable): OptionFacts[] {
+  return Object.entries<OptionSpec>(table).map(([name, spec]) => ({
+    name: spec.type === "prefix" ? `${name}.KEY` : name,
+    ...spec,
+  }));
+}
+
+const HEADINGS = ["Option", "Value", "Default", "Meaning"];
+const WRAPPED = 3;
+
+/** Options as the lines of a table. */
+function toOptionRows(options: readonly OptionFacts[]): string[] {
+  const rows = options.map((option) => [option.name, valueText(option), defaultText(option), meaningOf(option)]);
+  return toWrappedTable([HEADINGS, ...rows], WRAPPED, helpWidth()).split("\n");
+}
+
+function valueText(option: OptionFacts): string {
+  if (option.type === "prefix") return "text";
+  return "min" in option && option.min !== undefined ? `${option.type}, ${option.min} or more` : option.type;
+}
+
+function defaultText(option: OptionFacts): string {
+  return "default" in option && option.default !== undefined ? String(option.default) : "-";
+}
+
+function meaningOf(option: OptionFacts): string {
+  return option.type === "choice" ? `${option.choices.join(", ")}. ${option.help}` : option.help;
 }

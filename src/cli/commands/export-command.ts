@@ -1,18 +1,22 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { invalidArgument } from "../../errors.ts";
 import { PACKAGE_CONTEXT, type PackedProgram, WORK_FOLDER } from "../../export/deployment.ts";
 import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/export-files.ts";
 import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
+import { npmPack } from "../../runtimes/npm.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
 import { outputProblem } from "../../text/output-problem.ts";
 import { shellWord } from "../../text/shell-word.ts";
-import { type PackedPackage, packProgram } from "../export/pack-program.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
-import { assertEmptyFolder } from "./assert-empty-folder.ts";
 import { createParser, runParser } from "./create-parser.ts";
+import { assertEmptyFolder } from "./out-files.ts";
 
 const EPILOGUE = `
 Examples:
@@ -128,4 +132,26 @@ function nextSteps(target: ExportTarget, { to, name, image, hasModelImage, progr
 /** Files that are not below the folder that an image is built from are in another context. */
 function withContext(build: string, { isOutside }: PackedProgram, to: string): string {
   return isOutside ? build.replace(" -f ", ` --build-context ${PACKAGE_CONTEXT}=${shellWord(to)} -f `) : build;
+}
+
+/** The folder of this package, from the sources and when built. */
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** This package as an archive. */
+interface PackedPackage {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly sha256: string;
+}
+
+/** Packs the running program's own package, which needs no network. Throws `failed_precondition` without npm. */
+async function packProgram(root = ROOT): Promise<PackedPackage> {
+  const folder = await mkdtemp(join(tmpdir(), "kserving-pack-"));
+  try {
+    const path = await npmPack(root, { folder: join(folder, "packed"), signal: new AbortController().signal });
+    const bytes = await readFile(path);
+    return { name: basename(path), bytes, sha256: createHash("sha256").update(bytes).digest("hex") };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

@@ -1,26 +1,26 @@
 import { readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { type Command, Option } from "commander";
+import { isModelAddress, parseModelAddress } from "../../client/model-address.ts";
+import type { PredictOptions } from "../../client/model-client.ts";
+import { openRemoteModel } from "../../client/open-remote-model.ts";
 import { writeNpy } from "../../codecs/npy.ts";
 import { invalidArgument } from "../../errors.ts";
-import { randomTensors } from "../../signature/example-inputs.ts";
+import { chooseSignature } from "../../signature/choose-signature.ts";
+import { type ExampleInput, guessExamples, randomTensors } from "../../signature/example-inputs.ts";
 import type { Signature } from "../../signature/signature.ts";
+import type { Values } from "../../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { printable } from "../../text/printable.ts";
 import { readProblem } from "../../text/read-problem.ts";
-import { flowText } from "../status-reporter/flow-text.ts";
-import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
-import { type InferTarget, openInferTarget, type TargetFlags } from "./infer-target.ts";
+import { withProgress } from "../live-line.ts";
+import { FIRM_SPACE, flowText } from "../status-reporter/model-table.ts";
+import { addModelFlags, collect, createParser, type ModelFlags, readCount, runParser } from "./create-parser.ts";
 import { readInputs } from "./input-flags.ts";
-import { addModelFlags } from "./model-flags.ts";
-import { outputImage } from "./outputs/output-image.ts";
-import { outputJson } from "./outputs/output-json.ts";
-import { outputLines } from "./outputs/output-lines.ts";
-import { writeOut } from "./outputs/write-out.ts";
-import { withProgress } from "./progress.ts";
-import { readCount } from "./read-number.ts";
+import { outputImage, outputJson, outputLines } from "./model-outputs.ts";
+import { openModel } from "./open-model.ts";
+import { writeOut } from "./out-files.ts";
+import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
 const FORMATS = ["table", "json", "npy", "png"] as const;
 type Format = (typeof FORMATS)[number];
@@ -37,6 +37,12 @@ Examples:
 A value is JSON, a text, or @FILE: .npy, .json and .csv are read, any other file is one element of bytes, which is an
 image to an image input. @FILE without a name is the only input, or a .json with all of them.
 `;
+
+/** Flags that choose the model. */
+interface TargetFlags extends ModelFlags {
+  readonly signature?: string;
+  readonly remoteAuthFile?: string;
+}
 
 interface InferFlags extends TargetFlags {
   readonly input: readonly string[];
@@ -155,4 +161,51 @@ function readLabels(path: string): readonly string[] {
   } catch (cause) {
     throw invalidArgument(`--labels "${path}" ${readProblem(cause)}; expected a file that can be read.`, cause);
   }
+}
+
+/** A model to run: one that is loaded here, or one of a server. */
+interface InferTarget {
+  /** Undefined if it is not known. */
+  readonly signature: Signature | undefined;
+  /** Inputs on which the model runs, or that fit it. */
+  examples(): Promise<readonly ExampleInput[]>;
+  predict(inputs: Values, choices: Pick<PredictOptions, "signature" | "outputs">): Promise<Tensors>;
+  close(): Promise<void>;
+}
+
+/**
+ * Loads the model at a path, or at the address of its file; or connects to the one of a server, by
+ * `http://HOST:PORT/v2/models/NAME` or `grpc://HOST:PORT/NAME`. Throws `invalid_argument` for an address that is not
+ * complete.
+ */
+async function openInferTarget(place: string, flags: TargetFlags): Promise<InferTarget> {
+  refuseBareAddress(place, "model");
+  return isModelAddress(place) ? openServed(place, flags) : openLocal(place, flags);
+}
+
+async function openLocal(path: string, flags: TargetFlags): Promise<InferTarget> {
+  const { server, name } = await openModel(path, flags);
+  const lease = await server.service.acquire({ model: name });
+  lease.release();
+  return {
+    signature: chooseSignature(flags.signature ?? "", lease.description.signatures)?.spec,
+    examples: async () => (await server.exampleInputs())?.inputs ?? [],
+    predict: (inputs, choices) => server.predict(name, inputs, choices),
+    close: () => server.close(),
+  };
+}
+
+async function openServed(place: string, { driver, hooks, option, remoteAuthFile }: TargetFlags): Promise<InferTarget> {
+  if (driver !== undefined || hooks !== undefined || option.length > 0)
+    throw invalidArgument(`--driver, --hooks and -o are for a model that is loaded here; "${place}" is a server's.`);
+  const { inputs, outputs, predict, close } = await openRemoteModel(
+    parseModelAddress(place),
+    await authorizationAt(place, remoteAuthFile),
+  );
+  return {
+    signature: { inputs, outputs },
+    examples: async () => guessExamples(inputs),
+    predict,
+    close: async () => close(),
+  };
 }

@@ -1,19 +1,21 @@
 import type { Command } from "commander";
 import { findDriver } from "../../drivers/registry.ts";
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import { inspectFile } from "../../inspection/inspect-file.ts";
 import { findModel } from "../../repository/folders/find-model.ts";
 import { fingerprintOf } from "../../repository/folders/fingerprint.ts";
 import { memoryOf } from "../../repository/reserve-memory.ts";
+import { LazyStorage } from "../../server/lazy-storage.ts";
+import { withDefaults } from "../../server/server-options.ts";
+import { claimPath } from "../../storage/local-name.ts";
+import { isRemoteAddress, toPlace } from "../../storage/remote-address.ts";
 import { printable } from "../../text/printable.ts";
-import { FIRM_SPACE } from "../status-reporter/wrapped-table.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
+import { drawDownloads, LiveLine } from "../live-line.ts";
+import { FIRM_SPACE } from "../status-reporter/model-table.ts";
+import { collect, createParser, runParser } from "./create-parser.ts";
 import { tryDrivers } from "./inspection/driver-trials.ts";
-import { toPlainInspection } from "./inspection/inspection.ts";
-import { toInspectionLines } from "./inspection/inspection-lines.ts";
-import { type LocalFiles, withLocalFiles } from "./local-files.ts";
-import { refuseServer } from "./refuse-bare-address.ts";
+import { toInspectionLines, toPlainInspection } from "./inspection/inspection.ts";
+import { refuseServer } from "./server-addresses.ts";
 
 const EPILOGUE = `
 Examples:
@@ -80,4 +82,26 @@ async function estimate(path: string, driver: string, bytes: number): Promise<nu
   await found.dispose();
   const stage = { number: 1, found, path, options: {}, fileBytes: bytes };
   return memoryOf([stage], [bytes], { instances: 1, workers: 0 });
+}
+
+/** The files of a model on this machine. */
+interface LocalFiles {
+  readonly path: string;
+  /** A text with the address in place of the path of the cache. */
+  shown(text: string): string;
+}
+
+/** Runs something on a model's files, which are downloaded into the cache first where the place is an address. */
+async function withLocalFiles(place: string, run: (files: LocalFiles) => Promise<void>): Promise<void> {
+  if (!isRemoteAddress(place)) return run({ path: claimPath(place), shown: (text) => text });
+  const storage = new LazyStorage(withDefaults({ onDownload: drawDownloads(new LiveLine()) }));
+  try {
+    const { path, release } = await storage.fetch(toPlace(place), new AbortController().signal);
+    const shown = (text: string) => (storage.toAddresses(new ServingError("unknown", text)) as Error).message;
+    await run({ path, shown }).finally(release);
+  } catch (reason) {
+    throw storage.toAddresses(reason);
+  } finally {
+    storage.close();
+  }
 }

@@ -6,13 +6,12 @@ import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { outputProblem } from "../../text/output-problem.ts";
 import { shellWord } from "../../text/shell-word.ts";
+import { withProgress } from "../live-line.ts";
 import type { ClientSource } from "../scaffold/client-files.ts";
 import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
-import { assertEmptyFolder } from "./assert-empty-folder.ts";
-import { authorizationAt } from "./authorization-at.ts";
 import { createParser, runParser } from "./create-parser.ts";
-import { withProgress } from "./progress.ts";
-import { refuseBareAddress } from "./refuse-bare-address.ts";
+import { assertEmptyFolder } from "./out-files.ts";
+import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
 /** The address of `kserving serve` by default. */
 const ADDRESS = "http://localhost:9001";

@@ -1,10 +1,9 @@
 import { createSilentLogger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
-import { LiveLine } from "../live-line.ts";
+import { drawDownloads, LiveLine } from "../live-line.ts";
 import { modelName } from "../settings/model-name.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
-import { drawDownloads } from "../status-reporter/draw-downloads.ts";
-import type { ModelFlags } from "./model-flags.ts";
+import type { ModelFlags } from "./create-parser.ts";
 
 /** A model that a command has loaded, without any port. */
 export interface OpenModel {

@@ -1,17 +1,42 @@
+import type { Socket } from "node:net";
+import { AccessPolicy } from "../../access/access-policy.ts";
+import { keepFresh } from "../../access/authentication/keep-fresh.ts";
+import { openAuthentication } from "../../access/authentication/open-authentication.ts";
+import { readAccountKey } from "../../access/client-key.ts";
+import { endSlowClients } from "../../access/end-slow-clients.ts";
+import { openClientGate } from "../../access/open-client-gate.ts";
+import { openConnectionLimit } from "../../access/open-connection-limit.ts";
+import { TlsFiles, type TlsPaths } from "../../access/tls-files.ts";
+import { TrustedProxies } from "../../access/trusted-proxies.ts";
+import { keepTickShape } from "../../async/keep-tick-shape.ts";
+import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import { permitCollections } from "../../limits/memory/young-garbage.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../proxy/http-server.ts";
+import { RemoteCredentials } from "../../remote/remote-credentials.ts";
+import { RemoteTlsFiles } from "../../remote/remote-tls-files.ts";
+import { bothTransports } from "../../server/both-transports.ts";
+import { GuardedService } from "../../server/guarded-service.ts";
+import { PROTOCOLS } from "../../server/protocols.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { openTracing } from "../../tracing/open-tracing.ts";
+import { toReachableAddress } from "../addresses/address-text.ts";
 import { probePort } from "../addresses/probe-port.ts";
-import { toReachableAddress } from "../addresses/reachable-address.ts";
 import { compileSooner } from "../lifecycle/compile-sooner.ts";
 import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
-import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
+import { endOnSignal, type Running, runUntilSignal } from "../lifecycle/shutdown.ts";
 import { watchContainer } from "../lifecycle/watch-memory.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
+import type { Settings } from "../settings/settings.ts";
 import { chooseReporter } from "../status-reporter/choose-reporter.ts";
-import { openAccessNotice } from "../status-reporter/open-access-notice.ts";
+import { openAccessNotice } from "../status-reporter/ready-facts.ts";
 import { openLog } from "./open-log.ts";
-import { openProxy } from "./open-proxy.ts";
+import { ProxyTargets, watchTarget } from "./proxy-targets.ts";
+import { toProxyTls, toTlsPaths } from "./tls-options.ts";
+import { toAuth } from "./to-auth.ts";
+import { toClientOptions } from "./to-server-options.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
@@ -33,4 +58,92 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   returnMemory();
   compileSooner();
   await stopped;
+}
+
+/** A proxy that serves HTTP. */
+export interface OpenProxy extends Running {
+  readonly url: string;
+  /** True where clients need a password or a token. */
+  readonly hasAuth: boolean;
+}
+
+/** Opens a proxy's port, and the connections to the servers behind it when they are needed. */
+export async function openProxy(settings: Settings<"proxy">, env: Environment, log: Logger): Promise<OpenProxy> {
+  keepTickShape();
+  const { host, httpPort, maxMessageBytes, accessLog, serverTiming, allowControl } = settings;
+  const tracer = await openTracing(env, log);
+  const { remoteAuthFile } = settings;
+  const credentials = remoteAuthFile === undefined ? undefined : await RemoteCredentials.open(remoteAuthFile);
+  const tls = toProxyTls(settings);
+  const targets = new ProxyTargets({ ...settings, credentials, tls });
+  const proxies = new TrustedProxies(settings.trustedProxies);
+  const { auth } = toAuth(settings);
+  const authentication = auth && (await openAuthentication(auth, { proxies }));
+  const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
+  const memory = new MemoryBudget(settings.maxQueueBytes);
+  endSlowClients(memory, settings.minClientRate, log);
+  const options = {
+    host,
+    port: httpPort,
+    protocols: PROTOCOLS,
+    maxMessageBytes,
+    memory,
+    sendTimeoutMs: settings.sendTimeout * 1000,
+    policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication, proxies }),
+    connections: openConnectionLimit(settings.maxConnections, log),
+    clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
+    accountKey: readAccountKey(settings.clientKey, proxies),
+    accessLog,
+    addressOf: proxies.clientAddress.bind(proxies),
+    serverTiming,
+    tracer,
+    log,
+  };
+  const server = await openProxyPort(service, options, toTlsPaths(settings));
+  const files = [authentication, credentials, tls && new RemoteTlsFiles(tls)];
+  const fresh = files.flatMap((each) => (each === undefined ? [] : [keepFresh(each, log)]));
+  const stops = [watchTarget(targets, settings.grpcAddress, log), ...fresh];
+  return {
+    url: server.url,
+    hasAuth: auth !== undefined,
+    inFlight: () => targets.inFlight(),
+    retire: () => {
+      targets.retire();
+      server.retire();
+    },
+    close: async () => {
+      for (const stop of stops) stop();
+      await server.close(settings.drainTimeout * 1000);
+      memory.close();
+      await targets.close();
+      await tracer?.close();
+    },
+  };
+}
+
+/** There is no port on which it would be asked. */
+const NO_GRPC = { accept: (socket: Socket) => void socket.destroy() };
+
+/** The HTTP port of a proxy, encrypted if there are files for it; throws `unavailable` when it cannot be had. */
+export async function openProxyPort(
+  service: InferenceService,
+  options: HttpServerOptions & { readonly port: number },
+  paths: TlsPaths | undefined,
+): Promise<Pick<HttpServer, "url" | "close" | "retire">> {
+  if (paths === undefined) return createHttpServer(service, options);
+  const files = await TlsFiles.open(paths);
+  const { openTls } = await import("../../server/open-tls.ts");
+  const http = await createHttpServer(service, { ...options, port: "shared" });
+  const { host, port: httpPort, connections, log } = options;
+  const ports = { host, port: undefined, socketPath: undefined, httpPort, connections };
+  const tls = await openTls({ ...ports, files, grpc: NO_GRPC, http, log }).catch(async (reason) => {
+    await http.close(0);
+    throw reason;
+  });
+  const { retire, close: closeHttp, graceMs } = bothTransports(http, undefined);
+  const close = (drainTimeoutMs: number) => {
+    tls.close(graceMs());
+    return closeHttp(drainTimeoutMs);
+  };
+  return { url: tls.httpUrl ?? "", retire, close };
 }

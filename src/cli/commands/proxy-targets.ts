@@ -1,5 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
 import { toAuthority } from "../../net/listen.ts";
+import type { Logger } from "../../observability/logger.ts";
 import { RecentServices } from "../../remote/recent-services.ts";
 import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
@@ -12,8 +13,7 @@ import type {
   Lease,
   ModelRef,
 } from "../../serving/inference-service.ts";
-import { parseHost } from "../addresses/parse-host.ts";
-import { isPortNumber } from "../addresses/port-number.ts";
+import { isPortNumber, parseHost } from "../addresses/address-text.ts";
 
 /** The server that a proxy sends requests to, and how requests may choose another. */
 export interface ProxyTargetsOptions extends RemoteServiceOptions {
@@ -29,10 +29,12 @@ export interface ProxyTargetsOptions extends RemoteServiceOptions {
 
 /** Enough for every serving of a workspace; each costs a connection. */
 const MAX_CHOSEN_TARGETS = 64;
+/** Time for the first connection, in milliseconds. */
+const CONNECT_MS = 1000;
 /** Port of the original tool's servers. */
 const DEFAULT_GRPC_PORT = 9000;
 
-/** The service behind `kserving proxy`: one fixed server, or the one that a request names where that is allowed. */
+/** The service behind `kserving proxy`: one fixed server, or the one that a request names if that is allowed. */
 export class ProxyTargets {
   readonly #options: ProxyTargetsOptions;
   readonly #fixed: RemoteService;
@@ -112,11 +114,42 @@ export class ProxyTargets {
     return authorization === undefined ? {} : { authorization };
   }
 
-  /** Encrypted where the fixed server is. */
+  /** Encrypted if the fixed server is. */
   #toAddress(host: string, port: string | undefined): string {
     const { isEncrypted } = parseServerAddress(this.#options.grpcAddress);
     return isEncrypted ? `grpcs://${toAddress(host, port)}` : toAddress(host, port);
   }
+}
+
+/** Logs that the server behind a proxy cannot be reached, and that it can be again; returns a function that ends it. */
+export function watchTarget(
+  target: Pick<ProxyTargets, "toService" | "whyUnreachable">,
+  grpcAddress: string,
+  log: Logger,
+): () => void {
+  let known: boolean | undefined;
+  let current = false;
+  const warn = async () => {
+    const reason = await target.whyUnreachable().catch(() => undefined);
+    if (known) return;
+    const about = { grpcAddress, ...(reason !== undefined && { reason }) };
+    log.warn("the server behind this proxy cannot be reached: requests fail", about);
+  };
+  const tell = () => {
+    if (known === current) return;
+    if (!current) void warn();
+    else if (known === false) log.info("the server behind this proxy can be reached", { grpcAddress });
+    known = current;
+  };
+  const stop = target.toService().onReadiness((isReady) => {
+    current = isReady;
+    if (isReady || known !== undefined) tell();
+  });
+  const first = setTimeout(tell, CONNECT_MS).unref();
+  return () => {
+    clearTimeout(first);
+    stop();
+  };
 }
 
 /** Names and numbers only: gRPC would take `unix:/path` and other schemes too. */

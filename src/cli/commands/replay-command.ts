@@ -9,10 +9,8 @@ import { runReplay } from "../../replay/run-replay.ts";
 import { printable } from "../../text/printable.ts";
 import { LiveLine } from "../live-line.ts";
 import { readSetting } from "../settings/read-setting.ts";
-import { authorizationAt } from "./authorization-at.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
-import { refuseServer } from "./refuse-bare-address.ts";
+import { collect, createParser, runParser } from "./create-parser.ts";
+import { authorizationAt, refuseServer } from "./server-addresses.ts";
 
 const EPILOGUE = `
 Examples:

@@ -3,12 +3,11 @@ import { invalidArgument } from "../../errors.ts";
 import { listRuntimes, toRuntimesTable } from "../../runtimes/list-runtimes.ts";
 import { titleOf } from "../../runtimes/native-runtimes.ts";
 import { removeRuntime } from "../../runtimes/staging.ts";
-import { asStarted } from "../as-started.ts";
+import { asStarted } from "../error-text.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";
 import { createParser } from "./create-parser.ts";
-import type { InstallFlags } from "./install-flags.ts";
-import { installCommand, rootOf } from "./runtimes-install.ts";
+import { type InstallFlags, installCommand, rootOf } from "./runtimes-install.ts";
 
 const EPILOGUE = `
 Examples:

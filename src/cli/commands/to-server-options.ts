@@ -1,4 +1,5 @@
 import { findDriver } from "../../drivers/registry.ts";
+import { invalidArgument } from "../../errors.ts";
 import type { ArchiveHooks } from "../../repository/archive-hooks.ts";
 import { type ModelFlag, pairModels } from "../../repository/stage.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
@@ -6,8 +7,7 @@ import type { ListedFlag } from "../settings/flag-parser.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
-import { checkAddresses } from "./check-addresses.ts";
-import { toRemoteTls } from "./tls-options.ts";
+import { toRemoteTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
 
 /**
@@ -154,4 +154,30 @@ export function isModelFlag(flag: ListedFlag): flag is ModelFlag {
 /** Not a path to a driver file, which is better compiled only once. */
 function isBareName(driver: string): boolean {
   return !/[./\\]/.test(driver);
+}
+
+/** Throws `invalid_argument`, with the flags, for ports, sockets and certificates that do not go together. */
+function checkAddresses(settings: Settings<"serve">): void {
+  const { grpcSocketOnly, grpcSocketPath, httpServerCommand } = settings;
+  if (grpcSocketOnly && grpcSocketPath === undefined)
+    throw invalidArgument("--grpc-socket-only lacks the path of the socket, --grpc-socket-path.");
+  if (grpcSocketOnly && httpServerCommand !== undefined)
+    throw invalidArgument("--grpc-socket-only does not go with --http-server-command, whose program needs a port.");
+  if (!/^\/[\x21-\x7e]+$/.test(settings.tensorflowMetricsPath))
+    throw invalidArgument(
+      `--tensorflow-metrics-path is "${settings.tensorflowMetricsPath}"; expected a path that begins with /.`,
+    );
+  checkTls(settings);
+}
+
+function checkTls(settings: Settings<"serve">): void {
+  if (toTlsPaths(settings) === undefined) return;
+  const { tlsScope, httpServerCommand } = settings;
+  if (httpServerCommand !== undefined)
+    throw invalidArgument("--tls-cert does not go with --http-server-command, whose program speaks plain gRPC.");
+  const { httpEnable, httpPort, port, grpcSocketOnly } = settings;
+  if (tlsScope === "grpc" && httpEnable && !grpcSocketOnly && port !== 0 && httpPort === port)
+    throw invalidArgument(
+      `gRPC and HTTP share the port ${port}; with --tls-scope grpc, which encrypts one of them, expected two ports.`,
+    );
 }

@@ -14,12 +14,17 @@ import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 import { LiveLine } from "../live-line.ts";
 import { modelName } from "../settings/model-name.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
-import { collect } from "./collect.ts";
-import { createParser, runParser } from "./create-parser.ts";
+import {
+  addModelFlags,
+  collect,
+  createParser,
+  type ModelFlags,
+  readCount,
+  readSeconds,
+  runParser,
+} from "./create-parser.ts";
 import { groupRefusals } from "./group-refusals.ts";
-import { addModelFlags, type ModelFlags } from "./model-flags.ts";
-import { readCount, readSeconds } from "./read-number.ts";
-import { modelAddressAt, refuseServer } from "./refuse-bare-address.ts";
+import { modelAddressAt, refuseServer } from "./server-addresses.ts";
 
 const EPILOGUE = `
 Examples:

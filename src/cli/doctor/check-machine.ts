@@ -4,9 +4,19 @@ import { reasonText } from "../../errors.ts";
 import { freeMemory } from "../../limits/memory/free-memory.ts";
 import { processors } from "../../machine/container.ts";
 import { readText } from "../../machine/system.ts";
+import { type FoundRuntime, listRuntimes, type RuntimeReport } from "../../runtimes/list-runtimes.ts";
 import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
 import { sizeText } from "../../text/size-text.ts";
-import type { Finding } from "./finding.ts";
+
+/** One thing that `kserving doctor` has looked at. */
+export interface Finding {
+  readonly check: string;
+  /** `problem`: kserving, or what was asked for, cannot work. `warning`: it works, but worse than it could. */
+  readonly state: "ok" | "warning" | "problem";
+  readonly text: string;
+  /** The command or the step that mends it. */
+  readonly fix?: string;
+}
 
 /** The first version of Node that is supported, as package.json has it. */
 const NODE = [20, 19] as const;
@@ -31,6 +41,13 @@ const LITTLE_MEMORY = 512 * 2 ** 20;
 const LITTLE_SPACE = 256 * 2 ** 20;
 /** Each connection is an open file. */
 const FEW_FILES = 4096;
+
+/** Packages with a part for each system, and what lacks without them. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  sharp: "images cannot be decoded",
+  koffi: "native runtimes cannot be called",
+  esbuild: "hook files cannot be compiled",
+};
 
 /** Looks at Node, the processor, memory, limits and folders of this machine. */
 export async function checkMachine(): Promise<readonly Finding[]> {
@@ -98,4 +115,50 @@ function checkFolder(name: string, path: string): Finding {
   } catch (reason) {
     return { check, state: "problem", text: `the ${name} cannot be written: ${reasonText(reason)}`, fix: "set TMPDIR" };
   }
+}
+
+/** Imports the packages that npm may have left out, or installed for another system. */
+export async function checkPackages(
+  load: (name: string) => Promise<unknown> = (name) => import(name),
+): Promise<readonly Finding[]> {
+  return Promise.all(Object.entries(PACKAGES).map(([name, lack]) => checkPackage(name, lack, load)));
+}
+
+async function checkPackage(name: string, lack: string, load: (name: string) => Promise<unknown>): Promise<Finding> {
+  const check = `npm package ${name}`;
+  try {
+    await load(name);
+    return { check, state: "ok", text: "loads" };
+  } catch (reason) {
+    const text = `does not load, so ${lack}: ${reasonText(reason).split("\n", 1)[0]}`;
+    return { check, state: "problem", text, fix: `npm install --include=optional ${name}, on this system` };
+  }
+}
+
+/**
+ * Loads every runtime in a process of its own. A runtime that is not there is no problem, one that does not load is.
+ */
+export async function checkRuntimes(
+  list: () => Promise<readonly RuntimeReport[]> = listRuntimes,
+): Promise<readonly Finding[]> {
+  return (await list()).map(toFinding);
+}
+
+function toFinding({ title, found, install }: RuntimeReport): Finding {
+  const used = found.find(({ isUsed }) => isUsed);
+  const fix = install === undefined ? {} : { fix: install };
+  if (used?.problem !== undefined) {
+    const state = used.version === undefined ? "problem" : "warning";
+    return { check: title, state, text: `${placeOf(used)}: ${used.problem}`, ...fix };
+  }
+  if (used !== undefined)
+    return { check: title, state: "ok", text: `${used.version ?? ""} of ${placeOf(used)}`.trim() };
+  const [broken] = found;
+  if (broken?.problem !== undefined)
+    return { check: title, state: "warning", text: `${placeOf(broken)}: ${broken.problem}`, ...fix };
+  return { check: title, state: "ok", text: `not installed${install === undefined ? "" : `; ${install}`}` };
+}
+
+function placeOf({ source, path }: FoundRuntime): string {
+  return path === undefined ? source : `${source} (${path})`;
 }

@@ -17,8 +17,7 @@ import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
 import type { Setting } from "../settings/setting.ts";
 import { envOf, flagOf, type SettingName } from "../settings/settings.ts";
-import { filesOfModel, filesOfModule } from "./files-of.ts";
-import { needsOf } from "./needs-of.ts";
+import { filesOfModel, filesOfModule, needsOf } from "./deployment-needs.ts";
 
 /** Names of the deployment and of its image, where the user gives them. */
 export interface DeploymentNames {

@@ -29,6 +29,8 @@ type Effect =
 /** Flags of a command by their names, without dashes. */
 export type ForeignFlags = Readonly<Record<string, ForeignFlag>>;
 
+const FLAG_WIDTH = 40;
+
 /** Text of a flag's effect, for help and for docs/from-other-servers.md. */
 export function effectText(flag: ForeignFlag): string {
   if ("setting" in flag) return `\`${flagOf(flag.setting)}\``;
@@ -46,4 +48,16 @@ export function ifPositive(text: string): string | undefined {
 /** A text that has to be there to count. */
 export function ifGiven(text: string): string | undefined {
   return text === "" ? undefined : text;
+}
+
+/** Help on flags: each with its meaning, its default, and what stands for it here. */
+export function flagList(flags: ForeignFlags): string {
+  return Object.entries(flags).map(toLine).join("");
+}
+
+function toLine([name, flag]: [string, ForeignFlag]): string {
+  const { type, short, default: value = "", help } = flag;
+  const head = `${short === undefined ? "    " : `-${short}, `}--${name}${type === "boolean" ? "" : ` ${name.toUpperCase()}`}`;
+  const fallback = value === "" || type === "boolean" ? "" : ` (default: ${value})`;
+  return `  ${head.padEnd(FLAG_WIDTH)} ${help}${fallback} [${effectText(flag).replaceAll("`", "")}]\n`;
 }

@@ -1,13 +1,12 @@
 import { reasonText, ServingError } from "../../errors.ts";
 import { printable } from "../../text/printable.ts";
 import type { Environment } from "../settings/environment.ts";
-import { flagList } from "./flag-list.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";
+import { flagList } from "./foreign-flag.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { IE_SERVING_FLAGS, IE_SERVING_VARIABLES } from "./openvino-flags.ts";
 import { createIeServingReporter, openvinoLog } from "./openvino-log.ts";
-import { toOpenvinoModel } from "./openvino-model.ts";
-import { OPENVINO_DEFAULTS, OPENVINO_NOTICE } from "./ovms.ts";
+import { OPENVINO_DEFAULTS, OPENVINO_NOTICE, toOpenvinoModel } from "./ovms.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
 import { settingOf, translateFlags } from "./translate-flags.ts";
 

@@ -1,20 +1,24 @@
+import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { invalidArgument, reasonText } from "../../errors.ts";
+import { setTimeout } from "node:timers/promises";
+import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { findKserveModels, type KserveWishes } from "../../repository/formats/kserve.ts";
 import { printable } from "../../text/printable.ts";
 import { toExitCode } from "../exit-codes.ts";
 import { endOnSignal } from "../lifecycle/shutdown.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
-import { flagList } from "./flag-list.ts";
-import type { ForeignFlags } from "./foreign-flag.ts";
+import { type ForeignFlags, flagList } from "./foreign-flag.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { KSERVE_FLAGS } from "./kserve-flags.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
 import { settingOf, type Translation, translateFlags } from "./translate-flags.ts";
-import { waitForModelcar } from "./wait-for-modelcar.ts";
 
 const FLAGS: ForeignFlags = KSERVE_FLAGS;
+
+const EVERY_MS = 200;
+/** Above the time in which a node pulls the image of a large model. */
+const TIMEOUT_MS = 600_000;
 
 /** `kserving kserve`: the server of a KServe runtime. */
 export const KSERVE: ForeignProgram = { read, createReporter: () => ({}), fail };
@@ -86,4 +90,26 @@ async function waitInTime(path: string, env: Environment): Promise<void> {
 function fail(reason: unknown): number {
   process.stderr.write(`kserving: ${printable(reasonText(reason))}\n`);
   return toExitCode(reason);
+}
+
+/**
+ * Waits for a model's folder that another container of the pod links in after it has started. Throws
+ * `failed_precondition` if it does not come in time.
+ */
+export async function waitForModelcar(path: string, timeoutMs = TIMEOUT_MS): Promise<void> {
+  const endMs = performance.now() + timeoutMs;
+  while (!(await isThere(path))) {
+    if (performance.now() >= endMs)
+      throw failedPrecondition(
+        `${path} is not there after ${timeoutMs / 1000} seconds; expected the folder of a modelcar (MODEL_INIT_MODE=async).`,
+      );
+    await setTimeout(EVERY_MS);
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

@@ -1,8 +1,8 @@
+import type { Logger } from "../../observability/logger.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
-import { portOf } from "../addresses/port-of.ts";
+import { portOf } from "../addresses/address-text.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
-import { type RequestFields, withRequestLines } from "./request-lines.ts";
-import { logTime } from "./tensorflow-log.ts";
+import { logTime } from "./tensorflow-reporter.ts";
 
 /** Writes a line to standard output as OpenVINO Model Server's log has it. */
 export function openvinoLog(level: "debug" | "info" | "error", text: string): void {
@@ -55,4 +55,25 @@ function tellRequest(request: RequestFields): void {
   ] as const;
   for (const [part, ms] of parts)
     if (ms !== undefined) openvinoLog("debug", `PREDICT; ${part} completed; ${model}; ${version}; ${ms}ms`);
+}
+
+/** Fields of the line that the log has at level debug for each request. */
+interface RequestFields {
+  readonly model?: string;
+  readonly version?: string;
+  readonly deserializationMs?: number;
+  readonly inferenceMs?: number;
+  readonly serializationMs?: number;
+}
+
+/** The same log; a function also gets the fields of each request's line at level debug. */
+function withRequestLines(log: Logger, tell: (fields: RequestFields) => void): Logger {
+  const told: Partial<Logger> = {
+    debug: (message, fields = {}) => {
+      log.debug(message, fields);
+      if (message === "request" && log.filter?.writes("debug") === true) tell(fields);
+    },
+    child: (fields) => withRequestLines(log.child(fields), tell),
+  };
+  return Object.assign(Object.create(log), told);
 }

@@ -8,8 +8,8 @@ import { readSimpleTensorflowServing } from "../../repository/formats/simple-ten
 import { printable } from "../../text/printable.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
-import { flagList } from "./flag-list.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";
+import { flagList } from "./foreign-flag.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { type ReadFlags, readForeignFlags } from "./read-foreign-flags.ts";
 import { isTrue, SIMPLE_TENSORFLOW_FLAGS } from "./simple-tensorflow-serving-flags.ts";

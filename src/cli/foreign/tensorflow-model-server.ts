@@ -1,22 +1,24 @@
 import { join } from "node:path";
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts";
+import type { ServedVersion } from "../../server/served-version.ts";
+import { notAvailableText } from "../../serving/not-available-text.ts";
 import { filePath } from "../../storage/remote-address.ts";
+import { printable } from "../../text/printable.ts";
 import { readVersion } from "../../version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";
-import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
+import type { ForeignFlag } from "./foreign-flag.ts";
+import type { FailedStart, ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";
 import { readForeignFlags } from "./read-foreign-flags.ts";
-import { failTensorflow, TENSORFLOW_FAILURE } from "./tensorflow-failure.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
-import { jointSettings } from "./tensorflow-joint-settings.ts";
-import { tensorflowListening } from "./tensorflow-listening.ts";
-import { checkTensorflowFlags, readTensorflowOptions } from "./tensorflow-options.ts";
-import { createTensorflowReporter } from "./tensorflow-reporter.ts";
-import { tensorflowUsage } from "./tensorflow-usage.ts";
+import { checkTensorflowFlags, jointSettings, readTensorflowOptions } from "./tensorflow-options.ts";
+import { createTensorflowReporter, waitForVersions } from "./tensorflow-reporter.ts";
 import { settingOf, type Translation, translateFlags } from "./translate-flags.ts";
-import { waitForVersions } from "./wait-for-versions.ts";
+
+/** Exit code of `tensorflow_model_server` for whatever goes wrong: -1, as a shell sees it. */
+const TENSORFLOW_FAILURE = 255;
 
 /** `kserving tensorflow-model-server`, also `tensorflow_model_server`. */
 export const TENSORFLOW_MODEL_SERVER: ForeignProgram = {
@@ -82,8 +84,7 @@ async function toCommandLine(
     const value = Object.entries(options).map(([key, text]) => `${key}=${text}`);
     settings.set("option", { value, origin: "the command line" });
   }
-  for (const [name, setting] of [...jointSettings(values), ...(await tensorflowListening(values))])
-    settings.set(name, setting);
+  for (const [name, setting] of await jointSettings(values)) settings.set(name, setting);
   return {
     settings,
     defaults: DEFAULTS,
@@ -120,4 +121,57 @@ function missingEquals(word: string): string[] {
   return name !== word && Object.hasOwn(TENSORFLOW_FLAGS, name)
     ? [`${word} takes its value behind "=": ${word}=VALUE`]
     : [];
+}
+
+const TYPES = { integer: "int32", number: "float", boolean: "bool", text: "string" } as const;
+const FLAG_WIDTH = 33;
+
+/** Help of `tensorflow_model_server`, in the form that the original has. */
+function tensorflowUsage(): string {
+  const lines = Object.entries<ForeignFlag>(TENSORFLOW_FLAGS).map(([name, { type, default: value = "", help }]) => {
+    const flag = `--${name}=${type === "text" ? `"${value}"` : value}`;
+    return `\t${flag.padEnd(FLAG_WIDTH)}\t${TYPES[type]}\t${help}\n`;
+  });
+  return `usage: tensorflow_model_server\nFlags:\n${lines.join("")}`;
+}
+
+/**
+ * Prints why a start failed as `tensorflow_model_server` does: to standard output, a
+ * faulty file's place to standard error.
+ */
+export function failTensorflow(reason: unknown, { commandLine, failed }: FailedStart): number {
+  const code = reason instanceof ServingError ? reason.code.toUpperCase() : "UNKNOWN";
+  const text = printable(reasonText(reason));
+  const faulty = faultyFile(text, commandLine);
+  if (faulty === undefined) {
+    const problem = failed.length > 0 ? notAvailable(failed) : `${code}: ${text}`;
+    process.stdout.write(`Failed to start server. Error: ${problem}\n`);
+    return TENSORFLOW_FAILURE;
+  }
+  const { file, problem } = faulty;
+  const [, twice] = /^\d+:\d+: (Illegal to list model .* multiple times in config list)/.exec(problem) ?? [];
+  if (twice === undefined)
+    process.stderr.write(`Error parsing text-format tensorflow.serving.ModelServerConfig: ${problem}\n`);
+  const message = twice ?? `Invalid protobuf file: '${file}'`;
+  process.stdout.write(`Failed to start server. Error: INVALID_ARGUMENT: ${message}\n`);
+  return TENSORFLOW_FAILURE;
+}
+
+function notAvailable(failed: readonly ServedVersion[]): string {
+  const versions = failed.map(({ name, version, error }) => {
+    return { model: name, version, error: error && { code: error.code, message: printable(error.message) } };
+  });
+  return `UNKNOWN: ${notAvailableText("servable", versions)}`;
+}
+
+interface FaultyFile {
+  readonly file: string;
+  /** The place in it and what is wrong there. */
+  readonly problem: string;
+}
+
+function faultyFile(text: string, commandLine: ForeignCommandLine | undefined): FaultyFile | undefined {
+  const files = commandLine?.settings.get("config")?.value as readonly string[] | undefined;
+  const file = files?.find((path) => text.startsWith(`${path}:`));
+  return file === undefined ? undefined : { file, problem: text.slice(file.length + 1) };
 }

@@ -1,9 +1,18 @@
 import { readFile } from "node:fs/promises";
+import { placeText } from "../../codecs/config/config-node.ts";
+import { parseTextFormat } from "../../codecs/config/parse-text-format.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import { readConfigText } from "../../repository/config/config-source.ts";
+import type { FieldTable } from "../../repository/config/field-table.ts";
+import { Findings } from "../../repository/config/findings.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
+import { readFields } from "../../repository/config/read-fields.ts";
 import { batchingOptions } from "../../repository/formats/tensorflow-serving.ts";
 import { readProblem } from "../../text/read-problem.ts";
+import type { SettingName } from "../settings/settings.ts";
+import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
+import { settingOf, type Translation } from "./translate-flags.ts";
 
 type Values = ReadonlyMap<string, string>;
 
@@ -44,7 +53,7 @@ export async function readTensorflowOptions(values: Values): Promise<FileOptions
   return { options, warnings: batching.warnings };
 }
 
-/** It counts where neither of the other two does. */
+/** It counts if neither of the other two does. */
 function parallelism(values: Values): RawOptions {
   const threads = threadsOf(values, "session");
   if (threads <= 0 || threadsOf(values, "intra_op") > 0 || threadsOf(values, "inter_op") > 0) return {};
@@ -77,4 +86,92 @@ function threadsOf(values: Values, kind: string): number {
 
 function has(values: Values, name: string): boolean {
   return (values.get(name) ?? "") !== "";
+}
+
+/**
+ * The settings that several flags say together, or files that flags name. Throws `invalid_argument` with the place of a
+ * fault, `failed_precondition` for a file that cannot be read.
+ */
+export async function jointSettings(values: Values): Promise<Translation["settings"]> {
+  const settings: Translation["settings"] = new Map();
+  const set: SetSetting = (name, text, origin) => settings.set(name, settingOf(name, text, origin));
+  setModelSettings(values, set);
+  await setPorts(values, set);
+  return settings;
+}
+
+type SetSetting = (name: SettingName, text: string, origin: string) => void;
+
+function setModelSettings(values: Values, set: SetSetting): void {
+  const runs = Number(values.get("num_request_iterations_for_warmup") ?? 0);
+  if (values.get("enable_model_warmup") === "false") set("savedModelWarmup", "0", "--enable_model_warmup");
+  else if (runs > 0) set("savedModelWarmup", String(runs), "--num_request_iterations_for_warmup");
+  const perVersion = "enable_per_model_batching_parameters";
+  if (values.get("enable_batching") === "true" && values.get(perVersion) === "true")
+    set("versionBatching", "true", `--${perVersion}`);
+}
+
+async function setPorts(values: Values, set: SetSetting): Promise<void> {
+  const port = Number(values.get("port") ?? TENSORFLOW_FLAGS.port.default);
+  if (port === 0) set("grpcSocketOnly", "true", "--port");
+  const metricsPath = await monitoringPath(values.get("monitoring_config_file") ?? "");
+  if (metricsPath !== undefined) set("tensorflowMetricsPath", metricsPath, "--monitoring_config_file");
+  const file = values.get("ssl_config_file") ?? "";
+  if (file === "") return;
+  const origin = "--ssl_config_file";
+  if (port !== 0 && port === Number(values.get("rest_api_port") ?? 0))
+    throw invalidArgument(`${origin} encrypts gRPC alone; expected another --rest_api_port than --port=${port}.`);
+  const { cert, key, clientCa } = await readSslConfig(file);
+  set("tlsCert", cert, origin);
+  set("tlsKey", key, origin);
+  if (clientCa !== undefined) set("tlsClientCa", clientCa, origin);
+  set("tlsScope", "grpc", origin);
+}
+
+/** https://github.com/tensorflow/serving/blob/master/tensorflow_serving/config/ssl_config.proto */
+const SSL_FIELDS = {
+  server_key: { type: "text", required: true },
+  server_cert: { type: "text", required: true },
+  custom_ca: { type: "text" },
+  client_verify: { type: "boolean" },
+} as const satisfies FieldTable;
+
+/** PEM texts of an `ssl_config_file`. */
+interface SslConfig {
+  readonly cert: string;
+  readonly key: string;
+  /** Given if clients need a certificate. */
+  readonly clientCa?: string;
+}
+
+async function readSslConfig(file: string): Promise<SslConfig> {
+  const findings = new Findings();
+  const node = parseTextFormat(await readConfigText(file), file);
+  const fields = readFields(node, SSL_FIELDS, { findings, whose: "The ssl_config_file" });
+  findings.assertNone();
+  const { server_key: key = "", server_cert: cert = "", custom_ca: ca = "", client_verify = false } = fields ?? {};
+  const texts = { server_key: key, server_cert: cert, ...(client_verify && { custom_ca: ca }) };
+  for (const [name, text] of Object.entries(texts)) {
+    if (!text.includes("-----BEGIN "))
+      throw invalidArgument(
+        `${placeText(node.place)}: "${name}" is not a text in PEM form; expected the content of a PEM file, which begins with -----BEGIN.`,
+      );
+  }
+  return { cert, key, ...(client_verify && { clientCa: ca }) };
+}
+
+/** https://github.com/tensorflow/serving/blob/master/tensorflow_serving/config/monitoring_config.proto */
+const MONITORING_FIELDS = {
+  prometheus_config: { type: "group", fields: { enable: { type: "boolean" }, path: { type: "text" } } },
+} as const satisfies FieldTable;
+
+/** The path of the metrics that a `monitoring_config_file` switches on; undefined if it has none. */
+async function monitoringPath(file: string): Promise<string | undefined> {
+  if (file === "") return undefined;
+  const findings = new Findings();
+  const node = parseTextFormat(await readConfigText(file), file);
+  const fields = readFields(node, MONITORING_FIELDS, { findings, whose: "The monitoring_config_file" });
+  findings.assertNone();
+  const { enable = false, path = "" } = fields?.prometheus_config ?? {};
+  return enable && path !== "" ? path : undefined;
 }

@@ -2,8 +2,7 @@ import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument } from "../../errors.ts";
 import { MAX_TIMER_MS } from "../../limits/call-limits.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import { parseHost } from "../addresses/parse-host.ts";
-import { isPortNumber } from "../addresses/port-number.ts";
+import { isPortNumber, parseHost } from "../addresses/address-text.ts";
 import type { Setting } from "./setting.ts";
 import { splitCommand } from "./split-command.ts";
 

@@ -1,9 +1,13 @@
+import type { ControlAccess } from "../../access/control-access.ts";
+import { isLoopback } from "../../access/local-host.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
-import { toReachableAddress } from "../addresses/reachable-address.ts";
+import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
+import { defaultSignatureName, knownInputs } from "../../signature/signature.ts";
+import { toReachableAddress } from "../addresses/address-text.ts";
 import type { Settings } from "../settings/settings.ts";
+import type { ModelSummary } from "./model-table.ts";
 import type { ReadyFacts } from "./status-reporter.ts";
-import { summarizeModels } from "./summarize-models.ts";
 
 /** A started server, and what it was started from. */
 interface Started {
@@ -31,4 +35,42 @@ async function namedModels(server: Server): Promise<Pick<ReadyFacts, "name" | "s
   const models = await summarizeModels(server);
   const first = models.find(({ problem }) => problem === "");
   return { stages: [], models, ...(first && { name: first.name }) };
+}
+
+/** Every version of every model of a server, as it is now, with paths, which are not reported to clients. */
+async function summarizeModels(server: Pick<Server, "service" | "models">): Promise<readonly ModelSummary[]> {
+  const { service } = server;
+  const errors = new Map(server.models().map(({ name, version, error }) => [`${name}/${version}`, error?.message]));
+  return Promise.all(
+    service.index().map((status) => {
+      const problem = status.isReady
+        ? ""
+        : (errors.get(`${status.model}/${status.version}`) ?? status.unavailableReason);
+      return summarize(service, status, problem);
+    }),
+  );
+}
+
+async function summarize(service: InferenceService, status: ServableState, problem: string): Promise<ModelSummary> {
+  const { model: name, version, state } = status;
+  const known = { name, version: String(version), state, problem };
+  const nothing = { ...known, drivers: [], inputs: undefined, outputs: undefined };
+  if (state !== "AVAILABLE") return nothing;
+  try {
+    const lease = await service.acquire({ model: name, version });
+    lease.release();
+    const { drivers, signatures } = lease.description;
+    const signature = signatures[defaultSignatureName(signatures)] ?? {};
+    return { ...known, drivers, inputs: knownInputs(signature), outputs: signature.outputs };
+  } catch {
+    // It has gone meanwhile.
+    return nothing;
+  }
+}
+
+/** One line on the permissions of clients on other machines; undefined where only this machine reaches the server. */
+export function openAccessNotice(host: string, allowControl: ControlAccess): string | undefined {
+  if (host === "localhost" || isLoopback(host)) return undefined;
+  const control = allowControl === "all" ? ", load and unload models, and change what is logged" : "";
+  return `Every client that reaches this server may run models${control}: it asks for no password. --host 127.0.0.1 serves this machine alone.`;
 }

@@ -1,6 +1,8 @@
+import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
-import { exampleHeading } from "./example-heading.ts";
-import { exampleRequest } from "./example-request.ts";
+import type { ExampleInput, ExampleInputs } from "../../signature/example-inputs.ts";
+import { shellQuoted } from "../../text/shell-word.ts";
+import { exampleValue } from "./example-value.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
 /** Reports a request that the model answers; finding one may take as long as some runs of the model. */
@@ -17,4 +19,73 @@ export async function reportExample(
   const { isEncrypted } = server;
   const line = exampleRequest({ name, inputs: example.inputs, grpcAddress, isEncrypted, ...own });
   reporter.example(exampleHeading(example), line);
+}
+
+/** The line before the example: if the example ran, and which parts of it are a guess. */
+export function exampleHeading({ inputs, ran, guessed }: ExampleInputs): string {
+  if (ran === false) return "Try it with sizes and values of your own; what was tried here did not run:";
+  const guesses = inputs.filter(({ name }) => guessed.includes(name));
+  if (guesses.length === 0) return ran ? "Try it:" : "Try it with values of your own; this guess was not tried:";
+  const shapes = guesses.map(({ name, shape }) => `${name} [${shape}]`).join(", ");
+  return `Try it; the model leaves sizes open, of which these are guessed and ${ran ? "ran" : "were not tried"}, ${shapes}:`;
+}
+
+/** The model that is served, and its address. */
+export interface ExampleTarget {
+  readonly name: string;
+  readonly inputs: readonly ExampleInput[];
+  readonly grpcAddress: string;
+  readonly httpUrl?: string;
+  /** True for a server with a certificate, which may not be for the name by which the line calls it. */
+  readonly isEncrypted?: boolean;
+}
+
+/** Up to so many elements a value is written out. */
+const MAX_INLINE_ELEMENTS = 24;
+
+/** A shell line that sends a request with the inputs. Over HTTP where that is served, else over gRPC. */
+export function exampleRequest(target: ExampleTarget): string {
+  const { inputs } = target;
+  const hasJsonForm = inputs.every(({ dtype }) => !dtype.startsWith("complex"));
+  return target.httpUrl !== undefined && hasJsonForm
+    ? curlLine(`${target.httpUrl}/v1/models/${encodeURIComponent(target.name)}:predict`, inputs)
+    : grpcLine(target);
+}
+
+function curlLine(url: string, inputs: readonly ExampleInput[]): string {
+  const count = inputs.reduce((sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1), 0);
+  const members = inputs.map(
+    (input) => `${JSON.stringify(input.name)}:${exampleValue(input, count > MAX_INLINE_ELEMENTS)}`,
+  );
+  const body = `{"inputs":{${members.join()}}}`;
+  const curl = url.startsWith("https:") ? "curl -k" : "curl";
+  if (count <= MAX_INLINE_ELEMENTS) return `${curl} ${url} -d ${shellQuoted(body)}`;
+  return `node -p ${shellQuoted(`JSON.stringify(${body})`)} | ${curl} ${url} -d @-`;
+}
+
+/** Needs no files: the client reads the schema by reflection. */
+function grpcLine({ name, grpcAddress, inputs, isEncrypted = false }: ExampleTarget): string {
+  const protos = Object.fromEntries(inputs.map((input) => [input.name, exampleTensorProto(input)]));
+  const body = JSON.stringify({ model_spec: { name }, inputs: protos });
+  // Not for its own name, perhaps.
+  const [scheme, options] = isEncrypted ? ["https", "--insecure"] : ["http", "--http2-prior-knowledge"];
+  const [, path] = /^unix:(.*)$/.exec(grpcAddress) ?? [];
+  const place = path === undefined ? grpcAddress : "localhost";
+  const socket = path === undefined ? "" : `--unix-socket ${shellQuoted(path)} `;
+  const url = `${scheme}://${place}/tensorflow.serving.PredictionService/Predict`;
+  return `npx @bufbuild/buf curl --protocol grpc ${options} ${socket}${url} -d ${shellQuoted(body)}`;
+}
+
+/** A TensorProto in protobuf's JSON: one element stands for all. */
+function exampleTensorProto(input: ExampleInput): object {
+  const { name, fieldName } = typeOfDType(input.dtype);
+  const shape = { dim: input.shape.map((size) => ({ size })) };
+  return { dtype: name, tensor_shape: shape, [fieldName]: exampleElement(input) };
+}
+
+/** One element; a complex one is its two parts. */
+function exampleElement({ dtype, element }: ExampleInput): readonly unknown[] {
+  if (typeof element !== "number") return [Buffer.from(element).toString("base64")];
+  if (dtype === "bool") return [element === 1];
+  return dtype.startsWith("complex") ? [element, 0] : [element];
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { collect } from "../../../src/cli/commands/collect.ts";
-import { createParser, runParser } from "../../../src/cli/commands/create-parser.ts";
+import { collect, createParser, runParser } from "../../../src/cli/commands/create-parser.ts";
 
 function createToy() {
   return createParser("toy", { description: "Does nothing.", epilogue: "" })

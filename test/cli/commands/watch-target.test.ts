@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { ProxyTargets } from "../../../src/cli/commands/proxy-targets.ts";
-import { watchTarget } from "../../../src/cli/commands/watch-target.ts";
+import { ProxyTargets, watchTarget } from "../../../src/cli/commands/proxy-targets.ts";
 import { ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 

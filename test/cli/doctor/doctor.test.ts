@@ -1,10 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { checkMachine } from "../../../src/cli/doctor/check-machine.ts";
-import { checkPackages } from "../../../src/cli/doctor/check-packages.ts";
-import { checkRuntimes } from "../../../src/cli/doctor/check-runtimes.ts";
-import { checkSettings } from "../../../src/cli/doctor/check-settings.ts";
+import { checkSettings } from "../../../src/cli/commands/doctor-command.ts";
+import { checkMachine, checkPackages, checkRuntimes } from "../../../src/cli/doctor/check-machine.ts";
 import { tlsPath } from "../../helpers/tls-fixture.ts";
 
 const FREE = ["--port", "0", "--http-port", "0"];

@@ -1,6 +1,6 @@
 import { relative } from "node:path";
 import { expect, test } from "vitest";
-import { filesOfModule } from "../../../src/cli/export/files-of.ts";
+import { filesOfModule } from "../../../src/cli/export/deployment-needs.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const HOOKS = `

@@ -53,7 +53,7 @@ it.each([
   [[...MODEL, "--port", "70000"], 'ie_serving: error: --port is "70000"; expected an integer from 0 to 65535'],
 ])("%j ends with 2", async (argv, message) => {
   const printed = collectOutput();
-  expect(await runForeign(IE_SERVING, argv, {})).toBe(2);
+  expect(await runForeign("ie_serving", argv, {})).toBe(2);
   expect(printed.stderr).toContain(message);
 });
 
@@ -64,7 +64,7 @@ it("has help for itself and for both of its commands", async () => {
     [["config", "-h"], "--config_path"],
   ] as const) {
     const printed = collectOutput();
-    expect(await runForeign(IE_SERVING, argv, {})).toBe(0);
+    expect(await runForeign("ie_serving", argv, {})).toBe(0);
     expect(printed.stdout).toContain(expected);
   }
 });

@@ -1,9 +1,8 @@
 import { copyFileSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { KSERVE } from "../../../src/cli/foreign/kserve.ts";
+import { KSERVE, waitForModelcar } from "../../../src/cli/foreign/kserve.ts";
 import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
-import { waitForModelcar } from "../../../src/cli/foreign/wait-for-modelcar.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
 
@@ -18,7 +17,7 @@ async function understood(argv: readonly string[], env = {}): Promise<Understood
 
 async function run(argv: readonly string[], env = {}) {
   const printed = collectOutput();
-  const code = await runForeign(KSERVE, argv, env);
+  const code = await runForeign("kserve", argv, env);
   return { code, ...printed };
 }
 

@@ -14,7 +14,7 @@ async function understood(argv: readonly string[], env = {}): Promise<Understood
 
 async function run(argv: readonly string[]) {
   const printed = collectOutput();
-  const code = await runForeign(OVMS, argv, {});
+  const code = await runForeign("ovms", argv, {});
   return { code, ...printed };
 }
 

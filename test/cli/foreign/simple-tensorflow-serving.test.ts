@@ -17,7 +17,7 @@ async function understood(argv: readonly string[], env = {}): Promise<Understood
 
 async function run(argv: readonly string[], env = {}) {
   const printed = collectOutput();
-  const code = await runForeign(SIMPLE_TENSORFLOW_SERVING, argv, env);
+  const code = await runForeign("simple-tensorflow-serving", argv, env);
   return { code, ...printed };
 }
 

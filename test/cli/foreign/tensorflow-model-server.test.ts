@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
-import { failTensorflow } from "../../../src/cli/foreign/tensorflow-failure.ts";
-import { TENSORFLOW_MODEL_SERVER } from "../../../src/cli/foreign/tensorflow-model-server.ts";
+import { failTensorflow, TENSORFLOW_MODEL_SERVER } from "../../../src/cli/foreign/tensorflow-model-server.ts";
 import { ServingError } from "../../../src/errors.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
@@ -16,7 +15,7 @@ async function understood(argv: readonly string[], env = {}): Promise<Understood
 /** The exit code, and what was printed. */
 async function run(argv: readonly string[], env = {}) {
   const printed = collectOutput();
-  const code = await runForeign(TENSORFLOW_MODEL_SERVER, argv, env);
+  const code = await runForeign("tensorflow-model-server", argv, env);
   return { code, ...printed };
 }
 

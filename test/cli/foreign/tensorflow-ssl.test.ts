@@ -60,7 +60,7 @@ describe("--ssl_config_file", () => {
     ["a wrong key", "server_keys: 'x'", /has no key "server_keys"\. Did you mean "server_key"\?/],
   ])("with %s ends the start", async (_, text, problem) => {
     const printed = collectOutput();
-    const code = await runForeign(TENSORFLOW_MODEL_SERVER, argvFor(text), {});
+    const code = await runForeign("tensorflow-model-server", argvFor(text), {});
     expect([code, printed.stdout]).toEqual([255, expect.stringMatching(problem)]);
     expect(printed.stdout).toContain("Failed to start server. Error: INVALID_ARGUMENT: ");
   });
@@ -68,7 +68,7 @@ describe("--ssl_config_file", () => {
   it("ends the start where HTTP has the same port", async () => {
     const printed = collectOutput();
     const argv = argvFor(`server_key: ${inOne(KEY)} server_cert: ${inOne(CERT)}`);
-    expect(await runForeign(TENSORFLOW_MODEL_SERVER, [...argv, "--port=8501"], {})).toBe(255);
+    expect(await runForeign("tensorflow-model-server", [...argv, "--port=8501"], {})).toBe(255);
     expect(printed.stdout).toContain("expected another --rest_api_port than --port=8501.");
   });
 });

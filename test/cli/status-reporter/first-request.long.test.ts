@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { exampleRequest } from "../../../src/cli/status-reporter/example-request.ts";
+import { exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
 import { findLibrary } from "../../../src/runtimes/find-library.ts";
 import { openvino, tensorflow } from "../../../src/runtimes/native-runtimes.ts";

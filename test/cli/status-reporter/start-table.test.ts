@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toStartTable } from "../../../src/cli/status-reporter/start-table.ts";
+import { toStartTable } from "../../../src/cli/status-reporter/model-table.ts";
 import type { StageSummary } from "../../../src/server/stage-summary.ts";
 
 const face: StageSummary = {

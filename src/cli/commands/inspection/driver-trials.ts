@@ -3,8 +3,8 @@ import type { RawOptions } from "../../../drivers/option-table.ts";
 import { reasonText } from "../../../errors.ts";
 import { createSilentLogger } from "../../../observability/logger.ts";
 import type { Signature } from "../../../signature/signature.ts";
+import { withProgress } from "../../live-line.ts";
 import { parseOptionFlags } from "../../settings/parse-option-flags.ts";
-import { withProgress } from "../progress.ts";
 
 /** A driver that was asked to load a model. */
 export interface DriverTrial {

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { exampleHeading, exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
+import type { ExampleInput } from "../../../src/signature/example-inputs.ts";
+
+const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
+const example = (inputs: readonly ExampleInput[], where: object = HTTP, name = "default") =>
+  exampleRequest({ name, inputs, ...(where as typeof HTTP) });
+
+describe("over HTTP", () => {
+  test("names the inputs with their elements", () => {
+    const inputs: ExampleInput[] = [
+      { name: "ids", dtype: "int64", shape: [1, 2], element: 0 },
+      { name: "text", dtype: "bytes", shape: [2], element: Buffer.from('a "b"') },
+      { name: "jpeg", dtype: "bytes", shape: [], element: Buffer.from([0xff, 0xd8]) },
+      { name: "flag", dtype: "bool", shape: [], element: 1 },
+    ];
+    expect(example(inputs)).toBe(
+      `curl http://localhost:9001/v1/models/default:predict -d '{"inputs":{"ids":[[0,0]],"text":["a \\"b\\"","a \\"b\\""],"jpeg":{"b64":"/9g="},"flag":true}}'`,
+    );
+  });
+
+  test("stays one short line for a large input", () => {
+    expect(example([{ name: "image", dtype: "float32", shape: [1, 224, 224, 3], element: 0 }])).toBe(
+      `node -p 'JSON.stringify({"inputs":{"image":Array(1).fill(Array(224).fill(Array(224).fill(Array(3).fill(0))))}})' | curl http://localhost:9001/v1/models/default:predict -d @-`,
+    );
+  });
+
+  test("quotes names for the URL and the shell", () => {
+    expect(example([{ name: "it's", dtype: "float32", shape: [1], element: 0 }], HTTP, "my model")).toBe(
+      `curl http://localhost:9001/v1/models/my%20model:predict -d '{"inputs":{"it'\\''s":[0]}}'`,
+    );
+  });
+
+  test("gives way to gRPC for complex numbers, for which JSON has no form", () => {
+    expect(example([{ name: "z", dtype: "complex64", shape: [2], element: 0 }])).toContain("buf curl");
+  });
+});
+
+test("over gRPC one element stands for all", () => {
+  const inputs: ExampleInput[] = [{ name: "image", dtype: "uint8", shape: [1, 224, 224, 3], element: 0 }];
+  expect(example(inputs, { grpcAddress: "localhost:9000" })).toBe(
+    `npx @bufbuild/buf curl --protocol grpc --http2-prior-knowledge http://localhost:9000/tensorflow.serving.PredictionService/Predict ` +
+      `-d '{"model_spec":{"name":"default"},"inputs":{"image":{"dtype":"DT_UINT8","tensor_shape":{"dim":[{"size":1},{"size":224},{"size":224},{"size":3}]},"int_val":[0]}}}'`,
+  );
+});
+
+describe("the heading", () => {
+  const inputs: ExampleInput[] = [
+    { name: "x", dtype: "float32", shape: [1, 3, 32, 32], element: 0 },
+    { name: "k", dtype: "int64", shape: [], element: 0 },
+  ];
+  test.each([
+    [{ inputs, ran: true, guessed: [] }, "Try it:"],
+    [{ inputs, guessed: [] }, "Try it with values of your own; this guess was not tried:"],
+    [
+      { inputs, guessed: ["x"], ran: true },
+      "Try it; the model leaves sizes open, of which these are guessed and ran, x [1,3,32,32]:",
+    ],
+    [
+      { inputs, guessed: ["x"] },
+      "Try it; the model leaves sizes open, of which these are guessed and were not tried, x [1,3,32,32]:",
+    ],
+    [
+      { inputs, guessed: ["x"], ran: false },
+      "Try it with sizes and values of your own; what was tried here did not run:",
+    ],
+  ])("of %j", (found, heading) => {
+    expect(exampleHeading(found)).toBe(heading);
+  });
+});
