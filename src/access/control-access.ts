@@ -1,11 +1,10 @@
 import { ServingError } from "../errors.ts";
+import type { ServerSettings } from "../limits/settings/server-settings.ts";
 import type { Caller } from "./caller.ts";
 import { isLoopback, isOwnHost } from "./local-host.ts";
 
 /** Clients that may change the server. */
-export const CONTROL_ACCESS = ["off", "local", "all"] as const;
-/** One of {@link CONTROL_ACCESS}. */
-export type ControlAccess = (typeof CONTROL_ACCESS)[number];
+export type ControlAccess = ServerSettings["access"]["allowControl"];
 
 /** Headers that proxies add: the sender of one is not the client, so its address says nothing. */
 const FORWARDING =

@@ -2,8 +2,9 @@ import { createHash, createPrivateKey, type X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises";
 import { createSecureContext, DEFAULT_CIPHERS, type Server } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
+import type { ENCRYPTION_SETTINGS } from "../limits/settings/access-settings.ts";
+import type { ValueOf } from "../limits/settings/setting.ts";
 import { readCertificates, type ValidityProblem, validityProblem } from "./pem-certificates.ts";
-import type { TLS_SCOPES } from "./tls-scope.ts";
 
 /** PEM files by their paths, or PEM texts themselves. */
 export interface TlsPaths {
@@ -14,7 +15,7 @@ export interface TlsPaths {
   /** Certificates of the authorities that sign clients' certificates; absent = clients need none. */
   readonly clientCa?: string | undefined;
   /** Default `ports`: both, and not the Unix socket. */
-  readonly scope?: (typeof TLS_SCOPES)[number] | undefined;
+  readonly scope?: ValueOf<typeof ENCRYPTION_SETTINGS.tlsScope> | undefined;
 }
 
 /** Contents of the files, in the form of Node's options. */

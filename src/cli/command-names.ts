@@ -1,6 +1,3 @@
-/** The commands that take settings. */
-export type SettingsCommand = "serve" | "proxy";
-
 /** Commands that take another server's command line. */
 export const FOREIGN_COMMAND_NAMES = [
   "tensorflow-model-server",

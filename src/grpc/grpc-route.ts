@@ -1,5 +1,6 @@
 import type { CallKind } from "../access/caller.ts";
 import type { CancelSource } from "../async/cancel-source.ts";
+import type { ProtocolSettings } from "../limits/settings/server-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
@@ -77,14 +78,7 @@ export type GrpcRoutes = Readonly<Record<string, UnaryRoute | StreamRoute>>;
 export interface GrpcProtocolOptions {
   /** Maximum memory of one request's tensors, in bytes. */
   readonly maxMessageBytes: number;
-  /** Sends numbers in `tensor_content` instead of typed fields. */
-  readonly tensorContent: boolean;
-  /** Refuses requests of TensorFlow Serving's protocol that name no model. */
-  readonly requireModelSpec: boolean;
-  /** Refuses calls of TensorFlow Serving's protocol whose method is not that of the signature's method name. */
-  readonly checkMethodNames: boolean;
-  /** Leaves out names of outputs in requests that are not the model's. */
-  readonly ignoreUnknownOutputs: boolean;
+  readonly settings: ProtocolSettings;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Counts the messages of streams. */

@@ -11,7 +11,7 @@ import { ServingError } from "../errors.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { MemoryPool } from "../limits/memory/memory-pool.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { type ServerSettings, sliceSettings } from "../limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/listen.ts";
 import { hasReceivePlace } from "../net/node-members.ts";
@@ -44,25 +44,12 @@ export interface GrpcServerOptions {
   /** Descriptor of a listening socket, which replaces host and port. */
   readonly fd?: number | undefined;
   readonly protocols: readonly { readonly name: string; readonly grpc?: CreateGrpcProtocol }[];
-  /** Maximum size of a message, and of one request's tensors in memory, in bytes. Default 256 MB. */
-  readonly maxMessageBytes?: number;
+  /** Default: those of a server without options. */
+  readonly settings?: ServerSettings;
   /** Memory of all requests, shared with other transports. Default: a new budget of twice the largest message. */
   readonly memory?: MemoryBudget;
   /** Time in which a message must arrive, in milliseconds. Default 300 000. */
   readonly messageTimeoutMs?: number;
-  /** Time in which a client must read a part of its answer, in milliseconds; 0 = no limit. Default 60 000. */
-  readonly sendTimeoutMs?: number;
-  /** Sends numbers in `tensor_content` instead of typed fields. Default false. */
-  readonly tensorContent?: boolean;
-  /** Refuses requests of TensorFlow Serving's protocol that name no model. Default false. */
-  readonly requireModelSpec?: boolean;
-  /**
-   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
-   * signature's method name. Default false.
-   */
-  readonly checkMethodNames?: boolean;
-  /** Leaves out names in output filters that are not outputs. Default false. */
-  readonly ignoreUnknownOutputs?: boolean;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
   /** Time for a client to set up a connection, and to answer a ping, in milliseconds. Default 20 000. */
@@ -79,12 +66,8 @@ export interface GrpcServerOptions {
   readonly clients?: ClientGate | undefined;
   /** Gives the key of a client's account. Default: that of its address. */
   readonly accountKey?: ClientKey | undefined;
-  /** Logs a line for each request. Default false. */
-  readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
   readonly addressOf?: AccessLogOptions["addressOf"];
-  /** Tells clients the times of their requests, in a trailer `server-timing`. Default false. */
-  readonly serverTiming?: boolean;
   /** Records traces of the calls. Default: there are none. */
   readonly tracer?: RequestTracer | undefined;
   /** Keeps the last requests for the page. Default: none are kept. */
@@ -116,10 +99,9 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const { host, log, tensorContent = false, requireModelSpec = false, checkMethodNames = false } = options;
-  const { ignoreUnknownOutputs = false } = options;
+  const { host, log, settings = sliceSettings() } = options;
   const rules = readChannelArguments(options.channelArguments ?? [], log);
-  const context = toCallContext(options, rules);
+  const context = toCallContext(options, settings, rules);
   const { maxMessageBytes, observer } = context;
   if (!hasReceivePlace())
     log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
@@ -132,8 +114,8 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const listener =
     options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
   const { sharedMemory, tracer, metrics } = options;
-  const checks = { requireModelSpec, checkMethodNames, ignoreUnknownOutputs };
-  const protocolOptions = { maxMessageBytes, tensorContent, ...checks, sharedMemory, observer, tracer, metrics, log };
+  const given = { settings: settings.protocols, sharedMemory, tracer, metrics, log };
+  const protocolOptions = { maxMessageBytes, observer, ...given };
   const protocols = options.protocols.flatMap(({ name, grpc }) =>
     grpc === undefined ? [] : [{ name, ...grpc(service, protocolOptions) }],
   );
@@ -162,18 +144,20 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   };
 }
 
-function toCallContext(options: GrpcServerOptions, rules: ConnectionRules): CallContext {
-  const { log, maxMessageBytes: ownMax = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const { messageTimeoutMs = TRANSPORT_LIMITS.messageMs } = options;
-  const maxMessageBytes = Math.min(ownMax, rules.maxMessageBytes ?? ownMax);
+function toCallContext(
+  options: GrpcServerOptions,
+  { limits: own, logging }: ServerSettings,
+  rules: ConnectionRules,
+): CallContext {
+  const { log, messageTimeoutMs = TRANSPORT_LIMITS.messageMs } = options;
+  const maxMessageBytes = Math.min(own.maxMessageBytes, rules.maxMessageBytes ?? own.maxMessageBytes);
   const { policy = new AccessPolicy(), memory = new MemoryBudget(2 * maxMessageBytes) } = options;
-  const { sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs } = options;
   const clock = new MessageClock(messageTimeoutMs);
-  const sends = new SendWatch(sendTimeoutMs);
-  const observer = new RequestObserver(
-    new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
-    options,
-  );
+  const sends = new SendWatch(own.sendTimeoutMs);
+  const observer = new RequestObserver(new AccessLog(log, { logging, addressOf: options.addressOf }), {
+    ...options,
+    logging,
+  });
   const { clients, accountKey = readAccountKey("address", new TrustedProxies([])) } = options;
   const limits = { maxMessageBytes, memory, messageTimeoutMs, clock, sends, clients, accountKey };
   return { ...limits, pool: new MemoryPool(), policy, observer, log };

@@ -2,7 +2,7 @@ import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { ClientAccount } from "./client-account.ts";
 import { openProcessCells } from "./process-cells.ts";
-import { SERVER_DEFAULTS } from "./server-defaults.ts";
+import { SERVER_DEFAULTS } from "./settings/server-settings.ts";
 
 /** A message that goes from a client or to it, at the client's speed. */
 export interface Transfer {

@@ -26,8 +26,8 @@ type Origin = { readonly address: string; readonly headers: Readonly<Record<stri
 
 /** Settings of an access log. */
 export interface AccessLogOptions {
-  /** Writes at level `info`. Default false. */
-  readonly isAskedFor?: boolean | undefined;
+  /** Writes at level `info` if the access log is on. Default: it is not. */
+  readonly logging?: { readonly accessLog: boolean } | undefined;
   /** Gives the address of the client behind trusted proxies. Default: the connection's. */
   readonly addressOf?: ((origin: Origin) => string) | undefined;
 }
@@ -38,9 +38,9 @@ export class AccessLog {
   readonly #isAskedFor: boolean;
   readonly #addressOf: (origin: Origin) => string;
 
-  constructor(log: Logger, { isAskedFor = false, addressOf = ({ address }) => address }: AccessLogOptions = {}) {
+  constructor(log: Logger, { logging, addressOf = ({ address }) => address }: AccessLogOptions = {}) {
     this.#log = log;
-    this.#isAskedFor = isAskedFor;
+    this.#isAskedFor = logging?.accessLog ?? false;
     this.#addressOf = addressOf;
   }
 

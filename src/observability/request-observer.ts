@@ -9,8 +9,8 @@ import { Timeline } from "./timeline.ts";
 export interface ObserverParts {
   /** Absent = requests are not counted. */
   readonly metrics?: RequestMetrics | undefined;
-  /** Sends clients the times of their requests. Default false. */
-  readonly serverTiming?: boolean | undefined;
+  /** Sends clients the times of their requests, if that is on. Default: it is not. */
+  readonly logging?: { readonly serverTiming: boolean } | undefined;
   /** Absent = nothing is traced. */
   readonly tracer?: RequestTracer | undefined;
   /** Absent = no requests are kept for people to see. */
@@ -25,12 +25,12 @@ export class RequestObserver {
   readonly #tracer: RequestTracer | undefined;
   readonly #recent: RecentRequests | undefined;
 
-  constructor(access: AccessLog, { metrics, serverTiming = false, tracer, recent }: ObserverParts = {}) {
+  constructor(access: AccessLog, { metrics, logging, tracer, recent }: ObserverParts = {}) {
     this.#tracer = tracer;
     this.#recent = recent;
     this.#access = access;
     this.#metrics = metrics;
-    this.#sendsTimes = serverTiming;
+    this.#sendsTimes = logging?.serverTiming ?? false;
   }
 
   /**

@@ -3,6 +3,7 @@ import { defineJob } from "../codec-host/job.ts";
 import { LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import { isJsonList, isJsonObject, type JsonObject } from "../codecs/json/json-value.ts";
 import { DecodeBudget } from "../limits/memory/decode-budget.ts";
+import type { ProtocolSettings } from "../limits/settings/server-settings.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../serving/recorded-request.ts";
 import { requestNames } from "../serving/request-names.ts";
 import { chooseSignature, toPlainSignatures } from "../signature/choose-signature.ts";
@@ -16,10 +17,10 @@ import { decodePredict, type PredictMessage } from "./tensorflow-serving/http-re
 import { readPredictionLog } from "./tensorflow-serving/prediction-log.ts";
 
 /** Recorded requests of this server's protocols; `maxBytes` limits the memory of a decoded one. */
-export function recordedRequests(maxBytes: number, checkMethodNames = false): RecordedRequests {
+export function recordedRequests(maxBytes: number, settings?: ProtocolSettings): RecordedRequests {
   return {
     readLog: async (bytes, target) => {
-      const requests = await readPredictionLog(bytes, target, { maxBytes, checkMethodNames });
+      const requests = await readPredictionLog(bytes, target, { maxBytes, settings });
       return requests && "kind" in requests ? requests : requests?.map((each) => underDeclaredNames(each, target));
     },
     readJson: async (body, target) => underDeclaredNames(await readJson(body, target, maxBytes), target),

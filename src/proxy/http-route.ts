@@ -5,6 +5,7 @@ import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { ProtocolSettings } from "../limits/settings/server-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
@@ -38,21 +39,7 @@ export interface HttpDependencies {
   readonly hasPlatformElsewhere?: boolean | undefined;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
-  /** URL of the metrics that have TensorFlow Serving's names. */
-  readonly tensorflowMetricsPath: string;
-  /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
-  readonly simpleTensorflowServing?: boolean | undefined;
-  /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
-  readonly kserveRoutes?: boolean | undefined;
-  /** True where `/v1/models/NAME/metadata` is answered as OpenVINO Model Server does. */
-  readonly openvinoMetadata?: boolean | undefined;
-  /**
-   * True where calls of TensorFlow Serving's protocol are refused whose method is not
-   * that of the signature's method name.
-   */
-  readonly checkMethodNames?: boolean | undefined;
-  /** True to leave out names of outputs in requests that are not the model's. */
-  readonly ignoreUnknownOutputs?: boolean | undefined;
+  readonly settings: ProtocolSettings;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Records traces; absent = there are none. */

@@ -7,7 +7,7 @@ import { type ClientKey, readAccountKey } from "../access/client-key.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { settlesWithin } from "../async/promises.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { type ServerSettings, sliceSettings } from "../limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { listen, type PortLimit, toAuthority } from "../net/listen.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
@@ -38,14 +38,12 @@ export interface HttpServerOptions {
   readonly fd?: number | undefined;
   /** The protocols; the first one that knows a URL answers it. */
   readonly protocols: readonly { readonly name: string; readonly http?: CreateHttpProtocol }[];
-  /** Maximum size of a body, after inflation, in bytes. Default 256 MB. */
-  readonly maxMessageBytes?: number;
+  /** Default: those of a server without options. */
+  readonly settings?: ServerSettings;
   /**
    * Memory of all requests, shared with other transports. Default: a new budget of twice the largest body.
    */
   readonly memory?: MemoryBudget;
-  /** Time in which a client must read a part of its answer, in milliseconds; 0 = no limit. Default 60 000. */
-  readonly sendTimeoutMs?: number;
   /** Time for the head of a request, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
   /** Milliseconds that a client may take for a whole request, its body included. Default 300 000. */
@@ -58,12 +56,8 @@ export interface HttpServerOptions {
   readonly clients?: ClientGate | undefined;
   /** Gives the key of a client's account. Default: that of its address. */
   readonly accountKey?: ClientKey | undefined;
-  /** Logs a line for each request. Default false. */
-  readonly accessLog?: boolean;
   /** Gives the address of a request's client behind trusted proxies. Default: the connection's. */
   readonly addressOf?: AccessLogOptions["addressOf"];
-  /** Tells clients the times of their requests, in a header `Server-Timing`. Default false. */
-  readonly serverTiming?: boolean;
   /** Records traces of the requests. Default: there are none. */
   readonly tracer?: RequestTracer | undefined;
   /** Counts the requests, shared with other transports. Default: new ones. */
@@ -82,21 +76,6 @@ export interface HttpServerOptions {
   readonly page?: PageSources | undefined;
   /** Answers the routes that hooks declare. Default true. */
   readonly hookRoutes?: boolean;
-  /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
-  readonly tensorflowMetricsPath?: string;
-  /** Answers `/health` and `/v1/models/NAME` as Simple TensorFlow Serving does. Default false. */
-  readonly simpleTensorflowServing?: boolean;
-  /**
-   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
-   * signature's method name. Default false.
-   */
-  readonly checkMethodNames?: boolean;
-  /** Leaves out names in output filters that are not outputs. Default false. */
-  readonly ignoreUnknownOutputs?: boolean;
-  /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. */
-  readonly kserveRoutes?: boolean;
-  /** Answers `/v1/models/NAME/metadata` as OpenVINO Model Server does. */
-  readonly openvinoMetadata?: boolean;
   readonly log: Logger;
 }
 
@@ -118,18 +97,20 @@ export interface HttpServer {
 
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { log, sendTimeoutMs = SERVER_DEFAULTS.sendTimeoutMs, hookRoutes = true } = options;
-  const dependencies = toDependencies(service, options);
+  const { log, settings = sliceSettings(), hookRoutes = true } = options;
+  const dependencies = toDependencies(service, options, settings);
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
   const exchanges = new OpenExchanges();
   const server = newServer(options, exchanges);
-  const observer = new RequestObserver(
-    new AccessLog(log, { isAskedFor: options.accessLog, addressOf: options.addressOf }),
-    { ...options, ...dependencies, recent: options.page?.recent },
-  );
-  limitSilence(server, { exchanges, sendTimeoutMs });
+  const { limits, logging } = settings;
+  const observer = new RequestObserver(new AccessLog(log, { logging, addressOf: options.addressOf }), {
+    ...dependencies,
+    logging,
+    recent: options.page?.recent,
+  });
+  limitSilence(server, exchanges, limits);
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
   const listener = createRequestListener(protocols, dependencies, { hookRoutes, connect: options.passOn });
   answerRequests(server, exchanges, { dependencies, listener });
@@ -157,18 +138,17 @@ async function open(server: Server, { host, port, fd, connections }: HttpServerO
   return { host, port: 0 };
 }
 
-function toDependencies(service: InferenceService, options: HttpServerOptions): HttpDependencies {
-  const { log, policy = new AccessPolicy(), maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes } = options;
-  const { memory = new MemoryBudget(2 * maxMessageBytes), metrics = new RequestMetrics() } = options;
-  const { clients, tracer, grpcPort, platform, sharedMemory, simpleTensorflowServing, kserveRoutes, page } = options;
-  const { tensorflowMetricsPath = SERVER_DEFAULTS.tensorflowMetricsPath, checkMethodNames, openvinoMetadata } = options;
-  const { accountKey = readAccountKey("address", new TrustedProxies([])) } = options;
+function toDependencies(
+  service: InferenceService,
+  options: HttpServerOptions,
+  { limits: { maxMessageBytes }, protocols: settings }: ServerSettings,
+): HttpDependencies {
+  const { log, policy = new AccessPolicy(), memory = new MemoryBudget(2 * maxMessageBytes) } = options;
+  const { metrics = new RequestMetrics(), clients, tracer, grpcPort, platform, sharedMemory, page } = options;
+  const { accountKey = readAccountKey("address", new TrustedProxies([])), hasPlatformElsewhere } = options;
   const limits = { maxMessageBytes, memory, policy, clients, accountKey };
-  const { hasPlatformElsewhere, ignoreUnknownOutputs } = options;
-  const sources = { grpcPort, platform, hasPlatformElsewhere, sharedMemory, page, openvinoMetadata };
-  const rules = { checkMethodNames, ignoreUnknownOutputs };
-  const answers = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, ...rules, ...sources };
-  return { service, ...limits, metrics, ...answers, tracer, log };
+  const sources = { grpcPort, platform, hasPlatformElsewhere, sharedMemory, page };
+  return { service, settings, ...limits, metrics, ...sources, tracer, log };
 }
 
 function newServer(

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { LimitSettings } from "../limits/settings/server-settings.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { resetConnection } from "../net/node-members.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
@@ -7,10 +8,7 @@ import type { OpenExchanges } from "./open-exchanges.ts";
 /** Further time for a request that was sent just before, in milliseconds. */
 const GRACE_MS = 5000;
 
-interface SilenceRules {
-  readonly exchanges: OpenExchanges;
-  /** 0 = no limit. */
-  readonly sendTimeoutMs: number;
+interface SilenceRules extends Pick<LimitSettings, "sendTimeoutMs"> {
   readonly keepAliveMs?: number;
   readonly graceMs?: number;
 }
@@ -20,8 +18,8 @@ interface SilenceRules {
  * this thread was busy is never lost, as it would be with Node's own timer, which may end a connection before it is
  * read.
  */
-export function limitSilence(server: Server, rules: SilenceRules): void {
-  const { exchanges, sendTimeoutMs, keepAliveMs = TRANSPORT_LIMITS.keepAliveMs, graceMs = GRACE_MS } = rules;
+export function limitSilence(server: Server, exchanges: OpenExchanges, rules: SilenceRules): void {
+  const { sendTimeoutMs, keepAliveMs = TRANSPORT_LIMITS.keepAliveMs, graceMs = GRACE_MS } = rules;
   const inGrace = new WeakMap<Socket, number>();
   server.timeout = sendTimeoutMs;
   server.keepAliveTimeout = keepAliveMs;

@@ -2,7 +2,7 @@ import { isMainThread } from "node:worker_threads";
 import type { Client } from "@grpc/grpc-js";
 import { decodeInThread } from "../codec-host/codec-jobs.ts";
 import { reasonText, ServingError } from "../errors.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { SERVER_DEFAULTS } from "../limits/settings/server-settings.ts";
 import { RemotePart } from "../observability/remote-part.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { decodePredictJson } from "../protocols/kibernetika/grpc-codec.ts";

@@ -4,9 +4,7 @@ import { isRemoteAddress, shownAddress } from "../storage/remote-address.ts";
 import type { ModelConfig } from "./config/model-config.ts";
 
 /** Values of `--archive-hooks`, by whom an address has to be named for hook files there to be run. */
-export const ARCHIVE_HOOKS = ["own", "on", "off"] as const;
-/** One of {@link ARCHIVE_HOOKS}. */
-export type ArchiveHooks = (typeof ARCHIVE_HOOKS)[number];
+export type ArchiveHooks = "own" | "on" | "off";
 
 /** A version's place, and whether a client has named it. */
 interface HookPlace extends Pick<ModelConfig, "isClients"> {

@@ -1,7 +1,7 @@
-import { TLS_SCOPES } from "../access/tls-scope.ts";
 import { invalidArgument } from "../errors.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
-import { ARCHIVE_HOOKS } from "../repository/archive-hooks.ts";
+import { ENCRYPTION_SETTINGS } from "../limits/settings/access-settings.ts";
+import { OPTION_ROWS, type OptionName } from "../limits/settings/server-settings.ts";
+import type { Setting } from "../limits/settings/setting.ts";
 import { toNeedingModel } from "../repository/config/model-config.ts";
 import { neededModels, type StageOptions } from "../repository/stage.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
@@ -32,90 +32,77 @@ const TEXTS: OptionCheck = {
 const PORT = integerCheck(0, 65535, " (0 picks a free one)");
 const BYTES = integerCheck(1, 2 ** 31 - 1, ", in bytes");
 
-/**
- * As the command line's table of settings has them, for the same values. What is not
- * here has to be of the type of its default.
- */
-const OPTIONS = {
+/** Options that are no settings. */
+const OTHERS = {
   stages: { expected: "an array of stages", accepts: Array.isArray },
   models: { expected: 'an object of models by name, such as { emotion: { path: "emotion.onnx" } }', accepts: isObject },
+  name: TEXT_CHECK,
   hooks: HOOKS_CHECK,
   options: OBJECT_CHECK,
   warmup: WARM_UP_CHECK,
   requestLog: OBJECT_CHECK,
   keepFatalRequests: { ...OBJECT_CHECK, expected: 'an object, such as { folder: "fatal" }' },
   alias: TEXT_CHECK,
-  host: TEXT_CHECK,
   listen: BOOLEAN_CHECK,
-  port: PORT,
   http: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9001 }" },
-  grpcSocketPath: TEXT_CHECK,
-  grpcSocketTakeover: BOOLEAN_CHECK,
-  grpcSocketOnly: BOOLEAN_CHECK,
-  grpcChannelArguments: TEXTS,
-  remoteAuthFile: TEXT_CHECK,
   remoteTls: { ...OBJECT_CHECK, expected: 'an object, such as { ca: "ca.pem" }' },
   tls: { ...OBJECT_CHECK, expected: 'an object, such as { cert: "server.pem", key: "server.key" }' },
-  simpleTensorflowServing: BOOLEAN_CHECK,
-  kserveRoutes: BOOLEAN_CHECK,
-  openvinoMetadata: BOOLEAN_CHECK,
-  ignoreUnknownOutputs: BOOLEAN_CHECK,
-  tensorflowMetricsPath: { expected: "a path that begins with /", accepts: isUrlPath },
-  corsOrigins: TEXTS,
-  maxConnections: integerCheck(0, undefined, " (0 = no limit)"),
-  listeners: integerCheck(1),
-  clientRate: integerCheck(0, undefined, " per second (0 = no limit)"),
-  clientBurst: integerCheck(1),
-  clientMaxInFlight: integerCheck(0, undefined, " (0 = no limit)"),
-  trustedProxies: TEXTS,
+  tracing: BOOLEAN_CHECK,
   admin: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9002 }" },
   metrics: { ...OBJECT_CHECK, expected: "an object, such as {} or { port: 9003 }" },
   sockets: { ...OBJECT_CHECK, expected: "an object, such as { grpc: 3 }" },
   auth: { ...OBJECT_CHECK, expected: 'an object, such as { users: "users.txt" }' },
-  maxMessageBytes: BYTES,
-  workers: integerCheck(0),
-  instances: integerCheck(1),
-  threads: integerCheck(1),
-  savedModelWarmup: integerCheck(0),
-  hookMemoryMb: integerCheck(16, undefined, ", in megabytes"),
-  loadRetries: integerCheck(0),
-  loadThreads: integerCheck(1),
-  maxQueue: integerCheck(1),
-  poisonRequests: integerCheck(0),
-  maxQueueBytes: BYTES,
-  minClientRate: integerCheck(0, undefined, ", in bytes per second (0 = no limit)"),
-  modelMemoryBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
-  archiveHooks: {
-    expected: ARCHIVE_HOOKS.map((choice) => `"${choice}"`).join(", "),
-    accepts: (value) => ARCHIVE_HOOKS.some((choice) => choice === value),
-  },
-  modelCache: TEXT_CHECK,
-  modelCacheBytes: integerCheck(0, undefined, ", in bytes (0 = no limit)"),
   onDownload: { expected: "a function", accepts: (value) => typeof value === "function" },
   log: { expected: 'a logger, such as createLogger({ level: "info" })', accepts: isLogger },
-} satisfies Readonly<Record<string, OptionCheck>>;
-
-/** By the type of the default. */
-const BY_TYPE: Readonly<Record<string, OptionCheck>> = {
-  number: TIME_CHECK,
-  boolean: BOOLEAN_CHECK,
-  string: TEXT_CHECK,
-};
+} satisfies { readonly [Name in Exclude<keyof ServerOptions, OptionName>]: OptionCheck };
 
 /** Every option that is known. */
-const CHECKS: { readonly [Name in keyof Required<ServerOptions>]: OptionCheck } = {
-  ...(Object.fromEntries(
-    Object.entries(SERVER_DEFAULTS).map(([name, value]) => [name, BY_TYPE[typeof value] as OptionCheck]),
-  ) as { readonly [Name in keyof typeof SERVER_DEFAULTS]: OptionCheck }),
-  ...OPTIONS,
+const CHECKS: Readonly<Record<string, OptionCheck>> = {
+  ...Object.fromEntries(Array.from(OPTION_ROWS, ([name, row]) => [name, toCheck(row)])),
+  ...OTHERS,
 };
+
+/** The check of a setting's value, which is the command line's for the same values. */
+function toCheck(row: Setting): OptionCheck {
+  switch (row.type) {
+    case "boolean":
+      return BOOLEAN_CHECK;
+    case "seconds":
+      return TIME_CHECK;
+    case "port":
+      return PORT;
+    case "list":
+      return TEXTS;
+    case "count":
+      return integerCheck(row.min, undefined, row.unit);
+    case "bytes":
+      return row.isMemory ? integerCheck(0, undefined, row.unit ?? ", in bytes (0 = no limit)") : BYTES;
+    case "choice":
+      return oneOf(row.choices);
+    case "text":
+      return row.form === undefined ? TEXT_CHECK : formCheck(row.form);
+    default:
+      return TEXT_CHECK;
+  }
+}
+
+function oneOf(choices: readonly string[]): OptionCheck {
+  const expected = choices.map((choice) => `"${choice}"`).join(", ");
+  return { expected, accepts: (value) => choices.some((choice) => choice === value) };
+}
+
+function formCheck({ expected, pattern }: { readonly expected: string; readonly pattern: RegExp }): OptionCheck {
+  return { expected, accepts: (value) => typeof value === "string" && pattern.test(value) };
+}
+
+const TLS_SCOPES = ENCRYPTION_SETTINGS.tlsScope.choices;
 const HTTP = { port: PORT };
 const DESCRIPTOR = integerCheck(3);
 const SOCKETS = { grpc: DESCRIPTOR, http: DESCRIPTOR, admin: DESCRIPTOR, metrics: DESCRIPTOR };
 const REMOTE_TLS = { ca: TEXT_CHECK, cert: TEXT_CHECK, key: TEXT_CHECK };
 const TLS = {
   ...{ cert: TEXT_CHECK, key: TEXT_CHECK, clientCa: TEXT_CHECK },
-  scope: { expected: TLS_SCOPES.join(" or "), accepts: (value: unknown) => TLS_SCOPES.some((one) => one === value) },
+  scope: { ...oneOf(TLS_SCOPES), expected: TLS_SCOPES.join(" or ") },
 };
 
 const AUTH = {
@@ -210,10 +197,6 @@ function checkNeeds(models: readonly (readonly [string, NamedModelOptions])[]): 
 
 function alienHint(name: (typeof OF_STAGES)[number]): string {
   return name === "name" ? "names as keys of models" : `${name} of each model, in models.NAME.${name}`;
-}
-
-function isUrlPath(value: unknown): boolean {
-  return typeof value === "string" && /^\/[\x21-\x7e]+$/.test(value);
 }
 
 function isLogger(value: unknown): boolean {

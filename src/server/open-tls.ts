@@ -1,11 +1,12 @@
+import type { Server } from "node:tls";
+import { onceInAWhile } from "../access/once-in-a-while.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
+import { reasonText } from "../errors.ts";
 import type { GrpcServer } from "../grpc/grpc-server.ts";
 import { type ListenPlace, type PortLimit, toAuthority } from "../net/listen.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { HttpServer } from "../proxy/http-server.ts";
-import { warnOfRefused } from "./handshake-problem.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
-import { keepCertificate } from "./keep-certificate.ts";
 import { listenTls, listenTlsUnix, type TlsPort, type TlsPortUsers } from "./tls-port.ts";
 
 /** The transports, which do not listen themselves, and where they are to be reached. */
@@ -87,3 +88,86 @@ export async function openTls({
 }
 
 type Users = Pick<TlsPortUsers, "http1" | "http2">;
+
+/** Words of OpenSSL and Node, and what they mean to a person. The first that fits counts. */
+const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
+  [/http request/, "it speaks HTTP without TLS; expected https:// at the client"],
+  [/wrong version number|bad record type|invalid record/, "it does not speak TLS; expected grpcs:// or https:// there"],
+  [/did not return a certificate/, "it shows no certificate, which --tls-client-ca asks for"],
+  [/CERT_HAS_EXPIRED/, "its certificate has expired"],
+  [/CERT_NOT_YET_VALID/, "its certificate is not valid yet"],
+  [/SELF_SIGNED_CERT|UNABLE_TO_/, "its certificate is of no authority in the file of --tls-client-ca"],
+  [/INVALID_PURPOSE/, "its certificate is not one for clients (extendedKeyUsage)"],
+  [/no application protocol/, "it offers no protocol of this port (ALPN): h2 for gRPC, http/1.1 for HTTP"],
+  [/unsupported protocol/, "it speaks neither TLS 1.2 nor TLS 1.3"],
+  [/no shared cipher|no suitable key share/, "it offers no cipher or key exchange of this server"],
+  [/alert (?:unknown ca|bad certificate|certificate)/, "it does not trust the certificate of this server"],
+  [/TLS handshake timeout/, "it did not finish its handshake in time"],
+];
+
+/** Logs why clients did not get an encrypted connection: each reason once a minute, so that none hides another. */
+export function warnOfRefused(
+  log: Logger,
+): (reason: Error, client?: { readonly remoteAddress?: string | undefined }) => void {
+  const warnings = new Map<string, (address: string | undefined) => void>();
+  const warningOf = (why: string) =>
+    onceInAWhile((address: string | undefined) =>
+      log.warn(`a client did not get an encrypted connection: ${why}`, address === undefined ? {} : { address }),
+    );
+  return (reason, client) => {
+    const why = handshakeProblem(reason, client);
+    const warn = warnings.get(why) ?? warningOf(why);
+    warnings.set(why, warn);
+    warn(client?.remoteAddress);
+  };
+}
+
+/** The reason for which a handshake failed, without OpenSSL's addresses and lines. */
+export function handshakeProblem(reason: Error, client: object = {}): string {
+  const { authorizationError } = client as { readonly authorizationError?: unknown };
+  const { reason: words, message } = reason as Error & { readonly reason?: unknown };
+  const text = String(authorizationError ?? words ?? message);
+  return MEANINGS.find(([pattern]) => pattern.test(text))?.[1] ?? text;
+}
+
+/** Milliseconds between two checks of the files of certificates. */
+const CHECK_MS = 10_000;
+
+/**
+ * Has the files of certificates read again when they change, and logs what keeps clients from using them, until the
+ * returned function is called. `servers` are those that listen by then.
+ */
+export function keepCertificate(
+  files: Pick<TlsFiles, "refresh" | "validityProblem">,
+  servers: () => readonly Pick<Server, "setSecureContext">[],
+  log: Logger,
+): () => void {
+  const [sayProblem, sayValidity] = [oncePerText(), oncePerText()];
+  const look = () => {
+    const { text = "", isSoon = false } = files.validityProblem() ?? {};
+    if (sayValidity(text)) log[isSoon ? "warn" : "error"](text);
+  };
+  const check = async () => {
+    try {
+      if (await files.refresh(servers())) log.info("new connections get the new certificate");
+      sayProblem("");
+    } catch (err) {
+      // A certificate that is being replaced may be complete at the next check.
+      if (sayProblem(reasonText(err))) log.error("the new certificate is not used; the old one stays", { err });
+    }
+    look();
+  };
+  look();
+  const timer = setInterval(() => void check(), CHECK_MS).unref();
+  return () => clearInterval(timer);
+}
+
+/** True for a text that is not empty, and not the one of the last call. */
+function oncePerText(): (text: string) => boolean {
+  let last = "";
+  return (text) => {
+    const isNew = text !== "" && text !== last;
+    last = text;
+    return isNew;
+  };
+}

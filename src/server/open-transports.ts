@@ -1,3 +1,4 @@
+import type { TlsFiles } from "../access/tls-files.ts";
 import { keepTickShape } from "../async/keep-tick-shape.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { toAuthority } from "../net/listen.ts";
@@ -51,7 +52,7 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
   const { admin, metricsAddress, sockets = {} } = options;
   const [{ openSidePort }, { toPortPolicies }] = await Promise.all([
     import("./open-side-port.ts"),
-    import("./port-policies.ts"),
+    import("./open-side-port.ts"),
   ]);
   const { policy, httpPolicy, ...policies } = toPortPolicies(options.policy, options);
   // Administration has to work when the other ports are overloaded.
@@ -75,17 +76,16 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
 
 /** The ports for everybody. */
 async function openMain(service: InferenceService, options: Opening): Promise<Transports> {
-  const { port, httpPort, grpcSocketOnly, sockets = {}, listeners } = options;
+  const { port, httpPort, settings, sockets = {}, listeners } = options;
   if (listeners !== undefined) {
     const { openListeners } = await import("./listeners/open-listeners.ts");
     return openListeners(service, { ...options, listeners });
   }
   if (options.tls !== undefined) {
-    const { openEncrypted } = await import("./open-encrypted.ts");
     return openEncrypted(service, { ...options, tls: options.tls });
   }
   if (httpPort === undefined) return openGrpc(service, options);
-  const isShared = port !== 0 && port === httpPort && !grpcSocketOnly && sockets.http === undefined;
+  const isShared = port !== 0 && port === httpPort && !settings.network.grpcSocketOnly && sockets.http === undefined;
   return isShared ? openShared(service, options) : openBoth(service, options, httpPort);
 }
 
@@ -126,4 +126,37 @@ async function openShared(service: InferenceService, options: Opening): Promise<
     return closeBoth(ms);
   };
   return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, retire, close };
+}
+
+/** Opens encrypted ports, both or gRPC's alone, with its Unix socket. */
+async function openEncrypted(service: InferenceService, options: Opening & { tls: TlsFiles }): Promise<Transports> {
+  const { host, httpPort, tls: files, sockets, connections, log } = options;
+  const { grpcSocketPath, grpcSocketTakeover, grpcSocketOnly } = options.settings.network;
+  const isForGrpc = files.isForGrpcAlone;
+  const { openTls } = await import("./open-tls.ts");
+  const grpc = await startGrpc(service, { ...options, hasNoSocket: isForGrpc }, "shared");
+  const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
+  const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
+  const tls = await openTls({
+    host,
+    httpPort,
+    sockets,
+    files,
+    grpc,
+    connections,
+    log,
+    port: grpcSocketOnly ? undefined : options.port,
+    socketPath: isForGrpc ? grpcSocketPath : undefined,
+    takesSocketOver: grpcSocketTakeover,
+    http: isForGrpc ? undefined : http,
+  }).catch(async (reason) => {
+    await closeBoth(0);
+    throw reason;
+  });
+  const close = (ms: number) => {
+    tls.close(graceMs());
+    return closeBoth(ms);
+  };
+  const { grpcAddress = `unix:${grpcSocketPath}` } = tls;
+  return { grpcAddress, httpUrl: isForGrpc ? http?.url : tls.httpUrl, isEncrypted: true, retire, close };
 }

@@ -1,16 +1,19 @@
-import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
-import { readAccountKey } from "../access/client-key.ts";
 import { openClientGate } from "../access/open-client-gate.ts";
-import { openConnectionLimit } from "../access/open-connection-limit.ts";
+import { PageToken } from "../access/page-token.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
-import { REQUEST_LOG_DEFAULTS } from "../limits/server-defaults.ts";
+import { REQUEST_LOG_DEFAULTS } from "../limits/settings/log-settings.ts";
+import type { ServerSettings } from "../limits/settings/server-settings.ts";
 import { SharedThreads } from "../model-host/threads/shared-threads.ts";
+import { LogTail } from "../observability/live/log-tail.ts";
+import { RecentRequests } from "../observability/live/recent-requests.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import type { LoadOptions } from "../repository/load-servable.ts";
 import type { RequestLogDefaults } from "../request-log/request-logs.ts";
+import { LiveHistory } from "../serving/live-history.ts";
 import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
+import { openClientAccess } from "./client-access.ts";
 import { toRequestLog } from "./named-model.ts";
 import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
@@ -18,43 +21,29 @@ import type { TransportOptions } from "./transports.ts";
 
 /** Settings of hooks and models, and what hooks may call. */
 export function toLoadOptions(
-  choices: ServerChoices,
+  { remoteTls, keysForAll, log }: ServerChoices,
+  settings: ServerSettings,
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
-  const { workers, instances, isolate, threads, modelStallMs, log, hookTimeoutMs, keysForAll } = choices;
-  const { savedModelWarmup, versionBatching, archiveHooks } = choices;
-  const { hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = choices;
-  const thread = {
-    hookTimeoutMs,
-    stallMs,
-    memoryMb,
-    inspect,
-    remoteTls: choices.remoteTls,
-    remoteAuthFile: choices.remoteAuthFile,
-  };
-  const recorded = lazyRecordedRequests(choices);
+  const { hooks, models, access } = settings;
+  const { workers, hookTimeoutMs, hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = hooks;
+  const { remoteAuthFile } = access;
   return {
+    ...models,
     workers,
-    instances,
-    isolate,
-    modelStallMs,
-    savedModelWarmup,
-    versionBatching,
-    archiveHooks,
-    ...(threads !== undefined && { threads }),
     ...(keysForAll !== undefined && { keysForAll }),
-    ...(choices.shareThreads && { sharedThreads: new SharedThreads() }),
-    thread,
-    recorded,
+    ...(models.shareThreads && { sharedThreads: new SharedThreads() }),
+    thread: { hookTimeoutMs, stallMs, memoryMb, inspect, remoteTls, remoteAuthFile },
+    recorded: lazyRecordedRequests(settings),
     ...called,
     log,
   };
 }
 
 /** Readers of recorded requests, imported with the first of them. */
-function lazyRecordedRequests({ maxMessageBytes, checkMethodNames }: ServerChoices): RecordedRequests {
+function lazyRecordedRequests({ limits, protocols }: ServerSettings): RecordedRequests {
   const load = async () =>
-    (await import("../protocols/recorded-requests.ts")).recordedRequests(maxMessageBytes, checkMethodNames);
+    (await import("../protocols/recorded-requests.ts")).recordedRequests(limits.maxMessageBytes, protocols);
   return {
     readLog: async (bytes, target) => (await load()).readLog(bytes, target),
     readJson: async (body, target) => (await load()).readJson(body, target),
@@ -75,31 +64,43 @@ export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): Reques
   return { prefix, rate, maxBytes, files };
 }
 
-/** Addresses, and the settings of both transports. */
+/** The settings of both transports, and what decides who may use them. */
 export function toTransportOptions(
-  choices: ServerChoices,
-  {
-    authentication,
-    page,
-  }: { readonly authentication?: Authentication | undefined; readonly page?: PageSources | undefined },
+  { http, sockets, log }: ServerChoices,
+  settings: ServerSettings,
+  { authentication, page }: TransportParts,
 ): TransportOptions {
-  const { host, port, http, maxMessageBytes, sendTimeoutMs, log, accessLog, serverTiming } = choices;
-  const { tensorContent, requireModelSpec, checkMethodNames, ignoreUnknownOutputs } = choices;
-  const httpPort = http && { httpPort: http.port ?? 0 };
-  const { grpcSocketPath, grpcSocketTakeover = false, grpcSocketOnly = false, grpcChannelArguments = [] } = choices;
-  const socket = grpcSocketPath !== undefined && { grpcSocketPath };
-  const proxies = new TrustedProxies(choices.trustedProxies ?? []);
-  const policy = new AccessPolicy({ ...choices, authentication, proxies, pageToken: page?.token });
-  const { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata } = choices;
-  const paths = { tensorflowMetricsPath, simpleTensorflowServing, kserveRoutes, openvinoMetadata };
-  const rules = { requireModelSpec, checkMethodNames, ignoreUnknownOutputs };
-  const answers = { tensorContent, ...rules, ...paths, maxMessageBytes, sendTimeoutMs };
-  const connections = openConnectionLimit(choices.maxConnections, log);
-  const clients = openClientGate({ ...choices, proxies });
-  const accountKey = readAccountKey(choices.clientKey, proxies);
-  const logs = { accessLog, serverTiming, addressOf: proxies.clientAddress.bind(proxies), log };
-  const grpc = { ...socket, grpcSocketTakeover, grpcSocketOnly, grpcChannelArguments };
-  const limits = { connections, clients, accountKey };
-  const sockets = choices.sockets && { sockets: choices.sockets };
-  return { ...grpc, host, port, ...httpPort, ...sockets, ...answers, page, policy, ...limits, ...logs };
+  const { network, limits, access } = settings;
+  const proxies = new TrustedProxies(access.trustedProxies);
+  return {
+    settings,
+    host: network.host,
+    port: network.port,
+    ...(http && { httpPort: http.port ?? 0 }),
+    ...(sockets && { sockets }),
+    page,
+    ...openClientAccess(settings, { proxies, authentication, pageToken: page?.token, log }),
+    clients: openClientGate({ ...limits, proxies, log }),
+    log,
+  };
+}
+
+interface TransportParts {
+  readonly authentication: Authentication | undefined;
+  readonly page: PageSources | undefined;
+}
+
+/**
+ * The sources of the page, and the options of its server, whose log the page follows;
+ * no sources where there is no page.
+ */
+export function withPage(choices: ServerChoices): {
+  readonly choices: ServerChoices;
+  readonly page?: PageSources;
+} {
+  const { ui, http, admin, log } = choices;
+  if (!ui || (http === undefined && admin === undefined)) return { choices };
+  const tail = new LogTail();
+  const page = { token: new PageToken(), history: new LiveHistory(), recent: new RecentRequests(), log: tail };
+  return { choices: { ...choices, log: tail.follow(log) }, page };
 }

@@ -6,11 +6,11 @@ import type { LoadOptions } from "../repository/load-servable.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
 import { RepositoryPoll } from "../repository/repository-poll.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { withNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
 import { ofClient, toModelConfig } from "./named-model.ts";
-import { wantedModels } from "./wanted-models.ts";
 
 /** Settings of a repository that is served. */
 export interface RepositorySourceOptions {
@@ -161,4 +161,15 @@ export class RepositorySource implements ModelSource {
     const names = this.#models.map(({ name }) => name);
     throw invalidArgument(`--load-model is "${unknown}", which no model is called.${servedNames(unknown, names)}`);
   }
+}
+
+/** The models of these names, and those that they need. */
+function wantedModels(names: ReadonlySet<string>, models: readonly AspiredModel[]): readonly AspiredModel[] {
+  const needs = models.map(({ name, versions }) => ({
+    name,
+    needs: versions.flatMap((version) => version.needs ?? []),
+  }));
+  const chosen = withNeeds(names, needs);
+  const found = models.filter(({ name }) => chosen.has(name));
+  return found.map((model) => ({ ...model, isDependencyOnly: !names.has(model.name) }));
 }

@@ -15,8 +15,7 @@ import { publicError } from "../serving/public-error.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
-import { OverriddenModels } from "./overridden-models.ts";
-import { overrideConfig, overrideFiles } from "./overrides.ts";
+import { OverriddenModels, overrideConfig, overrideFiles } from "./overrides.ts";
 
 /** Settings of loading. */
 export interface ServedModelsOptions {

@@ -3,8 +3,10 @@ import { keepFresh, type Refreshable } from "../access/authentication/keep-fresh
 import { endSlowClients } from "../access/end-slow-clients.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
+import { sliceSettings } from "../limits/settings/server-settings.ts";
 import { ThreadCounts } from "../limits/thread-counts.ts";
 import { wholeEnvironment } from "../machine/start-secrets.ts";
+import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import { LazyRemote } from "../remote/lazy-remote.ts";
 import { RemoteCredentials } from "../remote/remote-credentials.ts";
@@ -12,13 +14,13 @@ import type { KeptRequests } from "../request-log/kept-requests.ts";
 import { RequestLogs } from "../request-log/request-logs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
+import type { ModelManager } from "../serving/model-manager.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
 import type { RequestRecorder } from "../serving/request-recorder.ts";
 import { RouteClaims } from "../serving/route-claims.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
-import { forgetGone } from "./forget-gone.ts";
 import { GuardedService } from "./guarded-service.ts";
 import { HostedFolders } from "./hosted-folders.ts";
 import { LazyStorage } from "./lazy-storage.ts";
@@ -26,14 +28,19 @@ import { whyOneListener } from "./listeners/why-one-listener.ts";
 import type { ModelSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports, requestMetrics } from "./open-transports.ts";
-import { toLoadOptions, toManagerOptions, toRequestLogDefaults, toTransportOptions } from "./option-groups.ts";
+import {
+  toLoadOptions,
+  toManagerOptions,
+  toRequestLogDefaults,
+  toTransportOptions,
+  withPage,
+} from "./option-groups.ts";
 import { PipelineSource } from "./pipeline-source.ts";
 import { type Server, toServer } from "./running-server.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type ServerChoices, type ServerOptions, withDefaults } from "./server-options.ts";
 import { NO_TRANSPORTS, type TransportOptions } from "./transports.ts";
-import { withPage } from "./with-page.ts";
 
 export type { Server };
 
@@ -59,18 +66,15 @@ export async function openServer(
   onState: (version: ServedVersion) => void = () => {},
 ): Promise<Server> {
   const { choices, page } = withPage(given);
+  const settings = sliceSettings(choices);
   const { drainTimeoutMs, failFast, mayBeEmpty, log } = choices;
   const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(wholeEnvironment(), log) : undefined;
   const sharedMemory = await openSharedMemory(choices);
-  const transports = {
-    ...toTransportOptions(choices, { authentication, page }),
-    sharedMemory,
-    ...(await openTlsFiles(choices)),
-    tracer,
-  };
+  const own = { ...(await openTlsFiles(choices)), sharedMemory, tracer };
+  const transports = { ...toTransportOptions(choices, settings, { authentication, page }), ...own };
   const isListening = choices.listen !== false;
   if (isListening) prepareTransports(transports);
   const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
@@ -97,7 +101,8 @@ export async function openServer(
     const metrics = isListening ? requestMetrics(transports) : undefined;
     stops.push(forgetGone(served.manager, { service, metrics }));
     await recorder.check();
-    const loading = toLoadOptions(choices, { remote, memory, storage, own: service, routes: new RouteClaims() });
+    const called = { remote, memory, storage, own: service, routes: new RouteClaims() };
+    const loading = toLoadOptions(choices, settings, called);
     await served.start(loading, source instanceof PipelineSource);
     const platform = choices.platform && new HostedFolders(choices.platform, served);
     const asked = authentication ? new GuardedService(service) : service;
@@ -207,4 +212,36 @@ async function openCallerCheck({ auth, tls, trustedProxies = [] }: ServerChoices
   const { openAuthentication } = await import("../access/authentication/open-authentication.ts");
   const proxies = new TrustedProxies(trustedProxies);
   return openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
+}
+
+/** Milliseconds for which versions that have ended are gathered. */
+const GATHER_MS = 10_000;
+
+/** Counts by version. */
+interface Counts {
+  readonly service: LocalService;
+  /** Absent where HTTP is not served. */
+  readonly metrics: RequestMetrics | undefined;
+}
+
+/**
+ * Forgets what was counted for versions that are gone. Reading the metrics does that too, but nothing may read them.
+ * Returns a function that ends it.
+ */
+export function forgetGone(manager: ModelManager, { service, metrics }: Counts): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const forget = async () => {
+    timer = undefined;
+    service.forgetGone();
+    // A thread that ends meanwhile has nothing more to tell.
+    await metrics?.gather().catch(() => {});
+    metrics?.forget(service.index());
+  };
+  const stop = manager.onState(({ state }) => {
+    if (state === "END") timer ??= setTimeout(() => void forget(), GATHER_MS).unref();
+  });
+  return () => {
+    stop();
+    clearTimeout(timer);
+  };
 }

@@ -14,6 +14,8 @@ export type Opening = TransportOptions &
   Pick<HttpServerOptions, "grpcPort"> & {
     readonly protocols: readonly Protocol[];
     readonly httpPolicy: AccessPolicy;
+    /** True if gRPC's Unix socket is opened elsewhere. Default false. */
+    readonly hasNoSocket?: boolean;
   };
 
 /** Imports the gRPC transport, which is heavy. */
@@ -26,23 +28,25 @@ export const importHttp = () => import("../proxy/http-server.ts");
  */
 export async function startGrpc(
   service: InferenceService,
-  { grpcSocketPath: path, grpcChannelArguments: channelArguments, passOn, ...options }: Opening,
-  port: GrpcServerOptions["port"] = options.grpcSocketOnly ? "shared" : options.port,
+  options: Opening,
+  port: GrpcServerOptions["port"] = options.settings.network.grpcSocketOnly ? "shared" : options.port,
 ): Promise<GrpcServer> {
   const { createGrpcServer } = await importGrpc();
+  const { passOn, hasNoSocket = false } = options;
+  const { grpcSocketPath: path, grpcSocketTakeover, grpcSocketOnly, grpcChannelArguments } = options.settings.network;
   const grpc = await createGrpcServer(service, {
     ...options,
     recent: options.page?.recent,
-    channelArguments,
+    channelArguments: grpcChannelArguments,
     passOn: passOn && ((client) => passOn(client, true)),
     port,
     fd: options.sockets?.grpc,
   });
-  if (path === undefined) return grpc;
+  if (path === undefined || hasNoSocket) return grpc;
   const { listenUnix } = await import("../net/unix-socket.ts");
   const accept = (connection: Socket) => grpc.accept(markLocal(connection));
   const socket = await listenUnix(path, accept, {
-    takesOver: options.grpcSocketTakeover,
+    takesOver: grpcSocketTakeover,
     connections: options.connections?.ofSidePort(TRANSPORT_LIMITS.unixConnections),
   }).catch(async (reason) => {
     await grpc.close(0);
@@ -52,7 +56,7 @@ export async function startGrpc(
     socket.close();
     return grpc.close(ms);
   };
-  return { ...grpc, ...(options.grpcSocketOnly && { address: `unix:${path}` }), close };
+  return { ...grpc, ...(grpcSocketOnly && { address: `unix:${path}` }), close };
 }
 
 /** Starts HTTP on a port; `shared` = its connections are accepted elsewhere. */

@@ -5,12 +5,12 @@ import type { TlsCredentials } from "../access/tls-files.ts";
 import { answerHttp1 } from "../grpc/refuse-http1.ts";
 import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { type ListenPlace, listen } from "../net/listen.ts";
+import { stoppedAt } from "../net/node-members.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
 import { destroyAfter } from "../net/sockets.ts";
 import { listenUnix } from "../net/unix-socket.ts";
 import { beginHandshakes } from "./begin-handshakes.ts";
-import { endStopped } from "./end-stopped.ts";
 
 /** A port that listens for encrypted connections. */
 export interface TlsPort extends SharedPort {
@@ -102,4 +102,35 @@ function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {
 /** Checks if a connection is the one that an encrypted one goes over. */
 function isUnder(socket: Socket, { remoteAddress, remotePort }: TLSSocket): boolean {
   return socket.remotePort === remotePort && socket.remoteAddress === remoteAddress;
+}
+
+/** Milliseconds between two looks. */
+const LOOK_MS = 2000;
+
+/**
+ * Ends a TLS server's connections that will never send again. Where a client resets its connection and the first write
+ * that fails is one of TLS itself, such as a session ticket, Node tells no one, waits for that write for ever, and
+ * the connection takes all that is written to it, but sends nothing and is never closed.
+ */
+export function endStopped(server: Pick<Server, "on">, lookMs = LOOK_MS): void {
+  const open = new Map<TLSSocket, number | undefined>();
+  let timer: NodeJS.Timeout | undefined;
+  const look = () => {
+    for (const [socket, before] of open) {
+      const sent = stoppedAt(socket);
+      // A write that was done in this turn is reported in a later one.
+      if (sent !== undefined && sent === before) socket.destroy();
+      else if (sent !== before) open.set(socket, sent);
+    }
+  };
+  server.on("secureConnection", (socket: TLSSocket) => {
+    open.set(socket, undefined);
+    timer ??= setInterval(look, lookMs).unref();
+    socket.once("close", () => {
+      open.delete(socket);
+      if (open.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    });
+  });
 }

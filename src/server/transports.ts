@@ -5,15 +5,17 @@ import type { ClientKey } from "../access/client-key.ts";
 import type { TlsFiles } from "../access/tls-files.ts";
 import type { ConnectionLimit } from "../limits/connection-limit.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { ServerSettings } from "../limits/settings/server-settings.ts";
 import type { AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
+import type { LocalService } from "../serving/local-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
-import type { ListenerParts } from "./listeners/listener-parts.ts";
+import type { ServerChoices } from "./server-options.ts";
 
 /** A separate address, with files of its own for encryption. */
 export interface SideAddress {
@@ -24,6 +26,7 @@ export interface SideAddress {
 
 /** Address to listen on, and the settings that both transports share. */
 export interface TransportOptions {
+  readonly settings: ServerSettings;
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
   /** True where another thread knows these models. */
@@ -31,17 +34,8 @@ export interface TransportOptions {
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
   readonly port: number;
-  /** Path of a Unix socket on which gRPC is served too. */
-  readonly grpcSocketPath?: string;
-  /** True where that is taken over from a server that listens there. */
-  readonly grpcSocketTakeover?: boolean;
-  /** True where gRPC is served there alone, and has no port. */
-  readonly grpcSocketOnly: boolean;
-  /** gRPC's channel arguments, `KEY=VALUE`. */
-  readonly grpcChannelArguments: readonly string[];
   /** Absent = HTTP is not served. The gRPC port's number (but 0) = both share it. */
   readonly httpPort?: number;
-  readonly maxMessageBytes: number;
   /** Listening sockets with which the program was started. */
   readonly sockets?: InheritedSockets;
   /** A separate address for administration; absent = the other ports answer such calls. */
@@ -52,22 +46,8 @@ export interface TransportOptions {
   readonly tls?: TlsFiles | undefined;
   /** Bytes that the requests of both transports hold together. Default: each limits its own. */
   readonly memory?: MemoryBudget;
-  /** Milliseconds that a client may take nothing of an answer; 0 = no limit. */
-  readonly sendTimeoutMs: number;
-  readonly tensorContent: boolean;
-  readonly requireModelSpec: boolean;
-  readonly checkMethodNames: boolean;
-  readonly ignoreUnknownOutputs: boolean;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
-  /** URL of the metrics that have TensorFlow Serving's names. */
-  readonly tensorflowMetricsPath: string;
-  /** True where `/health` and `/v1/models/NAME` are answered as Simple TensorFlow Serving does. */
-  readonly simpleTensorflowServing: boolean;
-  /** True where `/` and `/v1/models` are answered as KServe's V1 protocol has them. */
-  readonly kserveRoutes: boolean;
-  /** True where `/v1/models/NAME/metadata` is answered as OpenVINO Model Server does. */
-  readonly openvinoMetadata: boolean;
   /** Sources of the server's own page; absent = there is no page. */
   readonly page?: PageSources | undefined;
   /** Permissions of clients. */
@@ -78,12 +58,8 @@ export interface TransportOptions {
   readonly clients?: ClientGate | undefined;
   /** Gives the key of a client's account. Default: that of its address. */
   readonly accountKey?: ClientKey | undefined;
-  /** Logs a line for each request. */
-  readonly accessLog: boolean;
   /** Gives the address of a request's client behind trusted proxies. */
   readonly addressOf?: AccessLogOptions["addressOf"];
-  /** Sends clients the times of their requests. */
-  readonly serverTiming: boolean;
   /** Counts the requests; absent where no client can read the counts. */
   readonly metrics?: RequestMetrics | undefined;
   /** Opens the threads that listen in place of this one; absent = it listens itself. */
@@ -119,4 +95,12 @@ export interface Transports {
   retire(): void;
   /** Refuses new requests, finishes running ones within `drainTimeoutMs`, then closes the connections. */
   close(drainTimeoutMs: number): Promise<void>;
+}
+
+/** Parts of a server that several listeners need besides the settings of the transports. */
+export interface ListenerParts {
+  readonly service: LocalService;
+  readonly choices: ServerChoices;
+  /** Kilobytes of the requests of each thread. */
+  readonly held: SharedArrayBuffer;
 }

@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import { SERVER_DEFAULTS } from "../limits/server-defaults.ts";
+import { SERVER_DEFAULTS } from "../limits/settings/server-settings.ts";
 import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Admission } from "./admission.ts";

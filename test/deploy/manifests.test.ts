@@ -72,7 +72,7 @@ describe("KServe's runtimes for its Knative mode", () => {
 });
 
 test("a stop takes less than the 30 seconds that KServe's pods have", () => {
-  expect(Number(SETTINGS.shutdownDelay.default) + Number(SETTINGS.drainTimeout.default)).toBeLessThan(30);
+  expect(Number(SETTINGS.shutdownDelayMs.default) + Number(SETTINGS.drainTimeoutMs.default)).toBeLessThan(30_000);
 });
 
 describe("the manifests for kustomize", () => {

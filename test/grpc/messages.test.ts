@@ -4,7 +4,6 @@ import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
-import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { startKserving } from "../cli/start-kserving.ts";
@@ -12,7 +11,7 @@ import { startServer } from "../helpers/start-server.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 import { connect } from "./byte-client.ts";
 import { floodFrames } from "./flood-frames.ts";
-import { ScriptedService, serve } from "./scripted-service.ts";
+import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 
 const TEXT = `{"a":"${"x".repeat(200_000)}"}`;
 const MESSAGE = encodeMessage([bytesField(1, Buffer.from(TEXT))]);
@@ -47,7 +46,7 @@ function call(address: string, headers: Record<string, string> = MAY_COMPRESS, p
   return { stream, answer };
 }
 
-async function start(options: Partial<GrpcServerOptions> = {}) {
+async function start(options: GrpcOptions = {}) {
   const service = new ScriptedService();
   const { address } = await serve(service, options);
   const received = () => {

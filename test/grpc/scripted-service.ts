@@ -1,5 +1,6 @@
 import { onTestFinished } from "vitest";
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
+import { type SettingOptions, sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { SingleRequest } from "../../src/serving/infer-once.ts";
@@ -92,12 +93,16 @@ export function echo(request: SingleRequest): InferResponse {
   return { model, version, signature, outputs: inputs, metadata: {} };
 }
 
+/** Options of a gRPC server, with settings beside them. */
+export type GrpcOptions = Partial<GrpcServerOptions> & Omit<SettingOptions, keyof GrpcServerOptions>;
+
 /** A gRPC server on a free port that closes when the test ends. */
-export async function serve(service: InferenceService, options: Partial<GrpcServerOptions> = {}): Promise<GrpcServer> {
+export async function serve(service: InferenceService, options: GrpcOptions = {}): Promise<GrpcServer> {
   const server = await createGrpcServer(service, {
     host: "127.0.0.1",
     port: 0,
     protocols: PROTOCOLS,
+    settings: sliceSettings(options as SettingOptions),
     log: createSilentLogger(),
     ...options,
   });

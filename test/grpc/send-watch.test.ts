@@ -3,13 +3,12 @@ import { type ClientHttp2Stream, connect } from "node:http2";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
-import type { GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { defineHooks } from "../../src/hooks/hooks.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
 import { hasRoom } from "../limits/memory/has-room.ts";
-import { ScriptedService, serve } from "./scripted-service.ts";
+import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 import { startNullServer } from "./start-null-server.ts";
 
 const STREAM_PATH = "/inference.GRPCInferenceService/ModelStreamInfer";
@@ -22,7 +21,7 @@ const WAYS = [
 ];
 
 /** A server whose answers have a megabyte, and a client that takes nothing of them until it is told to. */
-async function start(options: Partial<GrpcServerOptions> = {}) {
+async function start(options: GrpcOptions = {}) {
   const json = Buffer.from(JSON.stringify("x".repeat(ANSWER_BYTES)));
   const answer = { model: "m", version: 1n, signature: "s", metadata: {}, outputs: { kind: "json", json } as const };
   const memory = new MemoryBudget(MAX_BYTES);

@@ -17,7 +17,7 @@ const bytes = (size: number) => (size >= 2 ** 20 ? `${size / 2 ** 20} MB` : `${M
 const seconds = (ms: number) => `${ms / 1000} s`;
 const orNone = (count: number) => (count === 0 ? "none" : String(count));
 const { maxMessageBytes, maxQueueBytes, maxQueue, clientRate, clientMaxInFlight, maxConnections } = SETTINGS;
-const { sendTimeout, minClientRate, requestTimeout } = SETTINGS;
+const { sendTimeoutMs, minClientRate, requestTimeoutMs } = SETTINGS;
 
 const { batching, maxRequestRows } = parseHostOptions({ max_batch_size: "1" });
 
@@ -144,7 +144,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   ],
   [
     "time for which a client takes nothing of its answer",
-    `${sendTimeout.default} s`,
+    seconds(sendTimeoutMs.default),
     "proxy/limit-silence",
     "is cut after a time",
   ],
@@ -154,7 +154,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "limits/fair-shares",
     "a body that comes too slowly",
   ],
-  ["time of a request", orNone(requestTimeout.default), "serving/local-service", "longer than the request timeout"],
+  ["time of a request", orNone(requestTimeoutMs.default), "serving/local-service", "longer than the request timeout"],
   [
     "idle time of an HTTP connection",
     seconds(TRANSPORT_LIMITS.keepAliveMs),

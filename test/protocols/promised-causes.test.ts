@@ -2,6 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
 import { LARGE_MESSAGE_BYTES } from "../../src/codec-host/large-message.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
+import { sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
 import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
@@ -37,7 +38,13 @@ function serve(options: Partial<ServerOptions>, { log }: EventLog) {
 /** The protocols in front of another server, as `kserving proxy` has them. */
 async function serveProxy(address: string, { log }: EventLog) {
   const service = createRemoteService(address, {});
-  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, log, simpleTensorflowServing: true };
+  const options = {
+    host: "127.0.0.1",
+    port: 0,
+    protocols: PROTOCOLS,
+    log,
+    settings: sliceSettings({ simpleTensorflowServing: true }),
+  };
   const [grpc, http] = [await createGrpcServer(service, options), await createHttpServer(service, options)];
   onTestFinished(async () => void (await Promise.all([grpc.close(0), http.close(0)])));
   return { grpcAddress: grpc.address, httpUrl: http.url };

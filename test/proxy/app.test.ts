@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { createApp } from "../../src/proxy/app.ts";
@@ -20,7 +21,7 @@ describe("createApp", () => {
       policy: new AccessPolicy(),
       accountKey: () => "",
       metrics: new RequestMetrics(),
-      tensorflowMetricsPath: "/monitoring/prometheus/metrics",
+      settings: sliceSettings().protocols,
       log,
     };
     const protocols = PROTOCOLS.flatMap(({ name, http }) =>

@@ -97,7 +97,7 @@ describe("a connection that is kept alive", () => {
     const server = createServer((_request, response) => response.end("ok"));
     const exchanges = new OpenExchanges();
     server.on("connection", (socket) => exchanges.connect(socket));
-    limitSilence(server, { exchanges, sendTimeoutMs: 0, keepAliveMs, graceMs: 100 });
+    limitSilence(server, exchanges, { sendTimeoutMs: 0, keepAliveMs, graceMs: 100 });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     onTestFinished(() => void server.close());
     return new RawClient((server.address() as AddressInfo).port);

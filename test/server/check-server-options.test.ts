@@ -82,6 +82,16 @@ test.each([
     "hookTimeoutMs is -1; expected a number of milliseconds from 0 to 2147483647.",
   ],
   ["a time above every timer", { stages, drainTimeoutMs: 3e9 }, "drainTimeoutMs is 3000000000; expected a number of"],
+  [
+    "a choice that is none",
+    { stages, allowControl: "some" },
+    'allowControl is a string; expected "off", "local", "all".',
+  ],
+  [
+    "a path without /",
+    { stages, tensorflowMetricsPath: "m" },
+    "tensorflowMetricsPath is a string; expected a path that",
+  ],
   ["true for http", { stages, http: true }, "http is a boolean; expected an object, such as {} or { port: 9001 }."],
   [
     "a number for an option",

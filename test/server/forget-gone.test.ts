@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { RequestRecord } from "../../src/observability/request-record.ts";
-import { forgetGone } from "../../src/server/forget-gone.ts";
+import { forgetGone } from "../../src/server/server.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
 import type { ModelManager, StateListener } from "../../src/serving/model-manager.ts";
 import type { VersionStatus } from "../../src/serving/version-status.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { handshakeProblem, warnOfRefused } from "../../src/server/handshake-problem.ts";
+import { handshakeProblem, warnOfRefused } from "../../src/server/open-tls.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 
 test.each([

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { keepCertificate } from "../../src/server/keep-certificate.ts";
+import { keepCertificate } from "../../src/server/open-tls.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 
 beforeEach(() => void vi.useFakeTimers());

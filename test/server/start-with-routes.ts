@@ -2,6 +2,7 @@ import { onTestFinished, vi } from "vitest";
 import type { CallKind } from "../../src/access/caller.ts";
 import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import type { CreateGrpcProtocol, GrpcRoutes } from "../../src/grpc/grpc-route.ts";
+import type { ProtocolSettings } from "../../src/limits/settings/server-settings.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "../../src/proxy/http-route.ts";
 import { PipelineSource } from "../../src/server/pipeline-source.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
@@ -33,18 +34,19 @@ type OptionalNames<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name 
  * Options on which routes may depend; whether the server has them is checked, so that none of its routes is missing.
  */
 const OPTIONAL: Readonly<Record<Exclude<OptionalNames<HttpDependencies>, NoRoutes>, true>> = {
-  ...{ page: true, platform: true, simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true },
+  ...{ page: true, platform: true },
 };
 
 /** Options that add no routes. */
-type NoRoutes =
-  | "checkMethodNames"
-  | "ignoreUnknownOutputs"
-  | "clients"
-  | "grpcPort"
-  | "hasPlatformElsewhere"
-  | "sharedMemory"
-  | "tracer";
+type NoRoutes = "clients" | "grpcPort" | "hasPlatformElsewhere" | "sharedMemory" | "tracer";
+
+/** As {@link OPTIONAL}, of the settings; without those that add no routes. */
+const SWITCHES: Readonly<Record<Exclude<BooleanNames<ProtocolSettings>, NoSwitches>, true>> = {
+  ...{ simpleTensorflowServing: true, kserveRoutes: true, openvinoMetadata: true, ui: true },
+};
+
+type BooleanNames<T> = { [Name in keyof T]: T[Name] extends boolean ? Name : never }[keyof T];
+type NoSwitches = "tensorContent" | "requireModelSpec" | "checkMethodNames" | "ignoreUnknownOutputs" | "allowClientShm";
 
 /**
  * Starts a server with everything that adds routes; its routes are those that its
@@ -91,7 +93,9 @@ function toHttpRoutes(
   dependencies: HttpDependencies | undefined,
   { inference, routes = [] }: ReturnType<CreateHttpProtocol>,
 ): readonly ServedRoute[] {
-  const missing = Object.keys(OPTIONAL).filter((key) => !dependencies?.[key as keyof typeof OPTIONAL]);
+  const isOff = (key: string) => !dependencies?.settings[key as keyof typeof SWITCHES];
+  const isMissing = (key: string) => !dependencies?.[key as keyof typeof OPTIONAL];
+  const missing = [...Object.keys(OPTIONAL).filter(isMissing), ...Object.keys(SWITCHES).filter(isOff)];
   if (missing.length > 0) throw new Error(`The server has no ${missing.join(", ")}, on which routes may depend.`);
   const all = [...inference.map(({ path }) => ({ method: "POST", path, kind: "inference" as const })), ...routes];
   return all.map(({ method, path, kind }) => ({ name, kind, method, path: toUrl(path, kind) }));

@@ -8,7 +8,7 @@ import { toColumns } from "../../text/columns.ts";
 import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
-import { flagOf, settingsOf } from "../settings/settings.ts";
+import { flagOf, settingsOf, writtenValue } from "../settings/settings.ts";
 import { toModelSources } from "./model-sources.ts";
 
 /** Lines that show the models that would be served, as a table, and the reasons of those that would not. */
@@ -57,9 +57,13 @@ export async function showConfig(argv: readonly string[], env: Environment): Pro
 
 function toRows({ settings, origins }: ServeCommandLine): string[][] {
   const values: Readonly<Record<string, unknown>> = settings;
-  return settingsOf("serve").map(([name]) => [
+  return settingsOf("serve").map(([name, setting]) => [
     flagOf(name).slice(2),
-    maskSecrets(name === "option" ? optionTexts(settings.option) : valueText(values[name])),
+    maskSecrets(
+      name === "option"
+        ? optionTexts(settings.option)
+        : valueText(values[name] === undefined ? undefined : writtenValue(setting, values[name])),
+    ),
     origins.get(name) ?? "default",
   ]);
 }

@@ -52,7 +52,7 @@ export function readCount(source: string, text: string, min: number): number {
 
 /** Reads a flag's number of seconds; throws `invalid_argument` for anything else. */
 export function readSeconds(source: string, text: string): number {
-  return Number(readSetting({ type: "seconds", default: 0, help: "", commands: [] }, { source, text }));
+  return Number(readSetting({ type: "seconds", default: 0, help: "", commands: [] }, { source, text })) / 1000;
 }
 
 /** Flags of the commands that load a model. */

@@ -31,7 +31,7 @@ export async function health(argv: readonly string[], env: Environment): Promise
   const [address = ""] = command.processedArgs as string[];
   const { timeout: text, ...paths } = command.opts<HealthFlags>();
   const seconds = { type: "seconds", default: 0, help: "", commands: [] } as const;
-  const timeoutMs = 1000 * Number(readSetting(seconds, { source: "--timeout", text }));
+  const timeoutMs = Number(readSetting(seconds, { source: "--timeout", text }));
   const problem = await problemOf(address, { timeoutMs, ...readCertificate(paths) });
   console.log(problem === undefined ? `${address} is ready` : `${address} is not ready: ${problem}`);
   return problem === undefined ? EXIT.ok : EXIT.failure;

@@ -1,21 +1,20 @@
 import type { Socket } from "node:net";
-import { AccessPolicy } from "../../access/access-policy.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
-import { readAccountKey } from "../../access/client-key.ts";
 import { endSlowClients } from "../../access/end-slow-clients.ts";
 import { openClientGate } from "../../access/open-client-gate.ts";
-import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TlsFiles, type TlsPaths } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { keepTickShape } from "../../async/keep-tick-shape.ts";
 import { MemoryBudget } from "../../limits/memory/memory-budget.ts";
 import { permitCollections } from "../../limits/memory/young-garbage.ts";
+import { sliceSettings } from "../../limits/settings/server-settings.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../proxy/http-server.ts";
 import { RemoteCredentials } from "../../remote/remote-credentials.ts";
 import { RemoteTlsFiles } from "../../remote/remote-tls-files.ts";
 import { bothTransports } from "../../server/both-transports.ts";
+import { openClientAccess } from "../../server/client-access.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
@@ -36,7 +35,7 @@ import { openLog } from "./open-log.ts";
 import { ProxyTargets, watchTarget } from "./proxy-targets.ts";
 import { toProxyTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
-import { toClientOptions } from "./to-server-options.ts";
+import { toOptions } from "./to-server-options.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {
@@ -49,7 +48,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
   await probePort(host, httpPort, "httpPort");
   const { url, hasAuth, ...running } = await openProxy(settings, env, log);
   watchContainer(log);
-  const stopped = runUntilSignal(running, reporter, { delayMs: settings.shutdownDelay * 1000 });
+  const stopped = runUntilSignal(running, reporter, { delayMs: settings.shutdownDelayMs });
   releaseSignals();
   const notice = hasAuth ? undefined : openAccessNotice(host, allowControl);
   if (notice !== undefined) log.info(notice);
@@ -70,32 +69,28 @@ export interface OpenProxy extends Running {
 /** Opens a proxy's port, and the connections to the servers behind it when they are needed. */
 export async function openProxy(settings: Settings<"proxy">, env: Environment, log: Logger): Promise<OpenProxy> {
   keepTickShape();
-  const { host, httpPort, maxMessageBytes, accessLog, serverTiming, allowControl } = settings;
+  const { host, httpPort } = settings;
+  const own = sliceSettings(toOptions(settings));
+  const { limits, access } = own;
   const tracer = await openTracing(env, log);
   const { remoteAuthFile } = settings;
   const credentials = remoteAuthFile === undefined ? undefined : await RemoteCredentials.open(remoteAuthFile);
   const tls = toProxyTls(settings);
   const targets = new ProxyTargets({ ...settings, credentials, tls });
-  const proxies = new TrustedProxies(settings.trustedProxies);
+  const proxies = new TrustedProxies(access.trustedProxies);
   const { auth } = toAuth(settings);
   const authentication = auth && (await openAuthentication(auth, { proxies }));
   const service = authentication ? new GuardedService(targets.toService()) : targets.toService();
-  const memory = new MemoryBudget(settings.maxQueueBytes);
-  endSlowClients(memory, settings.minClientRate, log);
+  const memory = new MemoryBudget(limits.maxQueueBytes);
+  endSlowClients(memory, limits.minClientRate, log);
   const options = {
     host,
     port: httpPort,
     protocols: PROTOCOLS,
-    maxMessageBytes,
+    settings: own,
     memory,
-    sendTimeoutMs: settings.sendTimeout * 1000,
-    policy: new AccessPolicy({ allowControl, corsOrigins: settings.corsOrigin, authentication, proxies }),
-    connections: openConnectionLimit(settings.maxConnections, log),
-    clients: openClientGate({ ...toClientOptions(settings), proxies, log }),
-    accountKey: readAccountKey(settings.clientKey, proxies),
-    accessLog,
-    addressOf: proxies.clientAddress.bind(proxies),
-    serverTiming,
+    ...openClientAccess(own, { proxies, authentication, log }),
+    clients: openClientGate({ ...limits, proxies, log }),
     tracer,
     log,
   };
@@ -113,7 +108,7 @@ export async function openProxy(settings: Settings<"proxy">, env: Environment, l
     },
     close: async () => {
       for (const stop of stops) stop();
-      await server.close(settings.drainTimeout * 1000);
+      await server.close(settings.drainTimeoutMs);
       memory.close();
       await targets.close();
       await tracer?.close();

@@ -68,7 +68,7 @@ async function run(files: readonly string[], flags: ReplayFlags): Promise<void> 
     rate: readRate(flags.rate),
     concurrency: read("concurrency", "count"),
     tolerances: parseTolerances(flags.tolerance ?? []),
-    timeoutMs: read("timeout", "seconds") * 1000,
+    timeoutMs: read("timeout", "seconds"),
   };
   readSetting({ ...READ, type: "address", default: "" }, { source: "--against", text: against });
   for (const file of files) {

@@ -17,8 +17,7 @@ import { prepareRoutes } from "../lifecycle/prepare-routes.ts";
 import { reloadOnDemand } from "../lifecycle/reload-on-demand.ts";
 import { returnMemory } from "../lifecycle/return-memory.ts";
 import { endOnSignal, runUntilSignal } from "../lifecycle/shutdown.ts";
-import { openSystemdReporter } from "../lifecycle/systemd-reporter.ts";
-import { takeInheritedSockets } from "../lifecycle/take-inherited-sockets.ts";
+import { openSystemdReporter, takeInheritedSockets } from "../lifecycle/systemd-reporter.ts";
 import { watchMemory } from "../lifecycle/watch-memory.ts";
 import { drawDownloads } from "../live-line.ts";
 import { ONLY_MODEL_ALIAS } from "../settings/apply-words.ts";
@@ -78,7 +77,7 @@ export async function serve(
   const reloading = { watch: settings.watch, rescan, onReload: systemd?.reloading, log };
   const stopReloading = reloadOnDemand(server, reloading);
   const memory = watchMemory(settings.maxRss, log);
-  const stopping = { delayMs: settings.shutdownDelay * 1000, ends: memory.exceeded };
+  const stopping = { delayMs: settings.shutdownDelayMs, ends: memory.exceeded };
   const stopped = runUntilSignal(running, reporter, stopping).finally(stopReloading);
   releaseSignals();
   endOnError(log, settings.workers === 0);

@@ -47,10 +47,10 @@ export async function startServer(wanted: WantedServer): Promise<StartedServer> 
 
 async function openSource(
   sources: ModelSources,
-  { modelControl, loadModel, pollInterval }: Settings<"serve">,
+  { modelControl, loadModel, pollIntervalMs }: Settings<"serve">,
   log: Logger,
 ): Promise<RepositorySource> {
   const { RepositorySource } = await import("../../server/repository-source.ts");
-  const pollMs = modelControl === "poll" || pollInterval < 0 ? pollInterval * 1000 : 0;
+  const pollMs = modelControl === "poll" || pollIntervalMs < 0 ? pollIntervalMs : 0;
   return new RepositorySource(sources, { pollMs, log, ...(modelControl === "explicit" && { explicit: loadModel }) });
 }

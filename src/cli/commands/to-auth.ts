@@ -1,21 +1,8 @@
 import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
 import type { Settings } from "../settings/settings.ts";
 
-/** The settings that `serve` and `proxy` share. */
-type AuthSettings = Pick<
-  Settings<"proxy">,
-  | "authUsers"
-  | "authUsername"
-  | "authPasswordFile"
-  | "authTokens"
-  | "authJwks"
-  | "authJwtIssuer"
-  | "authJwtAudience"
-  | "authRules"
->;
-
 /** Settings of who may call, where there are any. */
-export function toAuth(settings: AuthSettings): { readonly auth?: AuthenticationOptions } {
+export function toAuth(settings: Settings<"serve"> | Settings<"proxy">): { readonly auth?: AuthenticationOptions } {
   const { authUsers: users, authUsername: username, authPasswordFile: passwordFile } = settings;
   const { authTokens: tokens, authRules: rules } = settings;
   const { authJwks: jwks, authJwtIssuer: jwtIssuer, authJwtAudience: jwtAudience } = settings;

@@ -3,6 +3,8 @@ import type { RawOptions } from "../../drivers/option-table.ts";
 import { isDriverFile } from "../../drivers/registry.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import type { DeployedModel, Deployment } from "../../export/deployment.ts";
+import { AUTH_SETTINGS, ENCRYPTION_SETTINGS } from "../../limits/settings/access-settings.ts";
+import type { Setting } from "../../limits/settings/setting.ts";
 import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
 import type { ListedPath } from "../../repository/folder-source.ts";
 import { describeFolder, listModels } from "../../repository/folders/list-models.ts";
@@ -11,12 +13,9 @@ import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { readVersion } from "../../version.ts";
 import { toModelSources } from "../commands/model-sources.ts";
 import { isModelFlag } from "../commands/to-server-options.ts";
-import { AUTH_SETTINGS } from "../settings/auth-settings.ts";
-import { ENCRYPTION_SETTINGS } from "../settings/encryption-settings.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
-import type { Setting } from "../settings/setting.ts";
-import { envOf, flagOf, type SettingName } from "../settings/settings.ts";
+import { envOf, flagOf, SETTINGS, type SettingName, writtenValue } from "../settings/settings.ts";
 import { filesOfModel, filesOfModule, needsOf } from "./deployment-needs.ts";
 
 /** Names of the deployment and of its image, where the user gives them. */
@@ -61,7 +60,7 @@ export async function readDeployment(
     ...(await needsOf(models, hooks)),
     grpcPort: settings.port,
     ...(settings.httpEnable && { httpPort: settings.httpPort }),
-    stopSeconds: settings.shutdownDelay + settings.drainTimeout,
+    stopSeconds: (settings.shutdownDelayMs + settings.drainTimeoutMs) / 1000,
   };
 }
 
@@ -126,7 +125,8 @@ const OWN_WAY: readonly SettingName[] = [
 
 function variablesOf({ settings, origins }: ServeCommandLine): Readonly<Record<string, string>> {
   const names = [...origins.keys()].filter((name) => !OWN_WAY.includes(name));
-  return Object.fromEntries(names.map((name) => [envOf(name), textOf(settings[name as keyof typeof settings])]));
+  const written = (name: SettingName) => writtenValue(SETTINGS[name], settings[name as keyof typeof settings]);
+  return Object.fromEntries(names.map((name) => [envOf(name), textOf(written(name))]));
 }
 
 function textOf(value: unknown): string {

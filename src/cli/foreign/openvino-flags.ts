@@ -95,7 +95,7 @@ export const OVMS_FLAGS = {
   file_system_poll_wait_seconds: {
     type: "integer",
     default: "1",
-    setting: "pollInterval",
+    setting: "pollIntervalMs",
     toText: (text) => String(Math.max(0, Number(text))),
     help: "time between looks for versions and at the file of the models; 0 looks once",
   },
@@ -126,7 +126,7 @@ export const OVMS_FLAGS = {
   allow_credentials: { type: "boolean", default: "false", unused: CORS, help: "web pages may send credentials" },
   allowed_origins: {
     type: "text",
-    setting: "corsOrigin",
+    setting: "corsOrigins",
     toText: ifGiven,
     help: "origins whose web pages may run models; here none by default",
   },

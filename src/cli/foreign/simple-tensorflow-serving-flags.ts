@@ -49,7 +49,7 @@ export const SIMPLE_TENSORFLOW_FLAGS = {
     type: "text",
     env: "STFS_RELOAD_MODELS",
     help: "look for new versions every 10 seconds",
-    setting: "pollInterval",
+    setting: "pollIntervalMs",
     toText: (text) => (isTrue(text) ? "10" : undefined),
   },
   custom_op_paths: {
@@ -98,7 +98,7 @@ export const SIMPLE_TENSORFLOW_FLAGS = {
     env: "STFS_ENABLE_CORS",
     default: "True",
     help: "let web pages of all origins run models",
-    setting: "corsOrigin",
+    setting: "corsOrigins",
     toText: (text) => (isTrue(text) ? "*" : ""),
   },
   enable_b64_autoconvert: {

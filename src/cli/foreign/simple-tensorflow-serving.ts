@@ -95,8 +95,8 @@ function defaultsFor(port: string, isOne: boolean): FileSettings {
   const defaults = [
     ["port", port],
     ["httpPort", PORT],
-    ["corsOrigin", "*"],
-    ["pollInterval", "0"],
+    ["corsOrigins", "*"],
+    ["pollIntervalMs", "0"],
     ["simpleTensorflowServing", "true"],
     ["failFast", String(isOne)],
     ["logFormat", "text"],

@@ -27,14 +27,14 @@ export const TENSORFLOW_FLAGS = {
   rest_api_timeout_in_ms: {
     type: "integer",
     default: "30000",
-    setting: "requestTimeout",
+    setting: "requestTimeoutMs",
     toText: (text) => String(Math.max(0, Number(text)) / 1000),
     help: "maximum time of a request, in milliseconds; here for gRPC too, and without limit by default",
   },
   rest_api_enable_cors_support: {
     type: "boolean",
     default: "false",
-    setting: "corsOrigin",
+    setting: "corsOrigins",
     toText: (text) => (text === "true" ? "*" : undefined),
     help: "let web pages of all origins run models",
   },
@@ -47,7 +47,7 @@ export const TENSORFLOW_FLAGS = {
   allow_version_labels_for_unavailable_models: {
     type: "boolean",
     default: "false",
-    setting: "allowPendingLabels",
+    setting: "allowLabelsForUnavailable",
     help: "let labels point to versions that are not available",
   },
   batching_parameters_file: {
@@ -110,14 +110,14 @@ export const TENSORFLOW_FLAGS = {
   load_retry_interval_micros: {
     type: "integer",
     default: "60000000",
-    setting: "loadRetryInterval",
+    setting: "loadRetryMs",
     toText: (text) => String(Math.max(0, Number(text)) / 1e6),
     help: "time between such tries, in microseconds",
   },
   file_system_poll_wait_seconds: {
     type: "integer",
     default: "1",
-    setting: "pollInterval",
+    setting: "pollIntervalMs",
     help: "time between looks for versions; 0 looks once, a negative number never",
   },
   flush_filesystem_caches: {

@@ -43,12 +43,12 @@ export function createTensorflowReporter({ port, grpcSocketPath }: ListenSetting
  */
 export async function waitForVersions(
   models: readonly ModelConfig[],
-  { pollInterval }: Pick<Settings<"serve">, "pollInterval">,
+  { pollIntervalMs }: Pick<Settings<"serve">, "pollIntervalMs">,
 ): Promise<void> {
-  if (pollInterval <= 0) return;
+  if (pollIntervalMs <= 0) return;
   const releaseSignals = endOnSignal();
   try {
-    for (const model of models) await waitForVersion(model, pollInterval * 1000);
+    for (const model of models) await waitForVersion(model, pollIntervalMs);
   } finally {
     releaseSignals();
   }

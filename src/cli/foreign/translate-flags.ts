@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
+import type { Setting } from "../../limits/settings/setting.ts";
 import type { FileSetting } from "../settings/read-file-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
-import type { Setting } from "../settings/setting.ts";
 import { SETTINGS, type SettingName } from "../settings/settings.ts";
 import type { ForeignFlag, ForeignFlags } from "./foreign-flag.ts";
 

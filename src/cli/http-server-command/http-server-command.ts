@@ -36,7 +36,7 @@ export async function openFront(server: Server, settings: Settings<"serve">, log
     throw reason;
   });
   const close = async () => {
-    await Promise.all([front.close(settings.drainTimeout * 1000), server.close()]);
+    await Promise.all([front.close(settings.drainTimeoutMs), server.close()]);
   };
   return { httpUrl: `http://${toAuthority(settings.host, httpPort)}`, inFlight, retire, close, abandon: front.kill };
 }

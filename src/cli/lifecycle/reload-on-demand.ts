@@ -1,10 +1,10 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
+import { isatty } from "node:tty";
 import { reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { Server } from "../../server/server.ts";
 import { offAsked, onAsked } from "../supervisor/supervised.ts";
-import { isTerminalGone } from "./is-terminal-gone.ts";
 
 /** Editors write a file in several steps; a reload waits until nothing has changed for so long, in milliseconds. */
 const QUIET_MS = 50;
@@ -132,4 +132,10 @@ class SourceWatches {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#onChange, QUIET_MS);
   }
+}
+
+/** Checks if the terminal at which the program was started has been closed. */
+function isTerminalGone(): boolean {
+  const { isTTY, fd } = process.stdout;
+  return isTTY === true && !isatty(fd);
 }

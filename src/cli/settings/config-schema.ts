@@ -1,9 +1,9 @@
+import type { Setting } from "../../limits/settings/setting.ts";
 import { type JsonSchema, schemaOfFields } from "../../repository/config/field-table.ts";
 import { MODEL_FIELDS } from "../../repository/config/model-fields.ts";
 import { SETTING_GROUPS } from "../../repository/formats/kserving.ts";
 import { FILE_SETTINGS } from "./read-file-settings.ts";
-import type { Setting } from "./setting.ts";
-import { SETTINGS } from "./settings.ts";
+import { SETTINGS, writtenValue } from "./settings.ts";
 
 /** The JSON Schema of our configuration file, made from the tables of settings and of a model's keys. */
 export function configSchema(): JsonSchema {
@@ -37,7 +37,11 @@ function schemaOfGroup(group: string, settings: readonly NamedSchema[]): JsonSch
 
 function schemaOfSetting(setting: Setting): JsonSchema {
   const { help, default: fallback } = setting as Setting & { readonly default?: unknown };
-  return { description: help, ...typeOf(setting), ...(fallback !== undefined && { default: fallback }) };
+  return {
+    description: help,
+    ...typeOf(setting),
+    ...(fallback !== undefined && { default: writtenValue(setting, fallback) }),
+  };
 }
 
 function typeOf(setting: Setting): JsonSchema {

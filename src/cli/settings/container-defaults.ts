@@ -1,4 +1,4 @@
-import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
+import { SERVER_DEFAULTS } from "../../limits/settings/server-settings.ts";
 import { containerMemory } from "../../machine/container.ts";
 import type { FileSettings } from "./read-file-settings.ts";
 
@@ -19,11 +19,10 @@ export function containerDefaults(memory: number | undefined = containerMemory()
   const wanted = {
     maxQueueBytes,
     maxMessageBytes: Math.min(SERVER_DEFAULTS.maxMessageBytes, Math.floor(maxQueueBytes / 2)),
-    hookMemory: Math.min(SERVER_DEFAULTS.hookMemoryMb, Math.floor((memory * HOOK_SHARE) / MIB)),
+    hookMemoryMb: Math.min(SERVER_DEFAULTS.hookMemoryMb, Math.floor((memory * HOOK_SHARE) / MIB)),
   };
-  const usual = { ...SERVER_DEFAULTS, hookMemory: SERVER_DEFAULTS.hookMemoryMb };
-  const names = (["maxQueueBytes", "maxMessageBytes", "hookMemory"] as const).filter(
-    (name) => wanted[name] < usual[name],
+  const names = (["maxQueueBytes", "maxMessageBytes", "hookMemoryMb"] as const).filter(
+    (name) => wanted[name] < SERVER_DEFAULTS[name],
   );
   return new Map(names.map((name) => [name, { value: wanted[name], origin: ORIGIN }]));
 }

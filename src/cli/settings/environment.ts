@@ -1,6 +1,6 @@
+import type { Setting } from "../../limits/settings/setting.ts";
 import { nearest } from "../../text/nearest.ts";
 import type { GivenText } from "./read-setting.ts";
-import type { Setting } from "./setting.ts";
 import { envOf, SETTINGS, type SettingName } from "./settings.ts";
 
 /** Environment variables by name. */

@@ -1,13 +1,13 @@
 import { Command, Option } from "commander";
+import type { Setting, SettingsCommand } from "../../limits/settings/setting.ts";
 import { toColumns } from "../../text/columns.ts";
 import { sizeText } from "../../text/size-text.ts";
 import { readVersion } from "../../version.ts";
-import { COMMANDS, FOREIGN_COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
+import { COMMANDS, FOREIGN_COMMAND_NAMES } from "../command-names.ts";
 import { helpWidth } from "../help-width.ts";
 import { splitList } from "./read-setting.ts";
 import { refuseRepeats } from "./refuse-repeats.ts";
-import type { Setting } from "./setting.ts";
-import { flagOf, groupsOf, settingsOf } from "./settings.ts";
+import { flagOf, groupsOf, settingsOf, writtenValue } from "./settings.ts";
 
 const DESCRIPTIONS: Readonly<Record<SettingsCommand, string>> = {
   serve: "load models, chain them with a hook file, and serve the chain over gRPC and HTTP",
@@ -111,5 +111,5 @@ function defaultText(setting: Setting): string | undefined {
   if (!("default" in setting) || setting.default === undefined || setting.default === false) return undefined;
   return setting.type === "bytes" && setting.default > 0
     ? sizeText(setting.default).replace(" ", "")
-    : `${setting.default}`;
+    : `${writtenValue(setting, setting.default)}`;
 }

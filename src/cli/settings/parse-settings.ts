@@ -2,8 +2,11 @@ import { existsSync } from "node:fs";
 import { CommanderError } from "commander";
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import { defaultOf } from "../../limits/settings/server-settings.ts";
+import type { Setting, SettingsCommand } from "../../limits/settings/setting.ts";
 import { filePath } from "../../storage/remote-address.ts";
-import { COMMAND_NAMES, type SettingsCommand } from "../command-names.ts";
+import { didYouMean } from "../../text/nearest.ts";
+import { COMMAND_NAMES } from "../command-names.ts";
 import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
 import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
@@ -11,9 +14,7 @@ import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
 import { foreignFlagHint } from "./foreign-flags.ts";
 import type { FileSetting, FileSettings } from "./read-file-settings.ts";
 import { readSetting } from "./read-setting.ts";
-import type { Setting } from "./setting.ts";
 import { flagOf, type SettingName, type Settings, settingsOf } from "./settings.ts";
-import { usageText } from "./usage-text.ts";
 
 /** A command line after reading. */
 export interface ParsedCommandLine<Command extends SettingsCommand> {
@@ -40,7 +41,7 @@ export function parseSettings<Command extends SettingsCommand>(
   const { flags, words } = parseArguments(command, argv, (flag) => listed.push(flag));
   const given: GivenValues = new Map();
   for (const [name, setting] of settingsOf(command)) {
-    const flag = readFlag(name, setting, flags[name]) ?? foreign.get(name);
+    const flag = readFlag(name, setting, flags[attributeOf(name)]) ?? foreign.get(name);
     const value = flag ?? readVariable(name, setting, env, listed) ?? files.get(name);
     if (value !== undefined) given.set(name, setting.isPath ? withoutUrls(value) : value);
   }
@@ -69,6 +70,13 @@ export interface SettingSources {
 /** Values that are given, without defaults. */
 type GivenValues = Map<SettingName, FileSetting>;
 
+/** The name by which commander has a flag: `sendTimeoutMs` → `sendTimeout`. */
+function attributeOf(name: SettingName): string {
+  return flagOf(name)
+    .slice(2)
+    .replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
 function readFlag(name: SettingName, setting: Setting, value: unknown): FileSetting | undefined {
   if (value === undefined) return undefined;
   const origin = flagOf(name);
@@ -85,9 +93,8 @@ function readVariable(name: SettingName, setting: Setting, env: Environment, lis
 }
 
 function valueOfAbsent(setting: Setting, given: GivenValues): unknown {
-  if (setting.type === "list") return [];
   if (setting.type === "boolean" && given.has(setting.onWith as SettingName)) return true;
-  return setting.default;
+  return defaultOf(setting);
 }
 
 function parseArguments(
@@ -167,4 +174,24 @@ function foreignFlag(reason: unknown): ServingError | undefined {
 export function toUsageError(reason: unknown, whatNext: string): unknown {
   if (!(reason instanceof CommanderError) || reason.exitCode === 0) return reason;
   return invalidArgument(`${usageText(reason.message)}; ${whatNext}.`);
+}
+
+const MISSING = /^missing required argument '(.+)'$/;
+const ARGUMENT = /^command-argument value '(.*)' is invalid for argument '(.+)'\. Allowed choices are (.+)$/s;
+const FLAG = /^option '(?:-\w, )?(--[\w-]+).*' argument '(.*)' is invalid\. Allowed choices are (.+)$/s;
+
+/** Commander's text of an error as messages of ours are: what was wrong, the nearest choice, and all of them. */
+export function usageText(text: string): string {
+  const plain = text.replace(/^error: |\.$/g, "").replace("\n", " ");
+  const [, missing] = MISSING.exec(plain) ?? [];
+  if (missing !== undefined) return `The argument ${missing} is missing`;
+  const [, value = "", name, choices = ""] = ARGUMENT.exec(plain) ?? [];
+  if (name !== undefined) return `There is no ${name} "${value}".${nearest(value, choices)} Expected one of ${choices}`;
+  const [, flag, given = "", known = ""] = FLAG.exec(plain) ?? [];
+  if (flag !== undefined) return `${flag} is "${given}".${nearest(given, known)} Expected one of ${known}`;
+  return plain;
+}
+
+function nearest(value: string, choices: string): string {
+  return didYouMean(value, choices.split(", "));
 }

@@ -1,8 +1,8 @@
 import { type ConfigEntry, type ConfigNode, placeText } from "../../codecs/config/config-node.ts";
+import type { Setting } from "../../limits/settings/setting.ts";
 import { prefixPath } from "../../repository/config/config-source.ts";
 import { folderOf, toPlace } from "../../storage/remote-address.ts";
 import { readSetting } from "./read-setting.ts";
-import type { Setting } from "./setting.ts";
 import { flagOf, SETTINGS, type SettingName, settingsOf } from "./settings.ts";
 
 /** Settings that name models, or configuration files; a configuration file has `models` for that. */

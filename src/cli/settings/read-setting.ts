@@ -1,10 +1,9 @@
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument } from "../../errors.ts";
 import { MAX_TIMER_MS } from "../../limits/call-limits.ts";
+import type { Setting } from "../../limits/settings/setting.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import { isPortNumber, parseHost } from "../addresses/address-text.ts";
-import type { Setting } from "./setting.ts";
-import { splitCommand } from "./split-command.ts";
 
 /** A setting's text with its source, for messages: a flag or an environment variable. */
 export interface GivenText {
@@ -13,16 +12,17 @@ export interface GivenText {
 }
 
 /** A longer time, 24 days and more, would end at once: it is as long as there are timers for. */
-const MAX_SECONDS = Math.floor(MAX_TIMER_MS / 1000);
+const MAX_TIME_MS = Math.floor(MAX_TIMER_MS / 1000) * 1000;
 
 /**
- * Reads one setting's text; choices, true and false in upper or lower case. Throws `invalid_argument` naming the
- * source, what came and what is expected.
+ * Reads one setting's text, seconds as milliseconds; choices, true and false in upper or lower case. Throws
+ * `invalid_argument` naming the source, what came and what is expected.
  */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
   const { text } = given;
   switch (setting.type) {
     case "text":
+      if (setting.form?.pattern.test(text) === false) return refuse(given, setting.form.expected);
       return text === "" ? refuse(given, "a text that is not empty") : text;
     case "host":
       return (
@@ -47,7 +47,7 @@ export function readSetting(setting: Setting, given: GivenText): string | number
         : refuse(given, `an integer of ${setting.min} or more`);
     case "seconds":
       return (setting.isSigned ? /^-?\d+(\.\d+)?s?$/ : /^\d+(\.\d+)?s?$/).test(text)
-        ? Math.min(Number.parseFloat(text), MAX_SECONDS)
+        ? Math.min(Number.parseFloat(text) * 1000, MAX_TIME_MS)
         : refuse(given, "a number of seconds, for example 25 or 0.5");
     case "share":
       return /^\d*\.?\d+(e-\d+)?$/i.test(text) && Number(text) <= 1
@@ -107,4 +107,15 @@ function readBytes(given: GivenText): number {
 
 function refuse({ source, text }: GivenText, expected: string, hint = ""): never {
   throw invalidArgument(`${source} is "${text}"; expected ${expected}.${hint}`);
+}
+
+/**
+ * A command line's words, the program first, split as a shell does, with single and double quotes and no other magic;
+ * undefined for an open quote or no program.
+ */
+export function splitCommand(commandLine: string): readonly [string, ...string[]] | undefined {
+  if (commandLine.replace(/"[^"]*"|'[^']*'/g, "").match(/["']/)) return undefined;
+  const words = commandLine.match(/(?:[^\s"']|"[^"]*"|'[^']*')+/g) ?? [];
+  const [program, ...rest] = words.map((word) => word.replace(/"([^"]*)"|'([^']*)'/g, "$1$2"));
+  return program === undefined || program === "" ? undefined : [program, ...rest];
 }

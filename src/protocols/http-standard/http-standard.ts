@@ -5,9 +5,9 @@ import type { Protocol } from "../protocol.ts";
 /** `GET /health`, for load balancers. */
 export const httpHealth: Protocol = {
   name: "http-health",
-  http: ({ service, simpleTensorflowServing = false }) => ({
+  http: ({ service, settings }) => ({
     inference: [],
-    routes: [healthRoute(service, simpleTensorflowServing)],
+    routes: [healthRoute(service, settings.simpleTensorflowServing)],
   }),
 };
 

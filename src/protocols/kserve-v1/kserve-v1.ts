@@ -12,9 +12,9 @@ import { readyStatus } from "../tensorflow-serving/ready-status.ts";
  */
 export const kserveV1: Protocol = {
   name: "kserve-v1",
-  http: ({ service, kserveRoutes: isOn = false }) => ({
+  http: ({ service, settings }) => ({
     inference: [],
-    routes: isOn ? routesOf(service) : [],
+    routes: settings.kserveRoutes ? routesOf(service) : [],
     // Those of TensorFlow Serving, whose URLs of predictions look like a model's.
     refuse: malformedRequest,
   }),

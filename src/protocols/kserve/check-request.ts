@@ -1,4 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
@@ -23,7 +24,7 @@ interface CheckedKserveRequest extends RecordedRequest {
 export function toCheckedRequest(
   request: KserveRequest,
   description: ServableDescription,
-  ignoresUnknownOutputs = false,
+  settings?: ProtocolSettings,
 ): CheckedKserveRequest {
   const scheduling = readScheduling(request.parameters);
   const { model } = description;
@@ -34,7 +35,7 @@ export function toCheckedRequest(
     outputs: named,
   });
   const { spec } = signature;
-  const wanted = ignoresUnknownOutputs ? knownOutputs(named, spec?.outputs) : named;
+  const wanted = settings?.ignoreUnknownOutputs === true ? knownOutputs(named, spec?.outputs) : named;
   const checked = { model, id: request.id, inputs, outputs: wanted };
   if (spec?.inputs !== undefined) checkCount(checked, spec.inputs);
   if (description.maxRequestRows) checkRows(checked, description.maxRequestRows);

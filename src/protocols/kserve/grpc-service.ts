@@ -33,12 +33,12 @@ export const createKserveGrpc: CreateGrpcProtocol = (service, options) => {
 };
 
 function inferMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
-  const { maxMessageBytes: maxBytes, sharedMemory, ignoreUnknownOutputs } = options;
+  const { maxMessageBytes: maxBytes, sharedMemory, settings } = options;
   return async (message, call) => {
     const request =
       decodeInferRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodeInferRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
-    const answer = await inferKserve(service, request, { call, maxBytes, sharedMemory, ignoreUnknownOutputs });
+    const answer = await inferKserve(service, request, { call, maxBytes, sharedMemory, settings });
     const { metadata } = answer;
     if (isLargeResponse(answer, request.encoding)) {
       return { message: await encodeInThread(frameInferResponseJob, [answer, request.encoding, true], call), metadata };

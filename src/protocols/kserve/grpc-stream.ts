@@ -149,7 +149,7 @@ class InferStream {
     const { metadata, deadline, path } = this.#exchange;
     let id: string | undefined;
     try {
-      const { maxMessageBytes: maxBytes, sharedMemory, ignoreUnknownOutputs } = this.#options;
+      const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
       if (request === undefined) id = readRequestId(message);
@@ -163,7 +163,7 @@ class InferStream {
         call,
         maxBytes,
         sharedMemory,
-        ignoreUnknownOutputs,
+        settings,
       });
       const answer = await this.#encode(inferred, request, call);
       memory.setTo(answer.length);

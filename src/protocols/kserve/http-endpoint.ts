@@ -4,8 +4,7 @@ import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
 import type { EndpointSchemas } from "../endpoint-paths.ts";
 
 /** A request to an endpoint; model and version are empty where its path has none. */
-export interface KserveCall
-  extends Pick<HttpDependencies, "service" | "sharedMemory" | "ignoreUnknownOutputs" | "tracer" | "log"> {
+export interface KserveCall extends Pick<HttpDependencies, "service" | "sharedMemory" | "settings" | "tracer" | "log"> {
   readonly model: string;
   readonly version: string;
   /** The region of shared memory in the path. */

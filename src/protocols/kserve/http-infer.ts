@@ -39,7 +39,7 @@ const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
 export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
-  const { service, sharedMemory, ignoreUnknownOutputs, exchange, model, version } = infer;
+  const { service, sharedMemory, settings, exchange, model, version } = infer;
   const path = { model, version };
   exchange.record.model = model;
   const header = exchange.request.headers[HEADER_LENGTH];
@@ -49,7 +49,7 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
   const received = read({ body, header, path }, lease, exchange);
   const { request, form } = received instanceof Promise ? await received : received;
   if (request.id !== "") exchange.record.id = request.id;
-  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, ignoreUnknownOutputs };
+  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings };
   const answer = await inferLeased(lease, request, options);
   if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
   const parts = isLargeJson(answer, form)

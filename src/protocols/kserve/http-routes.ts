@@ -59,11 +59,10 @@ function runsModel({ path }: KserveEndpoint): boolean {
 function toHandler(
   { answer }: KserveEndpoint,
   parameters: PathParameters,
-  { service, sharedMemory, ignoreUnknownOutputs, tracer, log }: HttpDependencies,
+  { service, sharedMemory, settings, tracer, log }: HttpDependencies,
 ): RouteHandler {
   const { name: model = "", version = "", region = "" } = parameters;
-  return (exchange) =>
-    answer({ service, sharedMemory, ignoreUnknownOutputs, tracer, log, model, version, region, exchange });
+  return (exchange) => answer({ service, sharedMemory, settings, tracer, log, model, version, region, exchange });
 }
 
 /** `{name}` in Express' form. */

@@ -1,6 +1,7 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import type { Signature } from "../../signature/signature.ts";
@@ -22,8 +23,7 @@ export interface InferOptions {
   readonly maxBytes: number;
   /** The regions in which tensors may be; absent = there are none. */
   readonly sharedMemory?: SharedMemory | undefined;
-  /** True to leave out requested outputs that the model does not have. */
-  readonly ignoreUnknownOutputs?: boolean | undefined;
+  readonly settings: ProtocolSettings;
 }
 
 /**
@@ -72,12 +72,8 @@ async function inferShared(lease: Lease, request: KserveRequest, options: InferO
   }
 }
 
-async function infer(
-  lease: Lease,
-  request: KserveRequest,
-  { call, ignoreUnknownOutputs }: InferOptions,
-): Promise<KserveAnswer> {
-  const checked = toCheckedRequest(request, lease.description, ignoreUnknownOutputs);
+async function infer(lease: Lease, request: KserveRequest, { call, settings }: InferOptions): Promise<KserveAnswer> {
+  const checked = toCheckedRequest(request, lease.description, settings);
   const { signature, inputs, outputs: wanted, scheduling } = checked;
   const { id } = request;
   const answer = await lease.infer({

@@ -17,7 +17,7 @@ export const prometheus: Protocol = {
     inference: [],
     routes: [metricsRoute(dependencies), tensorflowServingRoute(dependencies)].filter(
       // A path that was asked for counts before our own.
-      ({ path }, index) => index > 0 || path !== dependencies.tensorflowMetricsPath,
+      ({ path }, index) => index > 0 || path !== dependencies.settings.tensorflowMetricsPath,
     ),
   }),
 };
@@ -40,13 +40,13 @@ function metricsRoute(dependencies: HttpDependencies): HttpRoute {
   return { method: "GET", path: "/metrics", kind: "metrics", answer };
 }
 
-function tensorflowServingRoute({ service, metrics, tensorflowMetricsPath }: HttpDependencies): HttpRoute {
+function tensorflowServingRoute({ service, metrics, settings }: HttpDependencies): HttpRoute {
   const answer: HttpRoute["answer"] = async () => {
     await metrics.gather();
     const measured = { recorded: service.recorded?.() ?? [], statistics: await service.statistics() };
     return toAnswer(PROMETHEUS_TEXT, tensorflowServingMetrics({ ...measured, series: metrics.series() }));
   };
-  return { method: "GET", path: literalPath(tensorflowMetricsPath), kind: "metrics", answer };
+  return { method: "GET", path: literalPath(settings.tensorflowMetricsPath), kind: "metrics", answer };
 }
 
 /** A path in Express' form, in which some characters stand for others. */

@@ -6,7 +6,7 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { encodeModelMetadata, modelMetadata, SIGNATURE_DEF } from "./model-metadata.ts";
 
 /** PredictionService.GetModelMetadata, with the original's texts. */
-export function metadataMethod(service: InferenceService, { requireModelSpec }: GrpcProtocolOptions): UnaryMethod {
+export function metadataMethod(service: InferenceService, { settings }: GrpcProtocolOptions): UnaryMethod {
   return async (message, { record }) => {
     const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
     const request = decodeMessage("tensorflow.serving.GetModelMetadataRequest", message);
@@ -15,7 +15,7 @@ export function metadataMethod(service: InferenceService, { requireModelSpec }: 
     checkFields(fields as string[]);
     const { name, version, version_label: label } = spec as JsonObject;
     const model = String(name);
-    if (requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
+    if (settings.requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
     record.model = model;
     const ref = {
       model,

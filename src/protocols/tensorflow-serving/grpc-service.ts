@@ -42,16 +42,16 @@ export const createTensorflowGrpc: CreateGrpcProtocol = (service, options) => ({
 });
 
 function predictMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
-  const encoding = options.tensorContent ? "content" : "typed";
+  const encoding = options.settings.tensorContent ? "content" : "typed";
   return async (message, call) => {
     const { maxMessageBytes: maxBytes } = options;
     const request =
       decodePredictRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodePredictRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
-    if (options.requireModelSpec) assertNamesModel(spec);
+    if (options.settings.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
-    const answer = await infer(await service.acquire(spec, call), request, { call, ...options });
+    const answer = await infer(await service.acquire(spec, call), request, { call, settings: options.settings });
     const { model, version, signature, metadata } = answer;
     const resolved = { model, version, signature, versionEncoding: spec.versionEncoding };
     const response = { spec: resolved, outputs: answeredTensors(answer) };
@@ -62,19 +62,15 @@ function predictMethod(service: InferenceService, options: GrpcProtocolOptions):
   };
 }
 
-interface Calling extends Pick<GrpcProtocolOptions, "checkMethodNames" | "ignoreUnknownOutputs"> {
+interface Calling extends Pick<GrpcProtocolOptions, "settings"> {
   readonly call: CallInfo;
 }
 
-async function infer(
-  lease: Lease,
-  request: PredictRequest,
-  { call, checkMethodNames, ignoreUnknownOutputs }: Calling,
-): Promise<InferResponse> {
+async function infer(lease: Lease, request: PredictRequest, { call, settings }: Calling): Promise<InferResponse> {
   try {
     const { inputs, outputFilter } = request;
-    const signature = checkSignature(request, lease.description, checkMethodNames);
-    const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
+    const signature = checkSignature(request, lease.description, settings);
+    const outputs = wantedOutputs(outputFilter, signature.spec, settings);
     return await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
   } finally {
     lease.release();

@@ -25,14 +25,14 @@ export function sessionServiceRoutes(service: InferenceService, options: GrpcPro
 }
 
 function sessionRunMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
-  const encoding = options.tensorContent ? "content" : "typed";
+  const encoding = options.settings.tensorContent ? "content" : "typed";
   return async (message, call) => {
     const { maxMessageBytes: maxBytes } = options;
     const request =
       decodeSessionRunQuickly(message, maxBytes) ??
       (await decodeInThread(decodeSessionRunJob, [message, maxBytes], { ...call, message, maxBytes }));
     const { spec } = request;
-    if (options.requireModelSpec) assertNamesModel(spec);
+    if (options.settings.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
     const response = await run(
       await service.acquire(spec, { metadata: call.metadata, ignoresTraffic: true }),

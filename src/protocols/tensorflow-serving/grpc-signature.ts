@@ -1,9 +1,10 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
 import type { Signature, TensorSpec } from "../../signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";
-import { assertMethodName } from "./method-names.ts";
+import { checkMethodName } from "./method-names.ts";
 
 /**
  * Chooses a request's signature and checks its input names as TensorFlow Serving does, with the texts that its clients
@@ -13,14 +14,14 @@ import { assertMethodName } from "./method-names.ts";
 export function checkSignature(
   request: PredictRequest,
   servable: ServableDescription,
-  checkMethodNames = false,
+  settings?: ProtocolSettings,
 ): ChosenSignature {
   const { signature: name } = request.spec;
   const sent = Object.keys(request.inputs);
   const chosen = chooseSignature(name, servable.signatures, { inputs: sent, outputs: request.outputFilter });
   if (chosen === undefined) throw refusal(`Serving signature key "${name}" not found.`, "failed_precondition");
   const { spec } = chosen;
-  if (checkMethodNames) assertMethodName("predict", spec);
+  checkMethodName("predict", spec, settings);
   if (spec?.inputs !== undefined) checkInputNames(sent, spec.inputs);
   return chosen;
 }
@@ -66,11 +67,11 @@ function missing(
 export function wantedOutputs(
   filter: readonly string[],
   spec: Signature | undefined,
-  ignoresUnknown = false,
+  settings?: Pick<ProtocolSettings, "ignoreUnknownOutputs">,
 ): readonly string[] | undefined {
   const { outputs } = spec ?? {};
   const isKnown = (name: string) => outputs === undefined || outputs.some((output) => output.name === name);
-  const wanted = ignoresUnknown ? filter.filter(isKnown) : filter;
+  const wanted = settings?.ignoreUnknownOutputs === true ? filter.filter(isKnown) : filter;
   if (spec !== undefined) checkOutputFilter(wanted, outputs);
   return wanted.length > 0 ? wanted : undefined;
 }

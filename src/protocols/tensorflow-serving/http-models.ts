@@ -1,3 +1,4 @@
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
@@ -13,30 +14,19 @@ import { toModelRef } from "./url-model-ref.ts";
 const MODEL = /^\/v1\/models\/([^/:?]+)(?:\/versions\/(\d+)|\/labels\/([^/:?]+))?(?:\/metadata)?\/?(?:\?|$)/i;
 const PATHS = ["/v1/models/:name", "/v1/models/:name/versions/:version", "/v1/models/:name/labels/:label"];
 
-/** Options of {@link modelRoutes}. */
-interface ModelRoutesOptions {
-  /**
-   * True where the states of all versions come with the members of Simple TensorFlow Serving; clients that read them as
-   * a protobuf message take no others.
-   */
-  readonly hasDetails: boolean;
-  /** True where the metadata is that of OpenVINO Model Server. */
-  readonly openvinoMetadata: boolean;
-}
-
-/** The routes that list the models, the states of a model's versions, and its inputs and outputs. */
-export function modelRoutes(
-  service: InferenceService,
-  { hasDetails, openvinoMetadata }: ModelRoutesOptions,
-): readonly HttpRoute[] {
+/**
+ * The routes that list the models, the states of a model's versions, and its inputs and outputs. Members of Simple
+ * TensorFlow Serving come on request alone: clients that read the states as a protobuf message take no others.
+ */
+export function modelRoutes(service: InferenceService, settings: ProtocolSettings): readonly HttpRoute[] {
   const status = telling((ref, { request }) => {
     if (ref.version !== undefined || ref.label !== undefined) return modelStatus(service, ref);
-    if (hasDetails) return withDetail(service, ref.model);
+    if (settings.simpleTensorflowServing) return withDetail(service, ref.model);
     return isOfKserve(request) ? readyStatus(service, ref.model) : modelStatus(service, ref);
   });
   const metadata = telling(async (ref) => {
     const found = await modelMetadata(service, ref);
-    return openvinoMetadata ? toOpenvinoMetadata(found) : found;
+    return settings.openvinoMetadata ? toOpenvinoMetadata(found) : found;
   });
   const ofOne = PATHS.flatMap((path): HttpRoute[] => [
     { method: "GET", path, kind: "read", answer: status },

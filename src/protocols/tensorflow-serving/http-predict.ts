@@ -2,6 +2,7 @@ import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
@@ -22,7 +23,7 @@ import {
 } from "./http-request.ts";
 import { hasFewLists, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { versionHeaders } from "./http-version.ts";
-import { assertMethodName } from "./method-names.ts";
+import { checkMethodName } from "./method-names.ts";
 
 /** A predict request of the REST API. */
 export interface PredictRequest {
@@ -31,10 +32,8 @@ export interface PredictRequest {
   readonly body: Buffer;
   /** True for JSON that was made of CSV. Default false. */
   readonly isCsv?: boolean;
-  /** Compares the method with the signature's method name. Default false. */
-  readonly checkMethodNames?: boolean;
-  /** Leaves out names in the output filter that are not outputs. Default false. */
-  readonly ignoreUnknownOutputs?: boolean;
+  /** Absent = it is another protocol's, to which they do not apply. */
+  readonly settings?: ProtocolSettings;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
 }
@@ -45,14 +44,7 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  {
-    ref,
-    body,
-    isCsv = false,
-    checkMethodNames = false,
-    ignoreUnknownOutputs = false,
-    write = toPredictions,
-  }: PredictRequest,
+  { ref, body, isCsv = false, settings, write = toPredictions }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -61,7 +53,7 @@ export async function answerPredict(
   // known.
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
-  const received = { body, isCsv, parsed, checkMethodNames, ignoreUnknownOutputs, call };
+  const received = { body, isCsv, parsed, settings, call };
   return write(await infer(await service.acquire(ref, call), received, exchange), exchange);
 }
 
@@ -95,22 +87,21 @@ interface ReceivedPredict {
   readonly isCsv: boolean;
   /** Undefined for a large body. */
   readonly parsed: PredictBody | undefined;
-  readonly checkMethodNames: boolean;
-  readonly ignoreUnknownOutputs: boolean;
+  readonly settings: ProtocolSettings | undefined;
   readonly call: CallOptions;
 }
 
 async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExchange) {
-  const { parsed, checkMethodNames, ignoreUnknownOutputs, call } = received;
+  const { parsed, settings, call } = received;
   try {
     const { description } = lease;
     const large = parsed === undefined ? await decodeLarge(received, description.signatures, exchange) : undefined;
     const { signature: name, outputFilter } = large ?? (parsed as PredictBody);
     const used = parsed ? usedNames(parsed) : { inputs: Object.keys(large?.inputs ?? {}), outputs: outputFilter };
     const signature = findSignature(name, description, used);
-    const outputs = wantedOutputs(outputFilter, signature.spec, ignoreUnknownOutputs);
+    const outputs = wantedOutputs(outputFilter, signature.spec, settings);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
-    if (checkMethodNames) assertMethodName("predict", signature.spec);
+    checkMethodName("predict", signature.spec, settings);
     const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
     return { signature, format, answer };
   } finally {

@@ -16,28 +16,17 @@ const PREDICT = /^\/v1\/models\/([^/:]+)(?:\/versions\/(\d+)|\/labels\/([^/:]+))
  * TensorFlow Serving's REST API: predict, classify, regress and the states of versions; all else under `/v1/` is
  * refused with that server's text.
  */
-export const createTensorflowHttp: CreateHttpProtocol = ({
-  service,
-  simpleTensorflowServing = false,
-  checkMethodNames = false,
-  ignoreUnknownOutputs = false,
-  openvinoMetadata = false,
-}) => ({
+export const createTensorflowHttp: CreateHttpProtocol = ({ service, settings }) => ({
   inference: [
-    inferenceRoute("predict", (request, exchange) =>
-      answerPredict(service, { checkMethodNames, ignoreUnknownOutputs, ...request }, exchange),
-    ),
+    inferenceRoute("predict", (request, exchange) => answerPredict(service, { settings, ...request }, exchange)),
     inferenceRoute("classify", (request, exchange) =>
-      answerExamples(service, { checkMethodNames, method: "classify", ...request }, exchange),
+      answerExamples(service, { settings, method: "classify", ...request }, exchange),
     ),
     inferenceRoute("regress", (request, exchange) =>
-      answerExamples(service, { checkMethodNames, method: "regress", ...request }, exchange),
+      answerExamples(service, { settings, method: "regress", ...request }, exchange),
     ),
   ],
-  routes: [
-    ...modelRoutes(service, { hasDetails: simpleTensorflowServing, openvinoMetadata }),
-    ...configRoutes(service),
-  ],
+  routes: [...modelRoutes(service, settings), ...configRoutes(service)],
   prefix: PREFIX,
   anyCase: true,
   refuse: malformedRequest,

@@ -1,4 +1,5 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { Signature } from "../../signature/signature.ts";
 
 type Method = NonNullable<Signature["method"]>;
@@ -12,8 +13,13 @@ export function methodNameOf({ method = "predict", methodName = nameOf(method) }
   return methodName;
 }
 
+/** Throws as {@link assertMethodName} does, if method names are to be checked. */
+export function checkMethodName(method: Method, signature: Signature | undefined, settings?: ProtocolSettings): void {
+  if (settings?.checkMethodNames === true) assertMethodName(method, signature);
+}
+
 /**
- * Throws, with the original's texts and codes, where a signature's method name does not let it be run by a method:
+ * Throws, with the original's texts and codes, if a signature's method name does not let it be run by a method:
  * Predict runs those of all three.
  */
 export function assertMethodName(method: Method, signature: Signature = {}): void {

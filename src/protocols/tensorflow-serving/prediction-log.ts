@@ -1,4 +1,5 @@
 import { codecs } from "../../codec-host/codec-pool.ts";
+import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
 import type { RecordedFor, RecordedRequest, UnusedLog } from "../../serving/recorded-request.ts";
 import { methodOf } from "./examples/example-methods.ts";
 import {
@@ -13,15 +14,14 @@ import { type ExampleMethod, namedOutputs } from "./examples/results.ts";
 import { findSignature, toInputs } from "./examples/run-examples.ts";
 import { decodePredictRequestJob, decodePredictRequestQuickly } from "./grpc-codec.ts";
 import { checkSignature, wantedOutputs } from "./grpc-signature.ts";
-import { assertMethodName } from "./method-names.ts";
+import { checkMethodName } from "./method-names.ts";
 import { LOGS, type PredictionLog, readPredictionLogMessage } from "./prediction-log-message.ts";
 
 /** Options of {@link readPredictionLog}. */
 interface ReadingOptions {
   /** Limit on the memory of a log's values. */
   readonly maxBytes: number;
-  /** Compares the method with the signature's method name. */
-  readonly checkMethodNames: boolean;
+  readonly settings?: ProtocolSettings | undefined;
 }
 
 interface LogOptions extends ReadingOptions {
@@ -53,14 +53,14 @@ export async function readPredictionLog(
   }
 }
 
-async function readPredict({ request: message }: PredictionLog, { target, maxBytes, checkMethodNames }: LogOptions) {
+async function readPredict({ request: message }: PredictionLog, { target, maxBytes, settings }: LogOptions) {
   const { signatures, signal, model } = target;
   const request =
     decodePredictRequestQuickly(message, maxBytes) ??
     (await codecs.run(decodePredictRequestJob, [message, maxBytes], { signal }));
   const { inputs, outputFilter } = request;
   const servable = { model, version: 0n, drivers: [], signatures };
-  const signature = checkSignature(request, servable, checkMethodNames);
+  const signature = checkSignature(request, servable, settings);
   const outputs = wantedOutputs(outputFilter, signature.spec);
   return { signature, inputs, ...(outputs && { outputs }) };
 }
@@ -83,10 +83,10 @@ async function readExamples(
 async function toRequest(
   { spec, method: name }: ExampleTask,
   { examples }: ExampleRequest,
-  { target, maxBytes, checkMethodNames, method = methodOf(name) }: ExampleOptions,
+  { target, maxBytes, settings, method = methodOf(name) }: ExampleOptions,
 ): Promise<RecordedRequest> {
   const signature = findSignature(target, spec.signature);
-  if (checkMethodNames) assertMethodName(method, signature.spec);
+  checkMethodName(method, signature.spec, settings);
   const inputs = await toInputs(signature, { examples: copyExamples(examples), call: target, maxBytes });
   return { signature, inputs, outputs: namedOutputs(method, signature.spec ?? {}) };
 }

@@ -1,6 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
 import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
-import type { ControlAccess } from "../../access/control-access.ts";
 import type { TlsPaths } from "../../access/tls-files.ts";
 import type { Variables } from "../../machine/start-secrets.ts";
 import type { RecentRequest } from "../../observability/live/recent-request.ts";
@@ -81,48 +80,20 @@ export interface RecordMeta {
   readonly kind?: RecordedKind;
 }
 
-/** Settings of the transports as plain data. */
-export interface ListenerSettings
-  extends Pick<
-    TransportOptions,
-    | "host"
-    | "port"
-    | "httpPort"
-    | "grpcChannelArguments"
-    | "maxMessageBytes"
-    | "sendTimeoutMs"
-    | "tensorContent"
-    | "requireModelSpec"
-    | "checkMethodNames"
-    | "ignoreUnknownOutputs"
-    | "tensorflowMetricsPath"
-    | "simpleTensorflowServing"
-    | "kserveRoutes"
-    | "openvinoMetadata"
-    | "hasPlatformElsewhere"
-    | "accessLog"
-    | "serverTiming"
-  > {
+/** Options of the transports as plain data. */
+export interface ListenerOptions
+  extends Pick<TransportOptions, "settings" | "host" | "port" | "httpPort" | "hasPlatformElsewhere"> {
   readonly tls?: TlsPaths | undefined;
   readonly auth?: AuthenticationOptions | undefined;
-  readonly allowControl: ControlAccess;
-  readonly corsOrigins: readonly string[];
-  readonly trustedProxies: readonly string[];
-  readonly clientKey: string;
-  /** True where clients have limits. */
+  /** True if clients have limits. */
   readonly limitsClients: boolean;
-  readonly maxConnections: number;
-  readonly maxQueueBytes: number;
-  readonly minClientRate: number;
   readonly hasMetrics: boolean;
   readonly pageToken?: string | undefined;
-  /** Number of the threads that listen. */
-  readonly count: number;
 }
 
 /** Start data of a listener. */
 export interface ListenerData {
-  readonly settings: ListenerSettings;
+  readonly options: ListenerOptions;
   /** Its number among the threads that take requests, from 1 on. */
   readonly number: number;
   /** Connections of all of them, and kilobytes of their requests: see ThreadCounts. */

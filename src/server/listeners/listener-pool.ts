@@ -44,7 +44,7 @@ export class ListenerPool {
   /** Starts the threads; resolves with their common addresses, and throws why the ports cannot be opened. */
   static async open(options: ListenerPoolOptions): Promise<{ readonly pool: ListenerPool; readonly opened: Opened }> {
     const pool = new ListenerPool(options);
-    const { count } = options.data.settings;
+    const { listeners: count } = options.data.options.settings.limits;
     try {
       const all = await Promise.all(Array.from({ length: count }, (_, index) => pool.#start(index + 1)));
       return { pool, opened: all[0] as Opened };

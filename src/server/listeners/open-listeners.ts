@@ -7,10 +7,9 @@ import type { InferenceService } from "../../serving/inference-service.ts";
 import { bothTransports } from "../both-transports.ts";
 import type { ServerChoices } from "../server-options.ts";
 import { type Opening, startGrpc, startHttp } from "../start-transport.ts";
-import type { Transports } from "../transports.ts";
+import type { ListenerParts, Transports } from "../transports.ts";
 import { listenInner } from "./inner-socket.ts";
-import type { InnerAddress, ListenerSettings } from "./listener-messages.ts";
-import type { ListenerParts } from "./listener-parts.ts";
+import type { InnerAddress, ListenerOptions } from "./listener-messages.ts";
 import { ListenerPool, type ListenerPoolOptions } from "./listener-pool.ts";
 
 type ListenersOpening = Opening & { readonly listeners: ListenerParts };
@@ -52,8 +51,8 @@ function toPoolOptions(options: ListenersOpening, { path, token }: InnerAddress)
     clients: clients instanceof LocalGate ? clients : undefined,
     onRecent: (request) => page?.recent.keep(request),
     data: {
-      settings: toSettings(options, choices),
-      connections: ThreadCounts.memoryFor(choices.listeners + 1),
+      options: toListenerOptions(options, choices),
+      connections: ThreadCounts.memoryFor(options.settings.limits.listeners + 1),
       held,
       logged: log.filter?.shared ?? log.level,
       hasFilter: log.filter !== undefined,
@@ -80,10 +79,10 @@ async function tryPort(host: string, wanted: number): Promise<number> {
 
 /** The transports of this thread, without ports; gRPC's Unix socket is its own. */
 async function startInner(service: InferenceService, options: Opening) {
-  const { tls, grpcSocketPath: path, grpcSocketTakeover, host, log } = options;
+  const { tls, host, log } = options;
+  const { grpcSocketPath: path, grpcSocketTakeover } = options.settings.network;
   const isEncrypted = tls?.isForGrpcAlone === true && path !== undefined;
-  const { grpcSocketPath: _, ...withoutSocket } = options;
-  const grpc = await startGrpc(service, isEncrypted ? withoutSocket : options, "shared");
+  const grpc = await startGrpc(service, { ...options, hasNoSocket: isEncrypted }, "shared");
   const http = options.httpPort === undefined ? undefined : await startHttp(service, options, "shared");
   if (!isEncrypted) return { grpc, http };
   const { openTls } = await import("../open-tls.ts");
@@ -105,41 +104,18 @@ async function startInner(service: InferenceService, options: Opening) {
   return { grpc: { ...grpc, close }, http };
 }
 
-function toSettings(options: Opening, choices: ServerChoices): ListenerSettings {
-  const { host, port, httpPort, grpcChannelArguments, maxMessageBytes, sendTimeoutMs, tensorContent } = options;
-  const { requireModelSpec, checkMethodNames, ignoreUnknownOutputs, tensorflowMetricsPath, simpleTensorflowServing } =
-    options;
-  const { kserveRoutes, openvinoMetadata, accessLog, serverTiming, clients, metrics, page, platform } = options;
-  const { tls, auth, allowControl, corsOrigins = [], trustedProxies = [], listeners } = choices;
-  const { clientKey, maxConnections, maxQueueBytes, minClientRate } = choices;
+function toListenerOptions(options: Opening, { tls, auth }: ServerChoices): ListenerOptions {
+  const { settings, host, port, httpPort, clients, metrics, page, platform } = options;
+  // The Unix socket is the main thread's.
+  const { grpcSocketPath: _, ...network } = settings.network;
   return {
+    settings: { ...settings, network: { ...network, grpcSocketOnly: false } },
     host,
     port,
-    grpcChannelArguments,
-    maxMessageBytes,
-    sendTimeoutMs,
-    tensorContent,
-    requireModelSpec,
-    checkMethodNames,
-    ignoreUnknownOutputs,
-    tensorflowMetricsPath,
-    simpleTensorflowServing,
-    kserveRoutes,
-    openvinoMetadata,
-    hasPlatformElsewhere: platform !== undefined,
-    accessLog,
-    serverTiming,
     ...(httpPort !== undefined && { httpPort }),
+    hasPlatformElsewhere: platform !== undefined,
     tls,
     auth,
-    allowControl,
-    corsOrigins,
-    trustedProxies,
-    clientKey,
-    maxConnections,
-    maxQueueBytes,
-    minClientRate,
-    count: listeners,
     limitsClients: clients !== undefined,
     hasMetrics: metrics !== undefined,
     pageToken: page?.token.text,

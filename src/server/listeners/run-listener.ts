@@ -1,9 +1,9 @@
-import { AccessPolicy } from "../../access/access-policy.ts";
 import type { Authentication } from "../../access/authentication/authentication.ts";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
-import { readAccountKey, readClientKey } from "../../access/client-key.ts";
+import type { Caller } from "../../access/caller.ts";
+import type { ClientGate } from "../../access/client-gate.ts";
+import { type ClientKey, readClientKey } from "../../access/client-key.ts";
 import { endSlowClients } from "../../access/end-slow-clients.ts";
-import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { PageToken } from "../../access/page-token.ts";
 import { TlsFiles } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
@@ -24,12 +24,19 @@ import { toHostPort } from "../../threads/host-port.ts";
 import { RpcClient } from "../../threads/rpc-client.ts";
 import { createThreadLogger } from "../../threads/thread-logger.ts";
 import { openTracing } from "../../tracing/open-tracing.ts";
+import { openClientAccess } from "../client-access.ts";
 import { GuardedService } from "../guarded-service.ts";
 import { openTransports } from "../open-transports.ts";
 import type { TransportOptions } from "../transports.ts";
 import { connectInner } from "./inner-socket.ts";
-import { ListenerGate } from "./listener-gate.ts";
-import type { ListenerCommand, ListenerData, ListenerEvent, ListenerSettings } from "./listener-messages.ts";
+import {
+  ENTER,
+  LEAVE,
+  type ListenerCommand,
+  type ListenerData,
+  type ListenerEvent,
+  type ListenerOptions,
+} from "./listener-messages.ts";
 import { ListenerService } from "./listener-service.ts";
 
 /** A thread that listens. */
@@ -41,16 +48,16 @@ export interface RunningListener {
 /** Opens the transports in this thread, in front of the main thread's service. */
 export async function runListener(data: ListenerData, tell: (event: ListenerEvent) => void): Promise<RunningListener> {
   keepTickShape();
-  const { settings, requests, state } = data;
+  const { options, requests, state } = data;
   startHeartbeat(data.heartbeat);
   sharePorts();
-  codecs.share(settings.count);
+  codecs.share(options.settings.limits.listeners);
   const log = openLog(data, tell);
   const client = new RpcClient(toHostPort(requests), "the main thread");
   const service = new ListenerService(client, state);
-  const access = await openAccess(settings, log);
+  const access = await openAccess(options, log);
   const recent = new RecentRequests((request) => tell({ recent: request }));
-  const metrics = settings.hasMetrics ? new RequestMetrics() : undefined;
+  const metrics = options.hasMetrics ? new RequestMetrics() : undefined;
   const tracer = data.sampling && (await openTracing(data.environment, log, data.sampling));
   const transports = await openTransports(access.authentication ? new GuardedService(service) : service, {
     ...(await toTransportOptions(data, { access, client, log })),
@@ -82,25 +89,19 @@ interface ListenerOwn {
 }
 
 async function toTransportOptions(
-  { settings, number, inner, held, connections }: ListenerData,
+  { options, number, inner, held, connections }: ListenerData,
   { access, client, log }: ListenerOwn,
 ): Promise<TransportOptions> {
-  const { maxQueueBytes, maxConnections, limitsClients, clientKey } = settings;
-  const { policy, proxies } = access;
-  const key = readClientKey(clientKey, proxies);
+  const { maxQueueBytes, clientKey, minClientRate } = options.settings.limits;
   const memory = new MemoryBudget(maxQueueBytes, new ThreadCounts(held, number), false);
-  endSlowClients(memory, settings.minClientRate, log);
+  endSlowClients(memory, minClientRate, log);
   return {
-    ...settings,
-    grpcSocketOnly: false,
-    policy,
+    ...options,
+    ...openClientAccess(options.settings, { ...access, connections: new ThreadCounts(connections, number), log }),
     log,
-    tls: settings.tls && (await TlsFiles.open(settings.tls)),
+    tls: options.tls && (await TlsFiles.open(options.tls)),
     memory,
-    connections: openConnectionLimit(maxConnections, log, new ThreadCounts(connections, number)),
-    clients: limitsClients ? new ListenerGate(client, key) : undefined,
-    accountKey: readAccountKey(clientKey, proxies),
-    addressOf: proxies.clientAddress.bind(proxies),
+    clients: options.limitsClients ? new ListenerGate(client, readClientKey(clientKey, access.proxies)) : undefined,
     passOn: (socket, isHttp2) => connectInner(inner, socket, isHttp2),
   };
 }
@@ -120,28 +121,52 @@ function openLog(
 }
 
 interface Access {
-  readonly policy: AccessPolicy;
   readonly proxies: TrustedProxies;
   readonly authentication: Authentication | undefined;
   readonly pageToken: PageToken | undefined;
 }
 
-async function openAccess(settings: ListenerSettings, log: Logger): Promise<Access> {
-  const { allowControl, corsOrigins } = settings;
-  const proxies = new TrustedProxies(settings.trustedProxies);
-  const authentication = await openCallerCheck(settings, proxies);
+async function openAccess(options: ListenerOptions, log: Logger): Promise<Access> {
+  const proxies = new TrustedProxies(options.settings.access.trustedProxies);
+  const authentication = await openCallerCheck(options, proxies);
   // The main thread reads the same files, and says what is wrong.
   if (authentication !== undefined) keepFresh(authentication, { ...log, info: () => {}, error: () => {} });
-  const pageToken = settings.pageToken === undefined ? undefined : new PageToken(settings.pageToken);
-  const policy = new AccessPolicy({ allowControl, corsOrigins, authentication, proxies, pageToken });
-  return { policy, proxies, authentication, pageToken };
+  const pageToken = options.pageToken === undefined ? undefined : new PageToken(options.pageToken);
+  return { proxies, authentication, pageToken };
 }
 
 async function openCallerCheck(
-  { auth, tls }: ListenerSettings,
+  { auth, tls }: ListenerOptions,
   proxies: TrustedProxies,
 ): Promise<Authentication | undefined> {
   if (auth === undefined) return undefined;
   const { openAuthentication } = await import("../../access/authentication/open-authentication.ts");
   return openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
+}
+
+const NOTHING = { tensors: undefined, signal: undefined, transfer: false } as const;
+
+/** The main thread's gate, for the calls that a listener answers itself. */
+class ListenerGate implements ClientGate {
+  readonly #client: RpcClient;
+  readonly #key: ClientKey;
+
+  constructor(client: RpcClient, key: ClientKey) {
+    this.#client = client;
+    this.#key = key;
+  }
+
+  async enter(caller: Caller): Promise<() => void> {
+    const { meta } = await this.#client.ask({ kind: ENTER, meta: this.#key(caller), ...NOTHING });
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#client.ask({ kind: LEAVE, meta, ...NOTHING }).catch(() => {});
+      isOver = true;
+    };
+  }
+
+  /** Streams are passed on, and paced by the main thread. */
+  pace(_caller: Caller, messages: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    return messages;
+  }
 }

@@ -1,11 +1,11 @@
-import type { ServerChoices } from "../server-options.ts";
+import type { ServerOptions } from "../server-options.ts";
 
 /** The first versions of Node that open one port several times, by their major version. */
 const MINORS: Readonly<Record<number, number>> = { 22: 12, 23: 1 };
 
 /** The reason why only the main thread can listen, whatever was asked for; undefined = more threads can. */
 export function whyOneListener(
-  { sockets, allowClientShm, grpcSocketOnly }: Pick<ServerChoices, "sockets" | "allowClientShm" | "grpcSocketOnly">,
+  { sockets, allowClientShm, grpcSocketOnly }: Pick<ServerOptions, "sockets" | "allowClientShm" | "grpcSocketOnly">,
   { version = process.versions.node, platform = process.platform as string } = {},
 ): string | undefined {
   if (platform !== "linux") return `${platform} does not spread connections among sockets of one port, as Linux does`;

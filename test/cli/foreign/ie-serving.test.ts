@@ -31,7 +31,7 @@ it("reads the environment, which counts less than flags", async () => {
     ...env,
     LOG_LEVEL: "DEBUG",
   });
-  expect(settings).toMatchObject({ pollInterval: 0, logLevel: "debug" });
+  expect(settings).toMatchObject({ pollIntervalMs: 0, logLevel: "debug" });
   expect(sources).toMatchObject({ options: { extension: "/lib.so" }, models: [{ options: { device: "GPU" } }] });
   expect(warnings).toEqual(["PLUGIN_DIR changes nothing here: OpenVINO is looked for as docs/runtimes.md says."]);
   const loud = await understood(MODEL, { LOG_LEVEL: "LOUD" });

@@ -67,7 +67,7 @@ describe("the flags of ovms", () => {
     ]);
     expect(sources.options).toEqual({ cache_dir: "/cache", extension: "/lib.so" });
     expect(settings).toMatchObject({
-      pollInterval: 0,
+      pollIntervalMs: 0,
       logLevel: "warn",
       host: "127.0.0.1",
       port: 8000,

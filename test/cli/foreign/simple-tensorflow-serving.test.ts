@@ -29,8 +29,8 @@ describe("the flags of simple_tensorflow_serving", () => {
       port: 8500,
       httpPort: 8500,
       httpEnable: true,
-      corsOrigin: ["*"],
-      pollInterval: 0,
+      corsOrigins: ["*"],
+      pollIntervalMs: 0,
       simpleTensorflowServing: true,
       failFast: true,
       logLevel: "info",
@@ -49,7 +49,7 @@ describe("the flags of simple_tensorflow_serving", () => {
       "--download_inference_images=false",
     ]);
     expect(settings).toMatchObject({
-      ...{ host: "127.0.0.1", port: 8600, httpPort: 8600, corsOrigin: [], pollInterval: 10, logLevel: "warn" },
+      ...{ host: "127.0.0.1", port: 8600, httpPort: 8600, corsOrigins: [], pollIntervalMs: 10_000, logLevel: "warn" },
     });
     expect(settings.tlsCert).toBeUndefined();
     expect(sources.models).toMatchObject([

@@ -29,7 +29,7 @@ describe("the flags of tensorflow_model_server", () => {
 
   it("have the defaults and policies of that server", async () => {
     const { settings, sources } = await understood([MODEL[1] as string]);
-    expect(settings).toMatchObject({ port: 8500, httpEnable: false, pollInterval: 1, loadRetries: 5 });
+    expect(settings).toMatchObject({ port: 8500, httpEnable: false, pollIntervalMs: 1_000, loadRetries: 5 });
     expect(settings).toMatchObject({ allowControl: "local", requireModelSpec: true, failFast: true });
     expect(sources.models).toMatchObject([{ name: "default", versions: { kind: "latest", count: 1 }, options: {} }]);
   });
@@ -52,11 +52,11 @@ describe("the flags of tensorflow_model_server", () => {
       "--enable_batching",
       `--tensorflow_session_config_file=${session}`,
     ]);
-    expect(settings).toMatchObject({ requestTimeout: 1.5, corsOrigin: ["*"], pollInterval: 0, loadRetries: 0 });
+    expect(settings).toMatchObject({ requestTimeoutMs: 1_500, corsOrigins: ["*"], pollIntervalMs: 0, loadRetries: 0 });
     expect(settings).toMatchObject({
-      loadRetryInterval: 0.5,
+      loadRetryMs: 500,
       loadThreads: 1,
-      allowPendingLabels: true,
+      allowLabelsForUnavailable: true,
       tensorContent: true,
     });
     expect(sources.options).toEqual({

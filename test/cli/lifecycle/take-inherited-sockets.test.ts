@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { describe, expect, test } from "vitest";
-import { takeInheritedSockets } from "../../../src/cli/lifecycle/take-inherited-sockets.ts";
+import { takeInheritedSockets } from "../../../src/cli/lifecycle/systemd-reporter.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { startWithSockets } from "../start-kserving.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
-import type { Setting } from "../../../src/cli/settings/setting.ts";
-import { envOf, flagOf, SETTINGS, type SettingName } from "../../../src/cli/settings/settings.ts";
+import { envOf, flagOf, SETTINGS, type SettingName, settingsOf } from "../../../src/cli/settings/settings.ts";
+import type { Setting } from "../../../src/limits/settings/setting.ts";
 
 const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, { env });
 const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, { env });
@@ -29,7 +29,7 @@ describe("without flags", () => {
       metricsHost: "0.0.0.0",
       ui: true,
       allowControl: "off",
-      corsOrigin: [],
+      corsOrigins: [],
       grpcChannelArguments: [],
       grpcSocketPath: undefined,
       grpcSocketTakeover: false,
@@ -40,20 +40,20 @@ describe("without flags", () => {
       kserveRoutes: false,
       openvinoMetadata: false,
       workers: 1,
-      hookTimeout: 60,
+      hookTimeoutMs: 60_000,
       hookEnv: [],
       archiveHooks: "own",
       debuggable: false,
-      hookStall: 10,
-      hookMemory: 2048,
-      idleUnload: 0,
+      hookStallMs: 10_000,
+      hookMemoryMb: 2048,
+      idleUnloadMs: 0,
       inspectHooks: false,
       watch: false,
       instances: 1,
       isolate: false,
       threads: undefined,
       warmup: [],
-      modelStall: 60,
+      modelStallMs: 60_000,
       savedModelWarmup: 1,
       versionBatching: false,
       shareThreads: true,
@@ -62,19 +62,19 @@ describe("without flags", () => {
       modelRepository: [],
       config: [],
       memoryCheck: true,
-      modelCacheSize: 20 * 2 ** 30,
-      storagePollInterval: 30,
-      modelMemory: 0,
+      modelCacheBytes: 20 * 2 ** 30,
+      storagePollMs: 30_000,
+      modelMemoryBytes: 0,
       modelControl: "poll",
       loadModel: [],
-      pollInterval: 1,
+      pollIntervalMs: 1_000,
       loadThreads: 4,
-      loadTimeout: 600,
+      loadTimeoutMs: 600_000,
       loadRetries: 5,
-      loadRetryInterval: 60,
+      loadRetryMs: 60_000,
       strictReadiness: false,
       failFast: false,
-      allowPendingLabels: false,
+      allowLabelsForUnavailable: false,
       maxConnections: 16384,
       listeners: 1,
       clientKey: "address",
@@ -89,12 +89,12 @@ describe("without flags", () => {
       requestLogFiles: 8,
       requestLogMaxSize: 128 * 1024 * 1024,
       requestLogRate: 1,
-      requestTimeout: 0,
-      sendTimeout: 60,
+      requestTimeoutMs: 0,
+      sendTimeoutMs: 60_000,
       minClientRate: 1024,
       maxRss: 0,
-      shutdownDelay: 5,
-      drainTimeout: 20,
+      shutdownDelayMs: 5_000,
+      drainTimeoutMs: 20_000,
       logLevel: "info",
       accessLog: false,
       serverTiming: false,
@@ -110,6 +110,13 @@ describe("without flags", () => {
       allowProxyHeaders: false,
     });
   });
+});
+
+const WITH_ZERO = settingsOf("serve").filter(([, { help }]) => /\b0 (?:disables|=)/.test(help));
+
+test.each(WITH_ZERO.map(([name]) => flagOf(name)))("%s takes the 0 that its help gives a meaning", (flag) => {
+  expect(WITH_ZERO.length).toBeGreaterThan(10);
+  expect(() => serve([flag, "0"])).not.toThrow();
 });
 
 describe("HTTP is on where its port is named", () => {
@@ -144,8 +151,8 @@ describe("flags", () => {
 
   test("are read by their types", () => {
     const { settings } = serve("--port 0 --http-enable --max-message-bytes 1GiB --drain-timeout 0.5".split(" "));
-    expect(settings).toMatchObject({ port: 0, httpEnable: true, maxMessageBytes: 2 ** 30, drainTimeout: 0.5 });
-    expect(serve(["--model-memory", "1.5TB"]).settings).toMatchObject({ modelMemory: 1.5 * 2 ** 40 });
+    expect(settings).toMatchObject({ port: 0, httpEnable: true, maxMessageBytes: 2 ** 30, drainTimeoutMs: 500 });
+    expect(serve(["--model-memory", "1.5TB"]).settings).toMatchObject({ modelMemoryBytes: 1.5 * 2 ** 40 });
   });
 
   test("collect every -o, also in its joined and long forms", () => {
@@ -172,7 +179,7 @@ describe("flags", () => {
         "grpc.keepalive_timeout_ms=1000",
         "grpc.max_concurrent_streams=7",
       ],
-      corsOrigin: ["https://a.example", "https://b.example"],
+      corsOrigins: ["https://a.example", "https://b.example"],
       trustedProxies: ["10.0.0.0/8", "::1"],
       modelPath: ["a,b.onnx"],
     });
@@ -244,7 +251,7 @@ describe("the environment", () => {
 });
 
 test("a time that is longer than every timer is as long as the longest, in seconds", () => {
-  expect(serve(["--request-timeout", "2592000"]).settings.requestTimeout).toBe(2_147_483);
+  expect(serve(["--request-timeout", "2592000"]).settings.requestTimeoutMs).toBe(2_147_483_000);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { Argument, Command, type CommanderError, Option } from "commander";
 import { expect, test } from "vitest";
-import { usageText } from "../../../src/cli/settings/usage-text.ts";
+import { usageText } from "../../../src/cli/settings/parse-settings.ts";
 
 /** Commander's own error for these words. */
 function textOf(...words: string[]): string {

@@ -123,8 +123,8 @@ describe("an output filter", () => {
     ],
     [[], undefined],
   ])("%j leaves out unknown names where it is asked to", (filter, wanted) => {
-    expect(wantedOutputs(filter, signatures.serving_default, true)).toEqual(wanted);
-    expect(wantedOutputs(filter, {}, true)).toEqual(filter.length > 0 ? filter : undefined);
+    expect(wantedOutputs(filter, signatures.serving_default, { ignoreUnknownOutputs: true })).toEqual(wanted);
+    expect(wantedOutputs(filter, {}, { ignoreUnknownOutputs: true })).toEqual(filter.length > 0 ? filter : undefined);
   });
 
   it("is refused with one name twice, even where the outputs are not known before", () => {

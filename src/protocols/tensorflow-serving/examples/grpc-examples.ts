@@ -32,17 +32,17 @@ import { type ExampleRun, runExamples } from "./run-examples.ts";
 export function exampleMethod(
   service: InferenceService,
   method: ExampleMethod,
-  { maxMessageBytes: maxBytes, requireModelSpec, checkMethodNames }: GrpcProtocolOptions,
+  { maxMessageBytes: maxBytes, settings }: GrpcProtocolOptions,
 ): UnaryMethod {
   return async (message, call) => {
     const { tasks, examples } = await readRequest(readSingleJob, message, { call, maxBytes });
     const { spec } = tasks[0] as ExampleTask;
-    if (requireModelSpec) assertNamesModel(spec);
+    if (settings.requireModelSpec) assertNamesModel(spec);
     call.record.model = spec.model;
     const lease = await service.acquire(spec, call);
     try {
       const recording = lease.recordAs?.(EXAMPLE_LOGS[method], recordedRequest({ tasks, examples }));
-      const run = { method, signature: spec.signature, checkMethodNames, examples, call, maxBytes };
+      const run = { method, signature: spec.signature, settings, examples, call, maxBytes };
       const { result, metadata } = await runTask(lease, spec, run);
       const encoded = isLargeResult(result.result)
         ? await encodeInThread(encodeResultJob, [result], call)
@@ -58,7 +58,7 @@ export function exampleMethod(
 /** PredictionService.MultiInference: several signatures of one version of a model, on the same examples. */
 export function multiInferenceMethod(
   service: InferenceService,
-  { maxMessageBytes: maxBytes, checkMethodNames }: GrpcProtocolOptions,
+  { maxMessageBytes: maxBytes, settings }: GrpcProtocolOptions,
 ): UnaryMethod {
   return async (message, call) => {
     const { tasks, examples } = await readRequest(readMultiJob, message, { call, maxBytes });
@@ -68,7 +68,7 @@ export function multiInferenceMethod(
     const lease = await service.acquire((tasks[0] as ExampleTask).spec, call);
     try {
       const recording = lease.recordAs?.("multi_inference_log", recordedRequest({ tasks, examples }));
-      const { encoded, metadata } = await runTasks(lease, tasks, { examples, checkMethodNames, call, maxBytes });
+      const { encoded, metadata } = await runTasks(lease, tasks, { examples, settings, call, maxBytes });
       recording?.finish(recordedBytes(encoded));
       return { message: frameBytes(encoded), metadata };
     } finally {
@@ -81,7 +81,7 @@ interface EncodedAnswer extends Required<Pick<UnaryAnswer, "metadata">> {
   readonly encoded: Uint8Array;
 }
 
-type Shared = Pick<ExampleRun, "examples" | "maxBytes" | "checkMethodNames"> & { readonly call: CallInfo };
+type Shared = Pick<ExampleRun, "examples" | "maxBytes" | "settings"> & { readonly call: CallInfo };
 
 async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Shared): Promise<EncodedAnswer> {
   checkSignatures(lease, tasks);

@@ -17,7 +17,7 @@ import { runExamples } from "./run-examples.ts";
 /** Answers `:classify` or `:regress`. */
 export async function answerExamples(
   service: InferenceService,
-  { ref, method, body, checkMethodNames = false }: PredictRequest & { readonly method: ExampleMethod },
+  { ref, method, body, settings }: PredictRequest & { readonly method: ExampleMethod },
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -31,7 +31,7 @@ export async function answerExamples(
   const lease = await service.acquire(ref, call);
   try {
     const recording = lease.recordAs?.(EXAMPLE_LOGS[method], recordedRequest(toRequest(ref, signature, examples)));
-    const run = { method, signature, checkMethodNames, examples, call, maxBytes };
+    const run = { method, signature, settings, examples, call, maxBytes };
     const { result, ...answer } = await runExamples(lease, run);
     recording?.finish(recordedBytes(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result })));
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);

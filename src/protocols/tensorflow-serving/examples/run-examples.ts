@@ -1,12 +1,13 @@
 import { codecs } from "../../../codec-host/codec-pool.ts";
 import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { invalidArgument } from "../../../errors.ts";
+import type { ProtocolSettings } from "../../../limits/settings/server-settings.ts";
 import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
 import type { ServableDescription } from "../../../serving/servable-description.ts";
 import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../../signature/choose-signature.ts";
 import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { answeredTensors } from "../../answered-tensors.ts";
-import { assertMethodName } from "../method-names.ts";
+import { checkMethodName } from "../method-names.ts";
 import { featureInputs, featureInputsJob, serializedInput } from "./example-inputs.ts";
 import { type ExampleMethod, type ExampleResult, namedOutputs, toResult } from "./results.ts";
 
@@ -24,8 +25,8 @@ export interface ExampleRun extends ExampleInputs {
   readonly method: ExampleMethod;
   /** Empty = the default one. */
   readonly signature: string;
-  /** Compares the method with the signature's method name. Default false. */
-  readonly checkMethodNames?: boolean;
+  /** Absent = it is another protocol's, to which they do not apply. */
+  readonly settings?: ProtocolSettings | undefined;
   readonly call: CallOptions;
 }
 
@@ -45,7 +46,7 @@ export async function runExamples(lease: Lease, run: ExampleRun): Promise<Exampl
   if (call.record !== undefined) call.record.examples = count;
   const signature = findSignature(lease.description, run.signature);
   const spec = signature.spec ?? {};
-  if (run.checkMethodNames) assertMethodName(method, spec);
+  checkMethodName(method, spec, run.settings);
   const inputs = await toInputs(signature, run);
   const answer = await lease.infer({
     signature,

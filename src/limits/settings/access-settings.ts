@@ -1,4 +1,4 @@
-import { BOTH, PROXY, type Setting } from "./setting.ts";
+import { BOTH, PROXY, SERVE, type Setting } from "./setting.ts";
 
 /** Settings of who may call. */
 export const AUTH_SETTINGS = {
@@ -58,7 +58,12 @@ export const AUTH_SETTINGS = {
     details: "Without rules, who is known may do everything.",
     commands: BOTH,
   },
+  /**
+   * File of this server's credentials at others, for `ctx.remote`: lines of `HOST:PORT USER:PASSWORD` or
+   * `HOST:PORT Bearer TOKEN`.
+   */
   remoteAuthFile: {
+    slice: "access",
     type: "text",
     placeholder: "FILE",
     isPath: true,
@@ -71,5 +76,65 @@ export const AUTH_SETTINGS = {
     default: false,
     help: "send the client's own Authorization on to the server",
     commands: PROXY,
+  },
+} as const satisfies Record<string, Setting>;
+
+/** Settings of encrypted connections: of clients to the server, and of the server to others. */
+export const ENCRYPTION_SETTINGS = {
+  tlsCert: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificate (PEM) by which gRPC and HTTP are encrypted",
+    details:
+      "With those between it and its authority behind it. It is read again when it changes; TLS 1.2 and 1.3 are spoken.",
+    isPath: true,
+    commands: BOTH,
+  },
+  tlsKey: {
+    type: "text",
+    placeholder: "FILE",
+    help: "private key (PEM) of the certificate",
+    details: "Without a passphrase.",
+    isPath: true,
+    commands: BOTH,
+  },
+  tlsClientCa: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificates (PEM) of authorities that clients need one of",
+    details: "A client without a certificate that one of them has signed is refused.",
+    isPath: true,
+    commands: BOTH,
+  },
+  tlsScope: {
+    type: "choice",
+    choices: ["ports", "grpc"],
+    placeholder: "SCOPE",
+    default: "ports",
+    help: "parts that are encrypted: both ports, or gRPC alone",
+    details: "`grpc` = gRPC on its port and its Unix socket, while HTTP is plain.",
+    commands: SERVE,
+  },
+  remoteCa: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificates (PEM) of authorities of other servers",
+    details: "For grpcs://HOST:PORT, in --grpc-address or ctx.remote. Without it those that Node.js knows.",
+    isPath: true,
+    commands: BOTH,
+  },
+  remoteCert: {
+    type: "text",
+    placeholder: "FILE",
+    help: "certificate (PEM) to show other servers",
+    isPath: true,
+    commands: BOTH,
+  },
+  remoteKey: {
+    type: "text",
+    placeholder: "FILE",
+    help: "private key (PEM) of --remote-cert",
+    isPath: true,
+    commands: BOTH,
   },
 } as const satisfies Record<string, Setting>;

@@ -1,5 +1,3 @@
-import { DRIVER_NAMES } from "../../drivers/registry.ts";
-import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { SERVE, type Setting } from "./setting.ts";
 
 /** Settings of models: files, drivers, options, threads. */
@@ -17,7 +15,7 @@ export const MODEL_SETTINGS = {
     type: "list",
     separator: ",",
     placeholder: "NAME",
-    help: `runtime of a model: ${DRIVER_NAMES.join(", ")}, or your own ./FILE.ts; repeatable`,
+    help: "runtime of a model: {drivers}, or your own ./FILE.ts; repeatable",
     details:
       "The n-th driver belongs to the n-th model path; it may be omitted where the path's ending determines the format.",
     commands: SERVE,
@@ -34,19 +32,23 @@ export const MODEL_SETTINGS = {
   name: {
     type: "text",
     placeholder: "NAME",
-    default: SERVER_DEFAULTS.name,
+    default: "default",
     help: "name under which clients find the model",
     commands: SERVE,
   },
+  /** Copies of each model, each in a thread of its own. Default 1. */
   instances: {
+    slice: "models",
     type: "count",
     min: 1,
     placeholder: "COUNT",
-    default: SERVER_DEFAULTS.instances,
+    default: 1,
     help: "copies of each model, each in its own thread",
     commands: SERVE,
   },
+  /** Threads that each copy's runtime may use. Default: the cores divided by the instances. */
   threads: {
+    slice: "models",
     type: "count",
     min: 1,
     placeholder: "COUNT",
@@ -63,32 +65,43 @@ export const MODEL_SETTINGS = {
       "`random`, a file with the JSON of a request (KServe V2 or TensorFlow Serving), or a file of --request-log. Models of --config have a key for it.",
     commands: SERVE,
   },
+  /** Runs of each warm-up request in a SavedModel; 0 = none. Default 1. */
   savedModelWarmup: {
+    slice: "models",
     type: "count",
     min: 0,
     placeholder: "COUNT",
-    default: SERVER_DEFAULTS.savedModelWarmup,
+    default: 1,
     help: "runs of each warm-up request in a SavedModel; 0 = none",
     details: "The requests are in its file assets.extra/tf_serving_warmup_requests.",
     commands: SERVE,
   },
+  /**
+   * Batches a version of a named model as the `batching_params.pbtxt` in its folder
+   * says, before its own options. Default false.
+   */
   versionBatching: {
+    slice: "models",
     type: "boolean",
-    default: SERVER_DEFAULTS.versionBatching,
+    default: false,
     help: "batch a version by the batching_params.pbtxt in its folder",
     details: "The file counts before `-o`. It is TensorFlow Serving's.",
     commands: SERVE,
   },
+  /** Lets small models share threads, as soon as there are more of them than cores. Default true. */
   shareThreads: {
+    slice: "models",
     type: "boolean",
-    default: SERVER_DEFAULTS.shareThreads,
+    default: true,
     help: "let small models share threads",
     details: "ONNX models up to 1 MB do, if there are more of them than cores.",
     commands: SERVE,
   },
+  /** Runs each copy in a process of its own, so that a crash of its runtime costs its requests alone. Default false. */
   isolate: {
+    slice: "models",
     type: "boolean",
-    default: SERVER_DEFAULTS.isolate,
+    default: false,
     help: "run each model in a process of its own",
     details:
       "A model that crashes then costs its own requests alone, and is started again. docs/isolation.md says what else it does, and what it costs.",
@@ -118,10 +131,12 @@ export const MODEL_SETTINGS = {
       "Otherwise Linux refuses them, so that no process reads another one's secrets; a file of settings cannot say it: docs/security.md.",
     commands: SERVE,
   },
-  modelStall: {
+  /** Time after which a model thread whose event loop hangs is replaced; 0 = never. Default 60 s. */
+  modelStallMs: {
+    slice: "models",
     type: "seconds",
     placeholder: "SECONDS",
-    default: SERVER_DEFAULTS.modelStallMs / 1000,
+    default: 60_000,
     help: "replace model threads that hang for so long; 0 disables",
     commands: SERVE,
   },

@@ -1,4 +1,5 @@
-import type { SettingsCommand } from "../command-names.ts";
+/** The commands that take settings. */
+export type SettingsCommand = "serve" | "proxy";
 
 /** One setting: its type, its default, its effect, and the commands that take it. */
 export type Setting = {
@@ -7,6 +8,10 @@ export type Setting = {
   /** Further sentences for docs/configuration.md. */
   readonly details?: string;
   readonly commands: readonly SettingsCommand[];
+  /** The part of a server that obeys it, by which it gets there; absent = only the command line has it. */
+  readonly slice?: string;
+  /** Its flag without dashes. Default: its name in kebab-case, without `Ms`. */
+  readonly flag?: string;
   /** Its value in help texts; absent for booleans. */
   readonly placeholder?: string;
   readonly short?: string;
@@ -14,8 +19,12 @@ export type Setting = {
   readonly isPath?: true;
   /** A second environment variable, read after the `KSERVING_` one. */
   readonly alsoEnv?: string;
-} & (
-  | { readonly type: "text"; readonly default?: string }
+} /** `form`: what a program may give, in words too. */ & (
+  | {
+      readonly type: "text";
+      readonly default?: string;
+      readonly form?: { readonly expected: string; readonly pattern: RegExp };
+    }
   /** A program with its arguments. */
   | { readonly type: "command"; readonly default?: undefined }
   /** `host`: a name or an IP address. `address`: a host with a port. */
@@ -27,12 +36,13 @@ export type Setting = {
   /** `port`: 0 to 65535. `count`: an integer from `min` on. */
   | { readonly type: "port"; readonly default?: number }
   /** Of a message, which has to fit a signed 32-bit number; `isMemory`: of any size, or 0. */
-  | { readonly type: "bytes"; readonly default: number; readonly isMemory?: true }
-  /** May have decimals; `isSigned`: may be negative. */
+  | { readonly type: "bytes"; readonly default: number; readonly isMemory?: true; readonly unit?: string }
+  /** Written in seconds, with decimals; a value in milliseconds. `isSigned`: may be negative. */
   | { readonly type: "seconds"; readonly default: number; readonly isSigned?: true }
   /** A part of a whole: 0 to 1. */
   | { readonly type: "share"; readonly default: number }
-  | { readonly type: "count"; readonly min: number; readonly default?: number }
+  /** `unit`: words behind the range of numbers in messages to programs. */
+  | { readonly type: "count"; readonly min: number; readonly default?: number; readonly unit?: string }
   /**
    * A flag that may be repeated; the separator stands between entries in the environment variable. `isSplit`: in a flag
    * too, since no entry has it; a path may.
@@ -42,3 +52,30 @@ export type Setting = {
 
 /** Commands that take a setting. */
 export const [SERVE, PROXY, BOTH] = [["serve"], ["proxy"], ["serve", "proxy"]] as const;
+
+interface ValueByType {
+  readonly text: string;
+  readonly host: string;
+  readonly address: string;
+  readonly boolean: boolean;
+  readonly port: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly share: number;
+  readonly count: number;
+  readonly list: readonly string[];
+  readonly command: readonly [string, ...string[]];
+}
+
+/** The value of a setting. */
+export type ValueOf<S extends Setting> = S extends { choices: readonly (infer Choice)[] }
+  ? Choice
+  : S extends { type: keyof ValueByType }
+    ? ValueByType[S["type"]]
+    : never;
+
+/** Any default. */
+export type Default = string | number | boolean;
+
+/** The value of a setting that nobody gives: undefined, if it has no default. */
+export type AbsentValueOf<S extends Setting> = S extends { type: "list" } | { default: Default } ? never : undefined;

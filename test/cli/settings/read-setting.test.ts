@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { splitCommand } from "../../../src/cli/settings/split-command.ts";
+import { splitCommand } from "../../../src/cli/settings/read-setting.ts";
 
 test.each([
   ["front", ["front"]],

@@ -1,9 +1,8 @@
-import { CONTROL_ACCESS } from "../../access/control-access.ts";
-import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
-import { ENCRYPTION_SETTINGS } from "./encryption-settings.ts";
+import { ENCRYPTION_SETTINGS } from "./access-settings.ts";
+import { PROTOCOL_SETTINGS } from "./protocol-settings.ts";
 import { BOTH, PROXY, SERVE, type Setting } from "./setting.ts";
 
-/** Settings of addresses, ports and protocols, and of the clients that may use them. */
+/** Settings of addresses and ports, of what is answered there, and of the clients that may use them. */
 export const NETWORK_SETTINGS = {
   grpcAddress: {
     type: "address",
@@ -13,15 +12,27 @@ export const NETWORK_SETTINGS = {
     details: "grpcs://HOST:PORT = encrypted.",
     commands: PROXY,
   },
+  /** Address to listen on, gRPC and HTTP alike. Default 127.0.0.1. */
   host: {
+    slice: "network",
     type: "host",
     placeholder: "HOST",
     default: "0.0.0.0",
     help: "address to listen on, for gRPC and HTTP",
     commands: BOTH,
   },
-  port: { type: "port", placeholder: "PORT", default: 9000, help: "gRPC port; 0 picks a free one", commands: SERVE },
+  /** gRPC port; 0 (default) picks a free one. */
+  port: {
+    slice: "network",
+    type: "port",
+    placeholder: "PORT",
+    default: 9000,
+    help: "gRPC port; 0 picks a free one",
+    commands: SERVE,
+  },
+  /** Path of a Unix socket on which gRPC is served in addition to its port. */
   grpcSocketPath: {
+    slice: "network",
     type: "text",
     placeholder: "PATH",
     help: "Unix socket that also serves gRPC",
@@ -29,20 +40,26 @@ export const NETWORK_SETTINGS = {
     isPath: true,
     commands: SERVE,
   },
+  /** Takes the path of that socket over where another server listens there, as in a rolling restart. Default false. */
   grpcSocketTakeover: {
+    slice: "network",
     type: "boolean",
     default: false,
     help: "take the Unix socket over from a server that listens there",
     details: "For a restart without a gap: the other server keeps its connections until it ends.",
     commands: SERVE,
   },
+  /** Serves gRPC on that socket alone, and on no port. Default false. */
   grpcSocketOnly: {
+    slice: "network",
     type: "boolean",
     default: false,
     help: "serve gRPC on the Unix socket alone, and on no port",
     commands: SERVE,
   },
+  /** Limits of gRPC connections as `KEY=VALUE`, such as `grpc.max_connection_age_ms=600000`. Default none. */
   grpcChannelArguments: {
+    slice: "network",
     type: "list",
     separator: ",",
     isSplit: true,
@@ -93,24 +110,34 @@ export const NETWORK_SETTINGS = {
     help: "address of --metrics-port",
     commands: SERVE,
   },
+  /** Serves a page for people at `/` and `/ui`. Default true. */
   ui: {
+    slice: "protocols",
     type: "boolean",
-    default: SERVER_DEFAULTS.ui,
+    default: true,
     help: "serve a page for people at / and /ui over HTTP; --no-ui turns it off",
     details: "[page.md](page.md) says what it shows, and to whom.",
     commands: SERVE,
   },
+  /**
+   * Clients that may change the server (load and unload models, change what is logged): programs on this machine, or
+   * all. Default `off`: none.
+   */
   allowControl: {
+    slice: "access",
     type: "choice",
-    choices: CONTROL_ACCESS,
+    choices: ["off", "local", "all"],
     bare: "all",
     placeholder: "[CLIENTS]",
-    default: SERVER_DEFAULTS.allowControl,
+    default: "off",
     help: "clients that may load models and change logging",
     details: "`local` = programs on this machine; `all` is meant where the flag stands alone.",
     commands: BOTH,
   },
-  corsOrigin: {
+  /** Origins whose web pages may run models: `*` or `SCHEME://HOST[:PORT]`. Default: none but the server's own. */
+  corsOrigins: {
+    slice: "access",
+    flag: "cors-origin",
     type: "list",
     separator: ",",
     isSplit: true,
@@ -119,71 +146,7 @@ export const NETWORK_SETTINGS = {
     details: "For example https://app.example.com.",
     commands: BOTH,
   },
-  tensorContent: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.tensorContent,
-    help: "send raw tensor_content to TensorFlow Serving clients",
-    details: "It replaces the typed fields.",
-    commands: SERVE,
-  },
-  requireModelSpec: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.requireModelSpec,
-    help: "refuse TensorFlow Serving requests that name no model",
-    details: "Without this flag they go to the only model.",
-    commands: SERVE,
-  },
-  checkMethodNames: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.checkMethodNames,
-    help: "refuse methods that a SavedModel's signature is not for",
-    details: "Over TensorFlow Serving's protocol: the signature's method_name decides.",
-    commands: SERVE,
-  },
-  allowClientShm: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.allowClientShm,
-    help: "let KServe V2 clients keep tensors in shared memory of this machine",
-    details: "On Linux. Who may run models can then read and write it ([kserve.md](kserve.md#shared-memory)).",
-    commands: SERVE,
-  },
-  tensorflowMetricsPath: {
-    type: "text",
-    placeholder: "PATH",
-    default: SERVER_DEFAULTS.tensorflowMetricsPath,
-    help: "URL of the metrics that have TensorFlow Serving's names",
-    details: "[metrics.md](metrics.md) has them.",
-    commands: SERVE,
-  },
-  simpleTensorflowServing: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.simpleTensorflowServing,
-    help: "answer /health and /v1/models/NAME as Simple TensorFlow Serving",
-    details: "[simple-tensorflow-serving.md](simple-tensorflow-serving.md) has its calls, most of which need no flag.",
-    commands: SERVE,
-  },
-  kserveRoutes: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.kserveRoutes,
-    help: "answer / and /v1/models as KServe's V1 protocol",
-    details: "[kserve.md](kserve.md#v1) has the calls; predictions need no flag.",
-    commands: SERVE,
-  },
-  ignoreUnknownOutputs: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.ignoreUnknownOutputs,
-    help: "leave out names in output filters that are not outputs",
-    details:
-      "Over TensorFlow Serving's protocol and KServe V2, as OpenVINO Model Server does; a filter of such names alone means all.",
-    commands: SERVE,
-  },
-  openvinoMetadata: {
-    type: "boolean",
-    default: SERVER_DEFAULTS.openvinoMetadata,
-    help: "answer /v1/models/NAME/metadata as OpenVINO Model Server",
-    details: "That is with protobuf's own names of fields (`modelSpec`), where TensorFlow Serving has `model_spec`.",
-    commands: SERVE,
-  },
+  ...PROTOCOL_SETTINGS,
   allowProxyHeaders: {
     type: "boolean",
     default: false,

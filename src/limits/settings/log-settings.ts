@@ -1,6 +1,13 @@
-import { REQUEST_LOG_DEFAULTS, SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { LOG_LEVELS } from "../../observability/log-level.ts";
 import { BOTH, SERVE, type Setting } from "./setting.ts";
+
+/** Defaults of request logs: one table for `createServer`, configuration files and the command line. */
+export const REQUEST_LOG_DEFAULTS = {
+  rate: 1,
+  /** Small enough to be read and sent again in minutes. */
+  maxBytes: 128 * 1024 * 1024,
+  files: 8,
+} as const;
 
 /** Settings of the log. */
 export const LOG_SETTINGS = {
@@ -31,16 +38,23 @@ export const LOG_SETTINGS = {
     details: "The log is also written to standard output.",
     commands: BOTH,
   },
+  /** Logs a line for each request: model, version, status, sizes and times. Default false. */
   accessLog: {
+    slice: "logging",
     type: "boolean",
-    default: SERVER_DEFAULTS.accessLog,
+    default: false,
     help: "log each request: model, status, sizes and times",
     details: "The lines have level info; without this flag they have level debug.",
     commands: BOTH,
   },
+  /**
+   * Sends clients the times of their requests: HTTP's header `Server-Timing`, gRPC's
+   * trailer of that name. Default false.
+   */
   serverTiming: {
+    slice: "logging",
     type: "boolean",
-    default: SERVER_DEFAULTS.serverTiming,
+    default: false,
     help: "tell clients where their requests' time went",
     details: "HTTP's header Server-Timing, and gRPC's trailer of that name; [tracing.md](tracing.md) has an example.",
     commands: BOTH,

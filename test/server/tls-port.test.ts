@@ -5,7 +5,7 @@ import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promis
 import { connect as connectTls, createServer, type Server, type TLSSocket } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { stoppedAt } from "../../src/net/node-members.ts";
-import { endStopped } from "../../src/server/end-stopped.ts";
+import { endStopped } from "../../src/server/tls-port.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 
 const LOOK_MS = 50;

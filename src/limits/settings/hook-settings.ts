@@ -1,4 +1,3 @@
-import { SERVER_DEFAULTS } from "../../limits/server-defaults.ts";
 import { SERVE, type Setting } from "./setting.ts";
 
 /** Settings of the hook file and its threads. */
@@ -10,11 +9,13 @@ export const HOOK_SETTINGS = {
     help: "TypeScript, JavaScript or Python file with hooks",
     commands: SERVE,
   },
+  /** Threads that run the hook file; 0 = hooks run in the main thread. Default 1. */
   workers: {
+    slice: "hooks",
     type: "count",
     min: 0,
     placeholder: "COUNT",
-    default: SERVER_DEFAULTS.workers,
+    default: 1,
     help: "hook threads; 0 runs hooks in the main thread",
     details: "The main thread is meant for debugging.",
     commands: SERVE,
@@ -26,27 +27,38 @@ export const HOOK_SETTINGS = {
     details: "The hook file and the files that it imports are watched. SIGHUP reloads them too.",
     commands: SERVE,
   },
-  hookTimeout: {
+  /** Time after which a hook's pending promise fails its request; 0 = never. Default 60 s. */
+  hookTimeoutMs: {
+    slice: "hooks",
     type: "seconds",
     placeholder: "SECONDS",
-    default: SERVER_DEFAULTS.hookTimeoutMs / 1000,
+    default: 60_000,
     help: "maximum time of one hook; 0 disables",
     details:
       "A hook whose promise is pending for longer fails its request. Loading the file and `init_hook` may take ten times as long.",
     commands: SERVE,
   },
-  hookStall: {
+  /** Time after which a hook thread whose event loop hangs is replaced; 0 = never. Default 10 s. */
+  hookStallMs: {
+    slice: "hooks",
     type: "seconds",
     placeholder: "SECONDS",
-    default: SERVER_DEFAULTS.hookStallMs / 1000,
+    default: 10_000,
     help: "replace hook threads that hang for so long; 0 disables",
     commands: SERVE,
   },
-  hookMemory: {
+  /**
+   * Memory that a hook thread may hold in its JavaScript heap, and as much again in buffers, in megabytes. Default
+   * 2048.
+   */
+  hookMemoryMb: {
+    slice: "hooks",
+    flag: "hook-memory",
     type: "count",
     min: 16,
+    unit: ", in megabytes",
     placeholder: "MEGABYTES",
-    default: SERVER_DEFAULTS.hookMemoryMb,
+    default: 2048,
     help: "maximum heap of a hook thread, in megabytes",
     details: "Buffers may take as much again. A thread that needs more is replaced.",
     commands: SERVE,
@@ -60,9 +72,11 @@ export const HOOK_SETTINGS = {
     details: "Separated by commas; repeatable. docs/security.md lists those that hooks do not get.",
     commands: SERVE,
   },
+  /** Lets a debugger attach to the hook threads. Default false. */
   inspectHooks: {
+    slice: "hooks",
     type: "boolean",
-    default: SERVER_DEFAULTS.inspectHooks,
+    default: false,
     help: "let debuggers on this machine attach to hook threads",
     details: "Each thread listens at the first free port from 9229 on.",
     commands: SERVE,

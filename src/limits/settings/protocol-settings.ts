@@ -1,0 +1,105 @@
+import { SERVE, type Setting } from "./setting.ts";
+
+/** Settings of what protocols answer, over gRPC and HTTP. */
+export const PROTOCOL_SETTINGS = {
+  /** Sends raw `tensor_content` instead of typed fields in TensorFlow Serving answers. Default false. */
+  tensorContent: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "send raw tensor_content to TensorFlow Serving clients",
+    details: "It replaces the typed fields.",
+    commands: SERVE,
+  },
+  /**
+   * Refuses gRPC requests of TensorFlow Serving's protocol that name no model, as TensorFlow Serving does; else they go
+   * to the only model. Default false.
+   */
+  requireModelSpec: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "refuse TensorFlow Serving requests that name no model",
+    details: "Without this flag they go to the only model.",
+    commands: SERVE,
+  },
+  /**
+   * Refuses calls of TensorFlow Serving's protocol whose method is not that of the
+   * signature's method name. Default false.
+   */
+  checkMethodNames: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "refuse methods that a SavedModel's signature is not for",
+    details: "Over TensorFlow Serving's protocol: the signature's method_name decides.",
+    commands: SERVE,
+  },
+  /** Lets clients of KServe V2 register shared memory of this machine, in which their tensors are. Default false. */
+  allowClientShm: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "let KServe V2 clients keep tensors in shared memory of this machine",
+    details: "On Linux. Who may run models can then read and write it ([kserve.md](kserve.md#shared-memory)).",
+    commands: SERVE,
+  },
+  /** URL of the metrics that have TensorFlow Serving's names. Default `/monitoring/prometheus/metrics`. */
+  tensorflowMetricsPath: {
+    slice: "protocols",
+    type: "text",
+    form: { expected: "a path that begins with /", pattern: /^\/[\x21-\x7e]+$/ },
+    placeholder: "PATH",
+    /** TensorFlow Serving's. */
+    default: "/monitoring/prometheus/metrics",
+    help: "URL of the metrics that have TensorFlow Serving's names",
+    details: "[metrics.md](metrics.md) has them.",
+    commands: SERVE,
+  },
+  /**
+   * Answers `/health` with a text, and `/v1/models/NAME` with further members, as Simple
+   * TensorFlow Serving does. Default false.
+   */
+  simpleTensorflowServing: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "answer /health and /v1/models/NAME as Simple TensorFlow Serving",
+    details: "[simple-tensorflow-serving.md](simple-tensorflow-serving.md) has its calls, most of which need no flag.",
+    commands: SERVE,
+  },
+  /** Answers `/` and `/v1/models` as KServe's V1 protocol has them. Default false. */
+  kserveRoutes: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "answer / and /v1/models as KServe's V1 protocol",
+    details: "[kserve.md](kserve.md#v1) has the calls; predictions need no flag.",
+    commands: SERVE,
+  },
+  /**
+   * True to leave out the names in an output filter of TensorFlow Serving's protocol, and among the outputs of a KServe
+   * V2 request, that are not outputs, as OpenVINO Model Server does; such names alone mean all outputs. Default false.
+   */
+  ignoreUnknownOutputs: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "leave out names in output filters that are not outputs",
+    details:
+      "Over TensorFlow Serving's protocol and KServe V2, as OpenVINO Model Server does; a filter of such names alone means all.",
+    commands: SERVE,
+  },
+  /**
+   * Answers `/v1/models/NAME/metadata` with protobuf's own names of fields, as OpenVINO
+   * Model Server does. Default false.
+   */
+  openvinoMetadata: {
+    slice: "protocols",
+    type: "boolean",
+    default: false,
+    help: "answer /v1/models/NAME/metadata as OpenVINO Model Server",
+    details: "That is with protobuf's own names of fields (`modelSpec`), where TensorFlow Serving has `model_spec`.",
+    commands: SERVE,
+  },
+} as const satisfies Record<string, Setting>;

@@ -1,0 +1,35 @@
+import { AccessPolicy } from "../access/access-policy.ts";
+import type { Authentication } from "../access/authentication/authentication.ts";
+import { readAccountKey } from "../access/client-key.ts";
+import { openConnectionLimit } from "../access/open-connection-limit.ts";
+import type { PageToken } from "../access/page-token.ts";
+import type { TrustedProxies } from "../access/trusted-proxies.ts";
+import type { ServerSettings } from "../limits/settings/server-settings.ts";
+import type { ThreadCounts } from "../limits/thread-counts.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { TransportOptions } from "./transports.ts";
+
+/** Parts by which clients are known. */
+interface ClientParts {
+  readonly proxies: TrustedProxies;
+  /** Undefined = no caller needs a name. */
+  readonly authentication: Authentication | undefined;
+  /** Undefined = there is no page. */
+  readonly pageToken?: PageToken | undefined;
+  /** Connections of all threads that listen. Default: this one does alone. */
+  readonly connections?: ThreadCounts;
+  readonly log: Logger;
+}
+
+/** What the settings let clients do, as the transports obey it. */
+export function openClientAccess(
+  { access, limits }: ServerSettings,
+  { proxies, authentication, pageToken, connections, log }: ClientParts,
+): Required<Pick<TransportOptions, "policy" | "connections" | "accountKey" | "addressOf">> {
+  return {
+    policy: new AccessPolicy({ ...access, authentication, proxies, pageToken }),
+    connections: openConnectionLimit(limits.maxConnections, log, connections),
+    accountKey: readAccountKey(limits.clientKey, proxies),
+    addressOf: proxies.clientAddress.bind(proxies),
+  };
+}
