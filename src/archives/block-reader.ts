@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { ServingError } from "../errors.ts";
 
-/** Reads a stream in pieces of a known length; throws {@link damaged} where it fails or ends before. */
+/** Reads a stream in pieces of a known length; throws {@link damaged} if it fails or ends before. */
 export class BlockReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

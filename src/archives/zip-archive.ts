@@ -55,7 +55,7 @@ export class ZipArchive {
   }
 
   /**
-   * Content of an entry, unpacked; fails with `data_loss` at the latest at its end, where its name, length or checksum
+   * Content of an entry, unpacked; fails with `data_loss` at the latest at its end, if its name, length or checksum
    * is another one than the directory says.
    */
   async read(entry: ZipEntry): Promise<Readable> {

@@ -7,7 +7,7 @@ export interface BenchTarget {
   readonly address: string;
   /** The runtime of a served model, with its version. */
   readonly runtime?: string;
-  /** True where the first dimension of every input is open, as that of a batch is. */
+  /** True if the first dimension of every input is open, as that of a batch is. */
   readonly hasOpenRows: boolean;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ interface CallFailure extends ServingErrorOptions {
   readonly status?: number;
   /** The server's own words. */
   readonly serverText?: string;
-  /** True where the server cannot have run anything, so that sending the call again is safe. */
+  /** True if the server cannot have run anything, so that sending the call again is safe. */
   readonly isSafeToRetry?: boolean;
   /** Milliseconds after which the server wants to be asked again. */
   readonly retryAfterMs?: number | undefined;
@@ -83,7 +83,7 @@ const PROBLEMS: readonly KnownProblem[] = [
   },
 ];
 
-/** The problem of encryption in the text of a failed connection; undefined where there is none. */
+/** The problem of encryption in the text of a failed connection; undefined if there is none. */
 export function encryptionProblem(text: string, transport: "http" | "grpc"): EncryptionProblem | undefined {
   const found = PROBLEMS.find(({ pattern }) => pattern.test(text));
   return found && { meaning: found.meaning, advice: found[transport] };

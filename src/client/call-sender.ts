@@ -19,7 +19,7 @@ const MAX_DELAY_MS = 5000;
 /** A server that asks for a longer wait than this gets no second call: its error says more than a client that hangs. */
 const MAX_ASKED_MS = 30_000;
 
-/** Sends calls with the limits of a connection, and again where that is safe, while its budget lasts. */
+/** Sends calls with the limits of a connection, and again if that is safe, while its budget lasts. */
 export class CallSender {
   readonly #options: ConnectOptions;
   readonly #headers: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export function abortError(signal: AbortSignal): CallError {
   return new CallError(isLate ? "deadline_exceeded" : "cancelled", message, { cause: signal.reason });
 }
 
-/** Ends early where the signal aborts; the next attempt then rejects. */
+/** Ends early if the signal aborts; the next attempt then rejects. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = () => {
@@ -111,7 +111,7 @@ class RetryBudget {
     this.#tokens = Math.min(this.#most, this.#tokens + TOKENS_OF_SUCCESS);
   }
 
-  /** Counts a failure; true where its call may be sent again. */
+  /** Counts a failure; true if its call may be sent again. */
   failed(): boolean {
     this.#tokens = Math.max(0, this.#tokens - 1);
     return this.#tokens > this.#most / 2;

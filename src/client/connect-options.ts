@@ -7,7 +7,7 @@ export type Credentials = { readonly token: string } | { readonly user: string; 
 export interface ClientTls {
   /** Authorities that the server's certificate may be from; absent = those of Node. */
   readonly ca?: string;
-  /** The client's own certificate and key, where the server asks for one. */
+  /** The client's own certificate and key, if the server asks for one. */
   readonly cert?: string;
   readonly key?: string;
 }

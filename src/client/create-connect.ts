@@ -38,7 +38,7 @@ export interface ConnectionMethods<Models> {
   $model(name: string): ModelClient<AnyModel>;
   /** Names of the server's models. */
   $list(choices?: CallChoices): Promise<readonly string[]>;
-  /** True where the server is ready. */
+  /** True if the server is ready. */
   $ready(choices?: CallChoices): Promise<boolean>;
   /** Ends the connection; over HTTP there is nothing to end. */
   $close(): void;

@@ -71,7 +71,7 @@ export class ModelClient<M extends TypedModel = AnyModel> {
 
   /**
    * Sends requests on one stream, over gRPC, and gives their results as the server sends them, each with the place of
-   * its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again. Throws where the
+   * its request. A request that fails has an `error`, and the stream goes on. Nothing is sent again. Throws if the
    * server ends the stream before each request has a result, or answers what was not asked.
    */
   async *stream(
@@ -94,7 +94,7 @@ export class ModelClient<M extends TypedModel = AnyModel> {
     return this.#sender.send(call, () => this.#transport.describe(this.#name, call));
   }
 
-  /** True where the model can answer. */
+  /** True if the model can answer. */
   ready(choices: CallChoices = {}): Promise<boolean> {
     const call = this.#sender.open(choices);
     return this.#sender.send(call, () => this.#transport.isReady(this.#name, call));
@@ -131,7 +131,7 @@ export class ModelClient<M extends TypedModel = AnyModel> {
   }
 }
 
-/** Undefined where the server does not say. */
+/** Undefined if the server does not say. */
 function toSpecs({ inputs }: ModelMetadata): readonly TensorSpec[] | undefined {
   return inputs?.flatMap(({ name, datatype, shape }) => {
     const dtype = datatypeNamed(datatype)?.dtype;

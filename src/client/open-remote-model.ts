@@ -22,8 +22,8 @@ export interface RemoteModel {
 const TIMEOUT_MS = 600_000;
 
 /**
- * Connects to a model, with an `Authorization` where its server asks for one; throws
- * `failed_precondition` where it is not there.
+ * Connects to a model, with an `Authorization` if its server asks for one; throws
+ * `failed_precondition` if it is not there.
  */
 export async function openRemoteModel(address: ModelAddress, authorization?: string): Promise<RemoteModel> {
   const metadata: Record<string, string> = authorization === undefined ? {} : { authorization };

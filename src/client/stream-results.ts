@@ -17,7 +17,7 @@ interface StreamedRequests<M extends TypedModel> {
 
 /**
  * The results of requests on one stream; an id numbers each of them. Throws a {@link CallError} for an answer that is
- * of none of them, and where the server ends the stream before each has an answer.
+ * of none of them, and if the server ends the stream before each has an answer.
  */
 export async function* streamResults<M extends TypedModel>(
   open: (sent: AsyncIterable<ModelRequest>) => AsyncIterable<StreamAnswer>,
@@ -63,14 +63,14 @@ class OpenRequests {
     return index;
   }
 
-  /** The place of the request that an answer is of. Throws a {@link CallError} where there is none. */
+  /** The place of the request that an answer is of. Throws a {@link CallError} if there is none. */
   answered({ id, error }: Pick<StreamAnswer, "id" | "error">): number {
     const index = id === "" ? this.#unnamed(error) : this.#named(id);
     this.#open.delete(index);
     return index;
   }
 
-  /** Throws a {@link CallError} where a request has no answer. */
+  /** Throws a {@link CallError} if a request has no answer. */
   assertAnswered(): void {
     if (this.#open.size === 0) return;
     const named = [...this.#open].slice(0, MAX_NAMED).join(", ");

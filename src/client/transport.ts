@@ -69,7 +69,7 @@ export interface TransportCall {
 export interface Transport {
   readonly address: string;
   infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer>;
-  /** Answers as the server sends them; absent where the transport has no streams. */
+  /** Answers as the server sends them; absent if the transport has no streams. */
   stream?(requests: AsyncIterable<ModelRequest>, call: TransportCall): AsyncIterable<StreamAnswer>;
   describe(name: ModelName, call: TransportCall): Promise<ModelMetadata>;
   /** Names of the models. */

@@ -20,7 +20,7 @@ type Sizes = readonly number[];
 
 /**
  * Values of an input: nested numbers of its rank, a typed array or a tensor of its
- * dtype, and files where it takes images or bytes.
+ * dtype, and files if it takes images or bytes.
  */
 export type In<D extends DType = DType, S extends Sizes = number[]> =
   | Nested<Scalar<D>, S>

@@ -17,11 +17,11 @@ export interface Answer {
 interface Compared {
   readonly target: string;
   readonly output: string;
-  /** Of the elements that differ most; infinite where they cannot be compared. */
+  /** Of the elements that differ most; infinite if they cannot be compared. */
   readonly distance: number;
-  /** True where it is within the tolerances. */
+  /** True if it is within the tolerances. */
   readonly isNear: boolean;
-  /** Empty where nothing differs. */
+  /** Empty if nothing differs. */
   readonly text: string;
 }
 

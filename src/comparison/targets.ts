@@ -11,7 +11,7 @@ import type { Tensors } from "../tensor/tensor.ts";
 export interface Target {
   /** For people: a driver, a path, an address. */
   readonly name: string;
-  /** The runtime with its version; absent where it is not known. */
+  /** The runtime with its version; absent if it is not known. */
   readonly runtime?: string;
   readonly signature: Signature;
   /** Inputs that fit it. */
@@ -36,7 +36,7 @@ export async function openModelTarget(server: Server, model: string, name: strin
 }
 
 /**
- * A model of a server that answers KServe V2, as this one and Triton do, with an `Authorization` where
+ * A model of a server that answers KServe V2, as this one and Triton do, with an `Authorization` if
  * it asks for one; throws for another form of address, and for a model that is not there.
  */
 export async function openRemoteTarget(text: string, authorization?: string): Promise<Target> {

@@ -74,7 +74,7 @@ export function hookTargets({ hooks }: Deployment, keep: readonly string[] = [])
 }
 
 /**
- * Throws `failed_precondition` where a configuration file describes the models, for a
+ * Throws `failed_precondition` if a configuration file describes the models, for a
  * target that has its own description.
  */
 export function assertNoConfig({ hasConfig }: Deployment, target: string): void {

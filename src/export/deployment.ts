@@ -13,19 +13,19 @@ export interface Deployment {
   /** Files and folders of the command line, relative to the folder where it is given. */
   readonly files: readonly string[];
   readonly models: readonly DeployedModel[];
-  /** The hook file and the local files that it imports; absent where there are no hooks. */
+  /** The hook file and the local files that it imports; absent if there are no hooks. */
   readonly hooks?: readonly [string, ...string[]];
   /** Flags that name files with secrets, which an image must not have. */
   readonly secrets: readonly string[];
   /** The settings that say how the server runs, as variables of the environment. */
   readonly variables: Readonly<Record<string, string>>;
-  /** True where a configuration file describes models. */
+  /** True if a configuration file describes models. */
   readonly hasConfig: boolean;
   /** Drivers of the models, each once. */
   readonly drivers: readonly string[];
   readonly needs: ImageNeeds;
   readonly grpcPort: number;
-  /** Absent where HTTP is off. */
+  /** Absent if HTTP is off. */
   readonly httpPort?: number;
   /** Seconds from SIGTERM until it has stopped at the latest. */
   readonly stopSeconds: number;
@@ -33,14 +33,14 @@ export interface Deployment {
 
 /** This program's own package, which an image is built with: its name in a registry may be anybody's. */
 export interface PackedProgram {
-  /** The path of the archive from the folder that the image is built from, or, where it is outside, its name. */
+  /** The path of the archive from the folder that the image is built from, or, if it is outside, its name. */
   readonly file: string;
   readonly sha256: string;
-  /** True where it is in a build context of its own, {@link PACKAGE_CONTEXT}. */
+  /** True if it is in a build context of its own, {@link PACKAGE_CONTEXT}. */
   readonly isOutside: boolean;
 }
 
-/** Name of the build context with the package, where that is not below the folder that the image is built from. */
+/** Name of the build context with the package, if that is not below the folder that the image is built from. */
 export const PACKAGE_CONTEXT = "package";
 
 /** Parts of an image that some models need, and others of the same driver do not. */
@@ -53,7 +53,7 @@ export interface ImageNeeds {
 
 /** A model of the command line. */
 export interface DeployedModel {
-  /** Absent where the command line has none. */
+  /** Absent if the command line has none. */
   readonly name?: string;
   /** A relative path, or an address. */
   readonly path: string;

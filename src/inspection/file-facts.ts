@@ -2,11 +2,11 @@
 export interface FileFacts {
   /** The format with its version, as its users call it: `ONNX, IR version 8`. */
   readonly format: string;
-  /** The program that wrote it; absent where it does not say. */
+  /** The program that wrote it; absent if it does not say. */
   readonly producer?: string;
   /** Operators or layers by name, with their number; those of other domains as `DOMAIN:NAME`. */
   readonly operators?: ReadonlyMap<string, number>;
-  /** Constants by type; absent where the format does not list them. */
+  /** Constants by type; absent if the format does not list them. */
   readonly weights?: ReadonlyMap<string, WeightCount>;
   /** Further facts by name, in the file's own words. */
   readonly metadata: Readonly<Record<string, string>>;

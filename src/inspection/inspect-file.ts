@@ -48,7 +48,7 @@ async function readTensorflow(path: string): Promise<FileFacts> {
   }
 }
 
-/** Kinds of files by their endings, where their first bytes say little. */
+/** Kinds of files by their endings, if their first bytes say little. */
 const KINDS: readonly (readonly [pattern: RegExp, kind: string])[] = [
   [/\.ort$/i, "ONNX Runtime's ORT format"],
   [/\.(pt|pth|torchscript|jit)$/i, "PyTorch file"],

@@ -19,7 +19,7 @@ interface CallPart {
 const MAX_PARTS = 10;
 
 /**
- * Counts the bytes of an answer as they come, in the memory of its request, or in a budget, and cancels the call where
+ * Counts the bytes of an answer as they come, in the memory of its request, or in a budget, and cancels the call if
  * there is no room for them, or they come too slowly once they have begun.
  */
 export class ArrivalLimit {

@@ -38,7 +38,7 @@ function meaningOf(text: string): string | undefined {
 /** Milliseconds for another try to connect. */
 const TRY_MS = 1000;
 
-/** The last problem of a client's connection; undefined where it has one, or no reason is known. */
+/** The last problem of a client's connection; undefined if it has one, or no reason is known. */
 export function whyUnreachable(client: Client): Promise<string | undefined> {
   return new Promise((resolve) => {
     askHealth(client, TRY_MS, (error) => {

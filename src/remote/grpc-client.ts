@@ -144,7 +144,7 @@ function send(
 
 /** A client of another server that sends serialised messages. */
 export interface MessageClient {
-  /** Waits for the connection; throws `unavailable` where it cannot be had. */
+  /** Waits for the connection; throws `unavailable` if it cannot be had. */
   connect(): Promise<void>;
   /** Sends a message to a method and resolves with the answer's; rejects with the server's error. */
   call(path: string, message: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
@@ -154,7 +154,7 @@ export interface MessageClient {
 /** The largest size that gRPC's signed 32-bit lengths can express. */
 const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
 
-/** A client of the gRPC server at `host:port`, with an `Authorization` where that asks for one. */
+/** A client of the gRPC server at `host:port`, with an `Authorization` if that asks for one. */
 export function createMessageClient(address: string, authorization?: string): MessageClient {
   const client = createGrpcClient(address, { maxMessageBytes: MAX_MESSAGE_BYTES });
   const { signal } = new AbortController();

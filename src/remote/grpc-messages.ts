@@ -46,7 +46,7 @@ function toText(value: string | Buffer): string {
 
 /**
  * The error that a failed call of another server stands for: that server's own text
- * where it answered, else a plain sentence, since what the transport says has addresses
+ * if it answered, else a plain sentence, since what the transport says has addresses
  * in it. The cause has all of it. `hasHeaders` says whether the server sent any.
  */
 export function fromServiceError(error: ServiceError, hasHeaders: boolean): ServingError {

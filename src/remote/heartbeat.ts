@@ -36,7 +36,7 @@ export class Heartbeat {
     this.#times = times;
   }
 
-  /** Goes on until a call is over, whose signal also aborts where a server takes the connection and says nothing. */
+  /** Goes on until a call is over, whose signal also aborts if a server takes the connection and says nothing. */
   async during<Result>(given: CancelSignal, call: (signal: CancelSource) => Promise<Result>): Promise<Result> {
     const source = new CancelSource();
     const abort = () => source.abort(given.reason);

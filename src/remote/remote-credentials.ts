@@ -26,7 +26,7 @@ export class RemoteCredentials {
     return new RemoteCredentials(await WatchedFile.open(path, { what: "file of credentials", parse }));
   }
 
-  /** The `Authorization` header for a server; undefined where none is to be sent. */
+  /** The `Authorization` header for a server; undefined if none is to be sent. */
   headerFor(address: string): string | undefined {
     return this.#file.content.get(address.toLowerCase());
   }
@@ -41,7 +41,7 @@ export class RemoteCredentials {
     await this.refresh().catch(() => {});
   }
 
-  /** Reads the file again; resolves with its path where it has changed. */
+  /** Reads the file again; resolves with its path if it has changed. */
   async refresh(): Promise<readonly string[]> {
     return (await this.#file.refresh()) ? [this.#file.path] : [];
   }

@@ -50,7 +50,7 @@ export interface RemoteService extends InferenceService {
   acquire(ref: ModelRef): Lease;
   /** Runs one request. */
   infer(request: SingleRequest): Promise<InferResponse>;
-  /** The reason for which the server cannot be reached; undefined where it can be, or none is known. */
+  /** The reason for which the server cannot be reached; undefined if it can be, or none is known. */
   whyUnreachable(): Promise<string | undefined>;
   /** Ends the connection; calls under way fail. */
   close(): Promise<void>;

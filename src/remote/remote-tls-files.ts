@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 
-/** Content of the files; null where one is not given. */
+/** Content of the files; null if one is not given. */
 type Texts = Readonly<Record<"ca" | "key" | "cert", Buffer | null>>;
 
 /**
@@ -22,7 +22,7 @@ export class RemoteTlsFiles implements SecureContext {
     this.#context = toContext(this.#texts);
   }
 
-  /** Node's own object, of the files as they are now; of what they were where they cannot be used. */
+  /** Node's own object, of the files as they are now; of what they were if they cannot be used. */
   get context(): unknown {
     try {
       this.#read();
@@ -32,7 +32,7 @@ export class RemoteTlsFiles implements SecureContext {
     return this.#context.context;
   }
 
-  /** Reads the files again; resolves with their paths where they have changed. Rejects as the constructor throws. */
+  /** Reads the files again; resolves with their paths if they have changed. Rejects as the constructor throws. */
   async refresh(): Promise<readonly string[]> {
     if (!this.#read()) return [];
     return Object.values(this.#paths).filter((path) => path !== undefined);
@@ -80,7 +80,7 @@ function isEqual(one: Texts, other: Texts): boolean {
 }
 
 /**
- * Reads a file in PEM form, null where there is none; throws `failed_precondition`,
+ * Reads a file in PEM form, null if there is none; throws `failed_precondition`,
  * with the flag, for a file of another form.
  */
 export function readPem(path: string | undefined, flag: string): Buffer | null {

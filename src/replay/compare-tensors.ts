@@ -7,7 +7,7 @@ import type { Tensor, Tensors } from "../tensor/tensor.ts";
 /** An output that came otherwise than it was recorded. */
 export interface Difference {
   readonly output: string;
-  /** Distance of the element that differs most; infinite where the outputs cannot be compared by elements. */
+  /** Distance of the element that differs most; infinite if the outputs cannot be compared by elements. */
   readonly distance: number;
   /** As text: `0.5 at [3]: 2 was recorded, 2.5 came`. */
   readonly text: string;
@@ -53,7 +53,7 @@ function compareOutput(recorded: Tensor | undefined, came: Tensor | undefined, t
 /** Elements at the same places. */
 interface Pair {
   readonly length: number;
-  /** 0 for equal ones, infinite where one alone is not a number. */
+  /** 0 for equal ones, infinite if one alone is not a number. */
   distance(index: number): number;
   /** Of the recorded element, without its sign. */
   magnitude(index: number): number;

@@ -116,7 +116,7 @@ function regressions(result: Uint8Array, prefix: string): Named[] {
   return [[`${prefix}outputs`, createTensor("float32", [values.length], Float32Array.from(values))]];
 }
 
-/** 0 where the field is absent. */
+/** 0 if the field is absent. */
 function readFloat(bytes: Uint8Array, field: number): number {
   const reader = new WireReader(bytes, "message");
   let value = 0;

@@ -44,7 +44,7 @@ export class ReplayOutcome {
     return this.equal + this.different + this.failed + this.unrecorded;
   }
 
-  /** Counts an answer by how it differs; undefined where none was recorded. */
+  /** Counts an answer by how it differs; undefined if none was recorded. */
   answered(place: string, latencyMs: number, differences: readonly Difference[] | undefined): void {
     this.latencies.push(latencyMs);
     if (differences === undefined) this.unrecorded++;

@@ -33,8 +33,8 @@ export class FatalFiles {
   }
 
   /**
-   * Makes the folder, and keeps what earlier processes have left there: the requests of these models where it has any,
-   * else all. Warns where that is not possible.
+   * Makes the folder, and keeps what earlier processes have left there: the requests of these models if it has any,
+   * else all. Warns if that is not possible.
    */
   open(models: readonly string[]): void {
     try {
@@ -46,7 +46,7 @@ export class FatalFiles {
     }
   }
 
-  /** Writes a record before its request runs; undefined, with a line of the log, where that is not possible. */
+  /** Writes a record before its request runs; undefined, with a line of the log, if that is not possible. */
   async begin(model: string, record: Uint8Array): Promise<UnderWayFile | undefined> {
     try {
       return await writeUnderWay(this.#folder, model, record);

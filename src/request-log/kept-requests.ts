@@ -44,7 +44,7 @@ export class KeptRequests implements RequestRecorder {
     this.#logs.forget(served);
   }
 
-  /** Looks for what earlier processes have left, and warns where a folder cannot be written. */
+  /** Looks for what earlier processes have left, and warns if a folder cannot be written. */
   async check(): Promise<void> {
     this.#files.open(this.#options.models ?? []);
     await this.#logs.check();

@@ -40,7 +40,7 @@ export class LogFiles {
     return this.#path ?? join(this.#folder, this.#start);
   }
 
-  /** Makes the folder; rejects with the system's error where it cannot be made or written. */
+  /** Makes the folder; rejects with the system's error if it cannot be made or written. */
   async prepare(): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
     await access(this.#folder, constants.W_OK);
@@ -74,7 +74,7 @@ export class LogFiles {
     }
   }
 
-  /** Undefined where there is none, or it was moved. */
+  /** Undefined if there is none, or it was moved. */
   async #reopen(): Promise<FileHandle | undefined> {
     if (this.#path === undefined) return undefined;
     return open(this.#path, O_WRONLY | O_APPEND).catch((reason: NodeJS.ErrnoException) => {

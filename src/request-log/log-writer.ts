@@ -67,7 +67,7 @@ export class LogWriter {
     return this.#counts;
   }
 
-  /** Memory for a part of a record; undefined, with a count of the loss, where there is no room for it. */
+  /** Memory for a part of a record; undefined, with a count of the loss, if there is no room for it. */
   reserve(memory: MemoryBudget, bytes: number): MemoryShare | undefined {
     const refusal = this.#refusal(memory, bytes);
     if (refusal !== undefined) {

@@ -10,7 +10,7 @@ import type { InferRequest, ModelRef } from "../serving/inference-service.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
-/** A request to be recorded, with its answer where there is one. */
+/** A request to be recorded, with its answer if there is one. */
 export interface LoggedRequest {
   readonly metadata: LogMetadata;
   /** In its protocol's own form, or as tensors. */

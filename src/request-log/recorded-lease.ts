@@ -85,7 +85,7 @@ export class RecordedLease implements Lease {
     this.#add(finish, share, payloadBytes(answer.outputs));
   }
 
-  /** With the memory of the answer, where there is room for it. */
+  /** With the memory of the answer, if there is room for it. */
   #add(finish: () => LoggedRequest, share: MemoryShare, answerBytes: number): void {
     const { writer } = this.#options;
     const answerShare = this.#reserve(answerBytes);

@@ -53,7 +53,7 @@ export class RequestLogs implements RequestRecorder {
       if (!served.has(writer.model)) void writer.close().then(() => this.#writers.delete(key));
   }
 
-  /** Warns where the folder of all models cannot be written, before there are requests. */
+  /** Warns if the folder of all models cannot be written, before there are requests. */
   async check(): Promise<void> {
     const { prefix } = this.#defaults;
     if (prefix === undefined) return;

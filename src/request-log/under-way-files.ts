@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode } from "../errors.ts";
 
-/** A record that lies in its folder for as long as its request runs, and longer where the process ends meanwhile. */
+/** A record that lies in its folder for as long as its request runs, and longer if the process ends meanwhile. */
 export interface UnderWayFile {
   readonly path: string;
   /** The model's name as a part of file names. */
@@ -46,7 +46,7 @@ export async function writeUnderWay(folder: string, model: string, record: Uint8
   return { path, model: name, timeMs: Date.now() };
 }
 
-/** Removes a file whose request has ended; does nothing where it is gone. */
+/** Removes a file whose request has ended; does nothing if it is gone. */
 export function removeFile({ path }: Pick<UnderWayFile, "path">): void {
   forget({ path });
   try {
@@ -62,7 +62,7 @@ export function forget({ path }: Pick<UnderWayFile, "path">): void {
   if (open.size === 0) process.off("exit", removeUnderWay);
 }
 
-/** Removes the files of this process: where it ends by its own decision, no request has ended it. */
+/** Removes the files of this process: if it ends by its own decision, no request has ended it. */
 export function removeUnderWay(): void {
   for (const path of open) removeFile({ path });
 }

@@ -49,7 +49,7 @@ export function seemsToHaveGpu(): boolean {
 
 /**
  * The names of the GPUs that NVIDIA's driver lets this process use, in the order of their numbers. Throws
- * `failed_precondition` where there are none, or where the driver is too old for a version of CUDA.
+ * `failed_precondition` if there are none, or if the driver is too old for a version of CUDA.
  */
 function listGpus(cuda: number): string[] {
   const driver = openDriver();
@@ -100,7 +100,7 @@ function readName(driver: CudaDriver, index: number): string {
 /** A library of CUDA. */
 interface CudaLibrary {
   readonly file: string;
-  /** True where ONNX Runtime does without it, but for operators that need it. */
+  /** True if ONNX Runtime does without it, but for operators that need it. */
   readonly isOptional?: boolean;
 }
 
@@ -129,7 +129,7 @@ const NAME = 32;
 
 /**
  * The version of CUDA that a library was built for, by the name of CUDA's own library
- * in it; undefined where it has none.
+ * in it; undefined if it has none.
  */
 export function cudaVersionOf(library: string): number | undefined {
   const file = openSync(library, "r");

@@ -19,7 +19,7 @@ export type WheelSource = "index" | "pip";
 
 /** Source and target of a wheel. */
 interface FetchWheelOptions {
-  /** Default: the index, and pip where the index cannot be reached. */
+  /** Default: the index, and pip if the index cannot be reached. */
   readonly from: WheelSource | undefined;
   /** An empty folder for the wheel. */
   readonly folder: string;
@@ -28,7 +28,7 @@ interface FetchWheelOptions {
 }
 
 /**
- * Fetches the wheel of a version for a platform, without any Python where the index
+ * Fetches the wheel of a version for a platform, without any Python if the index
  * can be reached directly; returns its path.
  */
 export async function fetchWheel(wanted: WantedWheel, options: FetchWheelOptions): Promise<string> {
@@ -73,7 +73,7 @@ interface Download {
   readonly url: string;
   /** The file to write; must not exist. */
   readonly target: string;
-  /** Hexadecimal; undefined where it is unknown. */
+  /** Hexadecimal; undefined if it is unknown. */
   readonly sha256: string | undefined;
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
@@ -130,7 +130,7 @@ interface Pip {
   readonly version: string;
 }
 
-/** The first interpreter that has pip; undefined where none has. */
+/** The first interpreter that has pip; undefined if none has. */
 export async function findPip(): Promise<Pip | undefined> {
   for (const python of pythonCommands()) {
     const version = await runPython(python, "import pip; print(pip.__version__)");

@@ -17,8 +17,8 @@ interface FoundLibrary {
 
 /**
  * The library of a runtime to use: the one in the driver's option or the environment, else the first one found;
- * undefined where there is none.
- * Throws `failed_precondition` where the option or the environment name a place that lacks it.
+ * undefined if there is none.
+ * Throws `failed_precondition` if the option or the environment name a place that lacks it.
  */
 export function findLibrary(runtime: NativeRuntime, option?: string): FoundLibrary | undefined {
   if (option) return namedLibrary(runtime, option, `-o ${runtime.name}_lib`);
@@ -106,7 +106,7 @@ const PYTHON = process.platform === "win32" ? "python" : "python3";
 const PRINT_PACKAGE_FOLDERS =
   "import site, sysconfig; print(sysconfig.get_path('platlib'), *site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
 
-/** The folders of the packages of `python3`; none where it does not start. */
+/** The folders of the packages of `python3`; none if it does not start. */
 export function pythonFolders(): string[] {
   try {
     const printed = execFileSync(PYTHON, ["-c", PRINT_PACKAGE_FOLDERS], {
@@ -185,7 +185,7 @@ interface MissingRuntime {
   readonly title: string;
   /** The places where it was looked for, each as people would name it, in the order of the search. */
   readonly looked: readonly string[];
-  /** The error of loading it, where one was found that does not load. */
+  /** The error of loading it, if one was found that does not load. */
   readonly cause?: unknown;
 }
 

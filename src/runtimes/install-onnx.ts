@@ -108,7 +108,7 @@ interface UnpackNpmOptions {
   /** Gets `node_modules/NAME` with the files that are kept. */
   readonly folder: string;
   /**
-   * The checksum that the archive has to have; undefined where only npm knows it, which has compared it with its
+   * The checksum that the archive has to have; undefined if only npm knows it, which has compared it with its
    * registry's.
    */
   readonly integrity: string | undefined;

@@ -89,7 +89,7 @@ async function fillEnvironment(options: InstallPytorchOptions, { folder, scratch
 const TELLING = /^\s*(Downloading|Installing collected packages)/;
 
 /**
- * Packages to ask pip for; reports the size of the download. Throws `failed_precondition` where it is more than was
+ * Packages to ask pip for; reports the size of the download. Throws `failed_precondition` if it is more than was
  * agreed to.
  */
 async function choosePackages(
@@ -139,7 +139,7 @@ async function register(path: string, folder: string, { signal }: InstallPytorch
   return version;
 }
 
-/** Imports the modules that the driver needs; throws `failed_precondition` where that fails. */
+/** Imports the modules that the driver needs; throws `failed_precondition` if that fails. */
 async function askTorch(interpreter: string, signal: AbortSignal): Promise<string> {
   const program = "import numpy, torch; print(torch.__version__)";
   const { code, stdout, stderr } = await runProgram([interpreter, "-I", "-c", program], { signal }).catch((cause) => {
@@ -163,7 +163,7 @@ export function parseVersions(printed: string): string[] {
   return list.split(",").flatMap((version) => version.trim() || []);
 }
 
-/** The version to install: a CPU build where there is one. Throws `not_found` for a version that is not there. */
+/** The version to install: a CPU build if there is one. Throws `not_found` for a version that is not there. */
 export function chooseTorch(versions: readonly string[], wanted: string | undefined): string {
   const newestFirst = [...versions].sort((a, b) => compareVersions(b, a));
   const candidates =
@@ -206,7 +206,7 @@ const HEAD_MS = 10_000;
 /** Number of bytes to download, as far as the servers report it. */
 interface DownloadSize {
   readonly bytes: number;
-  /** False where some servers do not report it. */
+  /** False if some servers do not report it. */
   readonly isComplete: boolean;
 }
 

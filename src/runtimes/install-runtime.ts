@@ -46,7 +46,7 @@ function findInstalled({ name }: NativeRuntime, version: string | undefined, roo
   return installedRuntimes(name, root).find((installed) => installed.version === version);
 }
 
-/** The version, where it is known before anything is fetched. */
+/** The version, if it is known before anything is fetched. */
 function expectedVersion(runtime: NativeRuntime, { source, version }: InstallOptions): string | undefined {
   if (version !== undefined || source.kind === "folder") return version;
   return source.kind === "wheel" ? runtime.testedVersion : toWheelName(basename(source.path))?.version;
@@ -108,7 +108,7 @@ interface FillOptions {
 /** Content that a folder was filled with. */
 interface Filled {
   readonly manifest: RuntimeManifest;
-  /** Undefined where the source does not state it. */
+  /** Undefined if the source does not state it. */
   readonly version?: string | undefined;
 }
 

@@ -14,7 +14,7 @@ export interface FoundRuntime {
   readonly source: string;
   /** The library, the interpreter, or the folder of an npm package. */
   readonly path?: string;
-  /** Absent where it does not load. */
+  /** Absent if it does not load. */
   readonly version?: string;
   readonly devices?: readonly string[];
   /** The reason why it cannot be used, or not on all of its devices. */
@@ -29,7 +29,7 @@ export interface RuntimeReport {
   readonly title: string;
   /** Every place where it is, in the order of the search. */
   readonly found: readonly FoundRuntime[];
-  /** The command to run where none was found that loads. */
+  /** The command to run if none was found that loads. */
   readonly install?: string;
 }
 

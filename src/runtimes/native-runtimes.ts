@@ -11,13 +11,13 @@ export interface NativeRuntime {
   readonly install?: string;
   /** Its usual name. */
   readonly title: string;
-  /** The version that is installed where none is asked for: the one that the tests run. */
+  /** The version that is installed if none is asked for: the one that the tests run. */
   readonly testedVersion: string;
   /**
-   * The project of the Python package index whose wheels carry the libraries for a platform; undefined where none does.
+   * The project of the Python package index whose wheels carry the libraries for a platform; undefined if none does.
    */
   wheelProject(host: HostPlatform): string | undefined;
-  /** Advice where no wheel carries them, as a sentence. */
+  /** Advice if no wheel carries them, as a sentence. */
   readonly withoutWheel: string;
   /** Base names of the libraries that must be there; the first one is the one that is opened. */
   readonly required: readonly RegExp[];
@@ -57,7 +57,7 @@ export const ONNX_LIBRARIES = `bin/napi-v6/${process.platform}/${process.arch}/`
 export const onnx = {
   name: "onnx",
   title: "ONNX Runtime",
-  /** The version that is installed where none is asked for: the one that the tests run. */
+  /** The version that is installed if none is asked for: the one that the tests run. */
   testedVersion: "1.30.0",
   package: "onnxruntime-node",
   archives: [

@@ -19,7 +19,7 @@ interface NpmPackOptions {
 /**
  * Lets npm download one package's archive, with the user's own registry, passwords, proxies and certificates, and
  * compare it with what the registry states, or pack the folder of a package; no script is run. Returns the archive's
- * path. Throws `unavailable` with what npm says, `failed_precondition` where there is no npm.
+ * path. Throws `unavailable` with what npm says, `failed_precondition` if there is no npm.
  */
 export async function npmPack(spec: string, { folder, signal }: NpmPackOptions): Promise<string> {
   await mkdir(folder);
@@ -65,8 +65,8 @@ const FIELD = /^(code|syscall|errno|type|path|dest) |^A complete log/;
 
 /**
  * Runs the installer of the npm package that carries a runtime, which downloads from wherever its makers have put it,
- * and returns the folder of the libraries. Throws `failed_precondition` where there is no such package, and
- * `unavailable` where its installer leaves no libraries.
+ * and returns the folder of the libraries. Throws `failed_precondition` if there is no such package, and
+ * `unavailable` if its installer leaves no libraries.
  */
 export async function runNpmInstaller(
   runtime: NativeRuntime,

@@ -32,7 +32,7 @@ const FOLDER_SOURCE = "the runtimes folder";
 /** The places where ONNX Runtime is looked for, for messages. */
 export const ONNX_PLACES: readonly string[] = [NPM_SOURCE, FOLDER_SOURCE];
 
-/** The file to import of a copy. Throws where the package is incomplete. */
+/** The file to import of a copy. Throws if the package is incomplete. */
 export function entryOf(path: string): string {
   return createRequire(join(path, "package.json")).resolve(path);
 }
@@ -49,7 +49,7 @@ export function libraryOf(path: string): string {
 
 /**
  * The folder that has the package in its `node_modules`, for a path that names it, its `node_modules` or the package;
- * undefined where there is none.
+ * undefined if there is none.
  */
 export function onnxHome(path: string): string | undefined {
   const candidates = [path, dirname(path), dirname(dirname(path))];

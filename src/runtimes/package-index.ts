@@ -9,7 +9,7 @@ import { openUrl } from "./open-url.ts";
 export interface IndexFile {
   readonly name: string;
   readonly url: string;
-  /** Hexadecimal; undefined where the index gives none. */
+  /** Hexadecimal; undefined if the index gives none. */
   readonly sha256: string | undefined;
   /** Withdrawn by its makers. */
   readonly yanked: boolean;

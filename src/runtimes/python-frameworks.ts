@@ -10,13 +10,13 @@ export interface PythonFramework {
   readonly debian?: readonly string[];
   /** The module that it is imported as; its absence means that another interpreter may serve. */
   readonly module: string;
-  /** Advice on installing it where it is missing. */
+  /** Advice on installing it if it is missing. */
   readonly install: string;
-  /** Files that are expected at a path, for the message where nothing is; absent for drivers with code of their own. */
+  /** Files that are expected at a path, for the message if nothing is; absent for drivers with code of their own. */
   readonly files?: string;
   /** Endings of paths that no other driver takes. */
   readonly endings?: readonly string[];
-  /** True where models may be pickles, which need allow_pickle. */
+  /** True if models may be pickles, which need allow_pickle. */
   readonly hasPickles?: boolean;
 }
 

@@ -31,7 +31,7 @@ export function interpreterIn(environment: string): string {
 
 const run = promisify(execFile);
 
-/** Output of a Python program; undefined where the interpreter is not there, or the program fails. */
+/** Output of a Python program; undefined if the interpreter is not there, or the program fails. */
 export async function runPython(command: string, program: string): Promise<string | undefined> {
   const options = { timeout: 20_000, windowsHide: true } as const;
   return run(command, ["-c", program], options).then(
@@ -56,7 +56,7 @@ except ImportError:
 print(json.dumps([sys.executable, "%d.%d" % sys.version_info[:2], able]))`;
 
 /**
- * The first interpreter that can make environments; throws `failed_precondition` with what to install where none can.
+ * The first interpreter that can make environments; throws `failed_precondition` with what to install if none can.
  */
 export async function findBasePython(commands = pythonCommands()): Promise<BasePython> {
   const unable: string[] = [];

@@ -4,7 +4,7 @@ import { progressBar } from "../text/progress-bar.ts";
 export interface Reporter {
   /** A step has begun; one line. */
   step(text: string): void;
-  /** Reports the progress of the step; called often. The total is undefined where it is not known. */
+  /** Reports the progress of the step; called often. The total is undefined if it is not known. */
   progress(doneBytes: number, totalBytes: number | undefined): void;
   /** No more progress comes of this step. */
   done(): void;

@@ -13,18 +13,18 @@ export interface RunProgramOptions {
 
 /** A program that has ended, and its output. */
 export interface RanProgram {
-  /** Null where a signal ended it. */
+  /** Null if a signal ended it. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** True where a program and its children can be ended together, which Windows does otherwise. */
+/** True if a program and its children can be ended together, which Windows does otherwise. */
 const HAS_GROUPS = process.platform !== "win32";
 
 /**
  * Runs a program to its end, whatever that is. An abort ends it with all that it has started, and rejects only once its
- * output is closed, so that nothing writes any more where it wrote. Rejects too where it cannot be started.
+ * output is closed, so that nothing writes any more where it wrote. Rejects too if it cannot be started.
  */
 export async function runProgram(
   [command = "", ...args]: readonly string[],

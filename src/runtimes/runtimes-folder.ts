@@ -23,9 +23,9 @@ export interface InstalledRuntime {
 /** Content of {@link MANIFEST}, in JSON. */
 export interface RuntimeManifest {
   readonly source: string;
-  /** Absolute; only where the libraries are not next to the manifest. */
+  /** Absolute; only if the libraries are not next to the manifest. */
   readonly folder?: string;
-  /** Bytes and hexadecimal SHA-256 by file name; empty where the libraries are elsewhere. */
+  /** Bytes and hexadecimal SHA-256 by file name; empty if the libraries are elsewhere. */
   readonly files: Readonly<Record<string, { readonly bytes: number; readonly sha256: string }>>;
 }
 
@@ -59,7 +59,7 @@ function userDataFolder(env: Environment, platform: NodeJS.Platform, home: strin
   return posix.isAbsolute(xdg) ? xdg : posix.join(home, ".local", "share");
 }
 
-/** The complete installations of one runtime, newest version first; none where the folder is missing. */
+/** The complete installations of one runtime, newest version first; none if the folder is missing. */
 export function installedRuntimes(name: string, root = runtimesFolder()): InstalledRuntime[] {
   const versions = foldersIn(join(root, name)).sort((a, b) => compareVersions(b, a));
   return versions.flatMap((version) => {

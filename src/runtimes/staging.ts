@@ -8,7 +8,7 @@ import { type InstalledRuntime, installedRuntimes, toDiskError } from "./runtime
 /** The outcome of an installation. */
 export interface Installation {
   readonly runtime: InstalledRuntime;
-  /** False where the version was there before, and nothing was done. */
+  /** False if the version was there before, and nothing was done. */
   readonly isNew: boolean;
 }
 
@@ -20,12 +20,12 @@ interface StagedRuntime {
   readonly force: boolean;
   /** Fills a folder with the runtime and returns its version; the scratch folder is deleted. */
   fill(folder: string, scratch: string): Promise<string>;
-  /** The complete installation of a version; undefined where there is none. */
+  /** The complete installation of a version; undefined if there is none. */
   find(version: string): InstalledRuntime | undefined;
 }
 
 /**
- * Installs a runtime in its folder, completely or not at all. Throws `failed_precondition` where an incomplete one is
+ * Installs a runtime in its folder, completely or not at all. Throws `failed_precondition` if an incomplete one is
  * in the way.
  */
 export async function stageRuntime(name: string, { root, force, fill, find }: StagedRuntime): Promise<Installation> {
@@ -43,7 +43,7 @@ export async function stageRuntime(name: string, { root, force, fill, find }: St
 
 /** A folder that is made complete or not at all. */
 interface StagedFolder {
-  /** The parent of the folder; made where it does not exist. */
+  /** The parent of the folder; made if it does not exist. */
   readonly parent: string;
   /** Fills a private folder, and returns its final name. Files in the scratch folder are deleted. */
   fill(folder: string, scratch: string): Promise<string>;
@@ -53,7 +53,7 @@ interface StagedFolder {
 
 /**
  * Makes a folder, complete or not at all: it is filled next to its place, under a name that begins with a dot, and then
- * renamed. Resolves with false where a folder of that name exists and stays: another process may have been faster.
+ * renamed. Resolves with false if a folder of that name exists and stays: another process may have been faster.
  * Throws disk errors with advice.
  */
 export async function stageFolder({ parent, fill, replace }: StagedFolder): Promise<boolean> {

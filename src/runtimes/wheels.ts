@@ -134,7 +134,7 @@ function toDarwin(major: number, minor: number): number {
 export interface HostPlatform {
   readonly os: NodeJS.Platform;
   readonly arch: string;
-  /** Minor version of glibc 2, for Linux; undefined where there is none, as on Alpine. */
+  /** Minor version of glibc 2, for Linux; undefined if there is none, as on Alpine. */
   readonly glibcMinor?: number;
   /** Major version of the system's kernel; for macOS, where its own version follows from it. */
   readonly kernelMajor: number;

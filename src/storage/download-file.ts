@@ -25,17 +25,17 @@ interface FileDownload {
   readonly target: string;
   /** Its path before it is complete: a place in which no file of the model's lies. */
   readonly part: string;
-  /** Maximum size where the server does not tell it, in bytes; 0 = no limit. */
+  /** Maximum size if the server does not tell it, in bytes; 0 = no limit. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
   /** A checksum that the user gave, in place of the server's. */
   readonly sha256?: string | undefined;
-  /** Called with the bytes that have come since the last call; negative where they were of no use. */
+  /** Called with the bytes that have come since the last call; negative if they were of no use. */
   readonly onBytes: (count: number) => void;
 }
 
 /**
- * Downloads a file, from where an earlier attempt has stopped, and compares size and checksum. Tries again where the
+ * Downloads a file, from where an earlier attempt has stopped, and compares size and checksum. Tries again if the
  * connection breaks. Throws the place's errors, and `data_loss` for a file that differs from its checksum.
  */
 export async function downloadFile(download: FileDownload): Promise<void> {
@@ -101,7 +101,7 @@ interface AppendOptions {
   readonly most: number;
 }
 
-/** Keeps what has come, even where the rest does not. Returns the size, or that of the first piece that is too much. */
+/** Keeps what has come, even if the rest does not. Returns the size, or that of the first piece that is too much. */
 async function append({ stream, offset }: RemoteContent, options: AppendOptions): Promise<number> {
   const { part, signal, onBytes, most } = options;
   const file = createWriteStream(part, { flags: offset === 0 ? "w" : "r+", start: offset });

@@ -12,9 +12,9 @@ export interface DownloadState {
   /** The address of the model, without secrets. */
   readonly address: string;
   readonly doneBytes: number;
-  /** Undefined where the server does not say it. */
+  /** Undefined if the server does not say it. */
   readonly totalBytes: number | undefined;
-  /** True where it has ended or failed. */
+  /** True if it has ended or failed. */
   readonly isOver: boolean;
 }
 

@@ -46,7 +46,7 @@ export class IndexFolders {
     this.#describes = describes;
   }
 
-  /** The path in the index that stands for an address; made again where the files have changed. */
+  /** The path in the index that stands for an address; made again if the files have changed. */
   async pathOf(source: IndexSource): Promise<string> {
     const { address, found } = source;
     const { folder } = await this.#turns.run(address.title, () => this.#update(source));

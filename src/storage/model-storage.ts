@@ -4,7 +4,7 @@ import type { CachedFolder } from "./cache/model-cache.ts";
 export interface RemoteStamp {
   /** Changes with the files. */
   readonly text: string;
-  /** Time of the last change of a file, in milliseconds since 1970; infinite where the server does not report it. */
+  /** Time of the last change of a file, in milliseconds since 1970; infinite if the server does not report it. */
   readonly changedMs: number;
 }
 
@@ -17,13 +17,13 @@ export interface ModelStorage {
   isArchive(address: string): Promise<boolean>;
   /**
    * A local file or folder with the same names in it as at the address; only descriptions of models have their content.
-   * Throws `not_found` where there is nothing.
+   * Throws `not_found` if there is nothing.
    */
   indexOf(address: string): Promise<string>;
-  /** Identity of the files at an address; throws `not_found` where there is nothing. */
+  /** Identity of the files at an address; throws `not_found` if there is nothing. */
   stampOf(address: string): Promise<RemoteStamp>;
   /**
-   * The files at an address on the local disk, downloaded where the cache does not have them: the path of the file, the
+   * The files at an address on the local disk, downloaded if the cache does not have them: the path of the file, the
    * folder or what was in the archive. They stay until they are released.
    */
   fetch(address: string, signal: AbortSignal): Promise<CachedFolder>;

@@ -19,7 +19,7 @@ export function isRemoteAddress(path: string): boolean {
 
 /**
  * The path that `file:///PATH` means, as TensorFlow's and KServe's programs read it: its signs stand for themselves,
- * or, where there is no such path, for what they encode. Other texts are returned unchanged.
+ * or, if there is no such path, for what they encode. Other texts are returned unchanged.
  */
 export function filePath(path: string): string {
   const [, plain] = /^file:\/\/(?:localhost)?(\/.*)$/is.exec(path) ?? [];

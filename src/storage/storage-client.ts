@@ -17,7 +17,7 @@ export interface RemoteFile {
    * Its complete name on the server, with forward slashes and without one at the beginning; anything may stand here.
    */
   readonly key: string;
-  /** Undefined where the server does not tell. */
+  /** Undefined if the server does not tell. */
   readonly bytes: number | undefined;
   /** Changes with the content. */
   readonly etag: string;
@@ -26,7 +26,7 @@ export interface RemoteFile {
    * than the ETag it may change without the content.
    */
   readonly revision?: string;
-  /** Time of the last change, in milliseconds since 1970, where it is known. */
+  /** Time of the last change, in milliseconds since 1970, if it is known. */
   readonly changedMs?: number | undefined;
   readonly checksum?: Checksum | undefined;
   /**
@@ -46,9 +46,9 @@ export interface ArchiveContent {
 /** Content of a file from an offset on. */
 export interface RemoteContent {
   readonly stream: IncomingMessage;
-  /** Bytes that the server says it sends; undefined where it does not. */
+  /** Bytes that the server says it sends; undefined if it does not. */
   readonly bytes: number | undefined;
-  /** Offset of the first byte: 0 where the server sends the whole file in spite of the request. */
+  /** Offset of the first byte: 0 if the server sends the whole file in spite of the request. */
   readonly offset: number;
   /** A checksum in the answer, in addition to the list. */
   readonly checksum?: Checksum | undefined;
@@ -65,7 +65,7 @@ export interface ListOptions {
 export interface RemotePlace {
   /** The files whose keys begin with a prefix; with `shallow`, without those that have a slash after it. */
   list(prefix: string, options: ListOptions & { readonly shallow?: boolean }): Promise<RemoteFile[]>;
-  /** One file, for places that do not let this caller list them; undefined where it is not there. */
+  /** One file, for places that do not let this caller list them; undefined if it is not there. */
   stat?(key: string, signal: AbortSignal): Promise<RemoteFile | undefined>;
   /** Reads a file that has not changed since it was listed; throws `aborted` for one that has. */
   open(file: RemoteFile, offset: number, signal: AbortSignal): Promise<RemoteContent>;
@@ -91,7 +91,7 @@ export interface StorageClient {
 
 /**
  * The content in an answer to a request for a file, or for the rest of one; throws
- * `unavailable` where it cannot be told which part it is.
+ * `unavailable` if it cannot be told which part it is.
  */
 export function toContent(response: IncomingMessage, checksum?: Checksum): RemoteContent {
   const { "content-length": length, "content-range": range } = response.headers;

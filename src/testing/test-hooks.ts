@@ -38,7 +38,7 @@ export interface HookRun<Outputs> {
 export interface HookTest<Inputs, Outputs> {
   /** Runs one request through hooks and models. Rejects with the `ServingError` that a client would get. */
   run(inputs: Inputs, request?: PredictChoices): Promise<HookRun<Outputs>>;
-  /** Runs `close_hook` and frees the models. A process ends without it where all models run in its own thread. */
+  /** Runs `close_hook` and frees the models. A process ends without it if all models run in its own thread. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -140,7 +140,7 @@ class CapturedHooks {
     };
   }
 
-  /** Runs a request; the context is undefined where it has reached no hook. */
+  /** Runs a request; the context is undefined if it has reached no hook. */
   async run<Result>(request: () => Promise<Result>): Promise<{ result: Result; ctx: HookContext | undefined }> {
     const slot: Slot = {};
     const result = await this.#slots.run(slot, request);

@@ -21,7 +21,7 @@ const PARTIAL_SUCCESS = 1;
 /** Fields of ExportTracePartialSuccess: a number of spans, a text. Those of google.rpc.Status have the same types. */
 const FIELDS = { count: 1, text: 2 } as const;
 
-/** Reads an answer, whose status counts even where its body does not end or cannot be read. Never rejects. */
+/** Reads an answer, whose status counts even if its body does not end or cannot be read. Never rejects. */
 export async function readCollectorAnswer(response: IncomingMessage): Promise<CollectorAnswer> {
   const { statusCode: status = 0, headers } = response;
   const retryMs = readRetryAfter(headers["retry-after"]);

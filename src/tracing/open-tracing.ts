@@ -3,7 +3,7 @@ import type { Environment } from "./settings.ts";
 import type { Tracing } from "./tracing.ts";
 
 /**
- * Begins to record traces where OpenTelemetry's variables name a collector; undefined where they name none, and nothing
+ * Begins to record traces if OpenTelemetry's variables name a collector; undefined if they name none, and nothing
  * is imported then. Throws `failed_precondition`, naming the variable, for a value that cannot be. `shared`: the memory
  * of another thread's sampling.
  */

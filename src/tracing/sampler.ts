@@ -64,7 +64,7 @@ export class Sampler implements TraceSampling {
     return Number.parseInt(traceId.slice(...RANDOM_DIGITS), 16) < this.ratio * 2 ** 52;
   }
 
-  /** Counts a request that is recorded; false where there are enough. */
+  /** Counts a request that is recorded; false if there are enough. */
   take(): boolean {
     return Atomics.load(this.#cells, LEFT) === UNLIMITED || Atomics.sub(this.#cells, LEFT, 1) > 0;
   }

@@ -46,7 +46,7 @@ export class SpanExporter {
   /** True while a collector that did not answer is left alone. */
   #isRetrying = false;
   #isClosed = false;
-  /** True where the last spans have not left in time. */
+  /** True if the last spans have not left in time. */
   #isOver = false;
   /** Ends the request that is under way. */
   #stop = new AbortController();

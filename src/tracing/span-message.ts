@@ -124,6 +124,6 @@ export interface Span {
   readonly endMs: number;
   readonly attributes: Attributes;
   readonly links?: readonly SpanContext[] | undefined;
-  /** True where it failed. */
+  /** True if it failed. */
   readonly isError: boolean;
 }

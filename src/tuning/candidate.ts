@@ -26,7 +26,7 @@ function counted(count: number, noun: string): string {
 /** Facts on which it depends what is worth a trial. */
 interface TuningFacts {
   readonly cores: number;
-  /** True where requests can be put together into a batch. */
+  /** True if requests can be put together into a batch. */
   readonly canBatch: boolean;
 }
 

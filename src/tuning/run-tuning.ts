@@ -17,16 +17,16 @@ interface Tuning extends TrialContext {
 export interface TuningOutcome {
   /** In the order in which they were tried, the defaults first. */
   readonly trials: readonly Trial[];
-  /** The defaults where the confirmation has not borne out another; undefined where nothing meets the goal. */
+  /** The defaults if the confirmation has not borne out another; undefined if nothing meets the goal. */
   readonly best: Trial | undefined;
-  /** One that seemed best, measured again in turn with the defaults; absent where these are, or time was out. */
+  /** One that seemed best, measured again in turn with the defaults; absent if these are, or time was out. */
   readonly confirmation?: Confirmation;
   /** Candidates for which there was no time. */
   readonly untried: readonly Candidate[];
 }
 
 /**
- * Tries the drivers, then variations of the best, or of the nearest where none meets the goal; what is known so far
+ * Tries the drivers, then variations of the best, or of the nearest if none meets the goal; what is known so far
  * once its signal aborts or the time is over. Never rejects for a candidate.
  */
 export async function runTuning(tuning: Tuning): Promise<TuningOutcome> {
@@ -65,7 +65,7 @@ async function searchInTime(tuning: Tuning): Promise<Search> {
 class Search {
   readonly trials: Trial[] = [];
   readonly untried: Candidate[] = [];
-  /** True where requests can be put together into a batch. */
+  /** True if requests can be put together into a batch. */
   canBatch = false;
   readonly #context: TrialContext;
   readonly #known = new Set<string>();
@@ -114,7 +114,7 @@ interface Confirmation {
   readonly after: number;
   /** The reason for which it is not best after all. */
   readonly problem?: string;
-  /** True where it has missed the goal this time, which is close then. */
+  /** True if it has missed the goal this time, which is close then. */
   readonly hasMissed: boolean;
 }
 
@@ -128,7 +128,7 @@ function isGain({ before, after, problem }: Pick<Confirmation, "before" | "after
 }
 
 /**
- * Measures both at their best loads again; undefined where the defaults have none within the goal or fail this time, or
+ * Measures both at their best loads again; undefined if the defaults have none within the goal or fail this time, or
  * it was cut short.
  */
 async function confirmGain(defaults: Trial, best: Trial, context: TrialContext): Promise<Confirmation | undefined> {

@@ -5,7 +5,7 @@ import type { Candidate } from "./candidate.ts";
 /** A candidate that was tried. */
 export interface Trial {
   readonly candidate: Candidate;
-  /** Ascending in concurrency; empty where it cannot be served. */
+  /** Ascending in concurrency; empty if it cannot be served. */
   readonly levels: readonly LevelResult[];
   /** The reason for which it cannot. */
   readonly problem?: string;
@@ -14,7 +14,7 @@ export interface Trial {
 /** Latency by which candidates are compared. */
 export const DEFAULT_FIGURE = "p99";
 
-/** The level of a trial with the most requests per second, of those that meet the goal; undefined where none does. */
+/** The level of a trial with the most requests per second, of those that meet the goal; undefined if none does. */
 export function bestLevel({ levels }: Trial, goal: Goal | undefined): LevelResult | undefined {
   return levels
     .filter((level) => level.latencyMs !== undefined && failureCount(level) === 0)
@@ -27,7 +27,7 @@ const MIN_GAIN = 1.03;
 
 /**
  * The trial with the most requests per second within the goal; the earlier one of
- * nearly equal ones; undefined where none meets it.
+ * nearly equal ones; undefined if none meets it.
  */
 export function bestTrial(trials: readonly Trial[], goal: Goal | undefined): Trial | undefined {
   let best: Trial | undefined;

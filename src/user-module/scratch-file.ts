@@ -16,9 +16,9 @@ const folders = new Map<string, Server | undefined>();
 let hasCleaned = false;
 
 /**
- * Writes a file that is removed when the process exits, at the latest, or by a later process where this one is killed.
+ * Writes a file that is removed when the process exits, at the latest, or by a later process if this one is killed.
  * Writing and registering are one step, so that a signal leaves no unregistered file.
- * Throws `failed_precondition` where the place for temporary files cannot be written.
+ * Throws `failed_precondition` if the place for temporary files cannot be written.
  */
 export function createScratchFile(name: string, content: Uint8Array): ScratchFile {
   return inScratchFolder((folder) => {
@@ -76,7 +76,7 @@ const MAX_PATH_BYTES = 103;
 
 /**
  * Listens at a socket in a folder for as long as this process lives, which other containers see too if they share the
- * folder: their process numbers say nothing of each other. Undefined where no such socket can be.
+ * folder: their process numbers say nothing of each other. Undefined if no such socket can be.
  */
 function showLife(folder: string): Server | undefined {
   const path = socketIn(folder);
@@ -89,7 +89,7 @@ function showLife(folder: string): Server | undefined {
 
 /**
  * Removes the folders of this user's processes that have ended without doing so, as those do that the system kills.
- * A folder stays where nothing proves that its process is gone.
+ * A folder stays if nothing proves that its process is gone.
  */
 export async function removeAbandonedFolders(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {

@@ -18,7 +18,7 @@ export interface CompiledModule {
   dispose(): Promise<void>;
 }
 
-/** A compiled module with what differs where its code does. */
+/** A compiled module with what differs if its code does. */
 export interface HashedModule extends CompiledModule {
   readonly hash: string;
 }

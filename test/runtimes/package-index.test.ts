@@ -6,6 +6,7 @@ import { dirname } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { findIndexUrl, listIndexFiles } from "../../src/runtimes/package-index.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
+import { startWeb } from "../storage/start-web.ts";
 import { startIndex } from "./start-index.ts";
 
 const { signal } = new AbortController();
@@ -70,6 +71,23 @@ test.each([
 ])("refuses an index that answers with %s", async (_, status, type, body, message) => {
   const origin = await answering(status, type, body);
   await expect(listIndexFiles(origin, "toy", signal)).rejects.toThrow(message);
+});
+
+test("redirects of an index are followed, and its relative addresses begin where they lead", async () => {
+  const origin = await startWeb(({ url = "" }, response) => {
+    if (url === "/simple/toy/") response.writeHead(301, { location: "/mirror/deep/toy/" }).end();
+    else response.writeHead(200, { "content-type": "text/html" }).end('<html><a href="../a.whl">a.whl</a></html>');
+  });
+  const [file] = await listIndexFiles(`${origin}/simple`, "toy", signal);
+  expect(file?.url).toBe(`${origin}/mirror/deep/a.whl`);
+});
+
+test("an index that redirects without end is named with the reason", async () => {
+  const origin = await startWeb((_, response) => response.writeHead(302, { location: "/simple/toy/" }).end());
+  const { host } = new URL(origin);
+  await expect(listIndexFiles(`${origin}/simple`, "toy", signal)).rejects.toThrow(
+    `The package index ${host} cannot be reached: ${host} redirects without end.`,
+  );
 });
 
 test("an index that cannot be reached is named with the reason", async () => {

@@ -25,7 +25,7 @@ export interface LevelResult extends Level {
   readonly requests: number;
   readonly seconds: number;
   readonly requestsPerSecond: number;
-  /** Absent where no request was answered. */
+  /** Absent if no request was answered. */
   readonly latencyMs?: Latencies;
   /** Latencies in milliseconds at shares from 0.5 to 0.9999 that the number of requests allows. */
   readonly distribution: readonly (readonly [share: number, ms: number])[];
@@ -33,7 +33,7 @@ export interface LevelResult extends Level {
   readonly failures: Readonly<Record<string, number>>;
   /** Of every window, the last three among them. */
   readonly windows: readonly WindowFigures[];
-  /** True where the last three windows agree. */
+  /** True if the last three windows agree. */
   readonly isStable: boolean;
   /** Share of the time in which the load's threads were busy, from 0 to 1. */
   readonly clientShare: number;

@@ -29,7 +29,7 @@ interface Measuring {
   readonly warmUpSeconds: number;
   /** Least length of a window. */
   readonly windowSeconds: number;
-  /** Windows at most, where no three in a row agree. */
+  /** Windows at most, if no three in a row agree. */
   readonly maxWindows: number;
   /** Aborts the measurement, whose result has what was measured until then. */
   readonly signal: AbortSignal;

@@ -65,7 +65,7 @@ interface RequestForm {
   /** Form of the values over HTTP. */
   readonly encoding: "binary" | "json";
   readonly connections: number;
-  /** `Authorization` header, where the server asks for one. */
+  /** `Authorization` header, if the server asks for one. */
   readonly authorization?: string | undefined;
 }
 

@@ -24,7 +24,7 @@ export function grpcFailure(address: string, error: ServiceError, hasHeaders: bo
   });
 }
 
-/** The transport's own words: where no connection was made, nothing was sent. */
+/** The transport's own words: if no connection was made, nothing was sent. */
 function unanswered(address: string, error: ServiceError): CallError {
   const code = fromGrpcStatus(error.code);
   const text = withoutEnd(lastError(error.details || reasonText(error)).trimEnd(), ". ");

@@ -19,7 +19,7 @@ interface StreamMethod {
 type Duplex = ClientDuplexStream<Buffer, Buffer>;
 
 /**
- * Sends requests as they come, and gives answers as they come; ends the call where its reader stops. A server that ends
+ * Sends requests as they come, and gives answers as they come; ends the call if its reader stops. A server that ends
  * it before all requests were sent is an error, for which no further one is waited.
  */
 export async function* inferStream(
@@ -54,7 +54,7 @@ export async function* inferStream(
   }
 }
 
-/** Waits while the connection takes no more, and stops where the call is over. */
+/** Waits while the connection takes no more, and stops if the call is over. */
 async function sendAll(call: Duplex, requests: AsyncIterable<ModelRequest>): Promise<void> {
   for await (const request of requests) {
     if (call.destroyed) return;

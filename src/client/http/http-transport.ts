@@ -38,7 +38,7 @@ export class HttpTransport implements Transport {
     return this.#askJson(modelPath(name), call, readMetadata);
   }
 
-  /** By the repository's index, or, where a server has none, by its list of models. */
+  /** By the repository's index, or, if a server has none, by its list of models. */
   async list(call: TransportCall): Promise<readonly string[]> {
     const body = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
     try {

@@ -51,7 +51,7 @@ function fromJson({ name, datatype, shape, data = [] }: WireOutput): Tensor {
 /** Characters of an answer that a message has at most. */
 const MAX_SHOWN = 80;
 
-/** Reads a model's metadata. Throws where the JSON is something else. */
+/** Reads a model's metadata. Throws if the JSON is something else. */
 export function readMetadata(json: unknown): ModelMetadata {
   const { inputs, outputs, ...others } = asObject(json) as Readonly<Record<string, unknown>> & {
     readonly name: string;
@@ -59,7 +59,7 @@ export function readMetadata(json: unknown): ModelMetadata {
   return { ...others, ...tensorsIn("inputs", inputs), ...tensorsIn("outputs", outputs) };
 }
 
-/** Nothing where the server does not say; some servers write sizes as texts. */
+/** Nothing if the server does not say; some servers write sizes as texts. */
 function tensorsIn(key: string, value: unknown): Readonly<Record<string, readonly DescribedTensor[]>> {
   if (value === undefined || value === null) return {};
   if (!isListOf(value, isDescribed)) throw unexpected(`its "${key}" are ${shown(value)}`, "tensors");

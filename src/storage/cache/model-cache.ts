@@ -53,7 +53,7 @@ export class ModelCache {
   }
 
   /**
-   * The folder of an entry, filled where it is not there yet; throws what `fill` throws,
+   * The folder of an entry, filled if it is not there yet; throws what `fill` throws,
    * and disk errors with advice.
    */
   async open(entry: CacheEntry): Promise<CachedFolder> {
@@ -221,7 +221,7 @@ async function lastChangeMs(folder: string): Promise<number> {
 }
 
 /**
- * The folder of downloaded models where none is chosen:
+ * The folder of downloaded models if none is chosen:
  * https://specifications.freedesktop.org/basedir-spec and what other systems have.
  */
 export function cacheFolder(

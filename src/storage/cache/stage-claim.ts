@@ -41,8 +41,8 @@ export async function claimStage(parent: string, name: string, source: string): 
 }
 
 /**
- * Moves such a folder away, unless a running process has claimed it; one of another machine counts as ended where
- * `isOld`. False where the folder has stayed.
+ * Moves such a folder away, unless a running process has claimed it; one of another machine counts as ended if
+ * `isOld`. False if the folder has stayed.
  */
 export async function moveStage(folder: string, target: string, isOld: boolean): Promise<boolean> {
   const owner = join(folder, OWNER);

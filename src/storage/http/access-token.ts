@@ -14,12 +14,12 @@ export interface Expiring {
  */
 const MARGIN_MS = 120_000;
 
-/** Time until others are looked for where there are none, in milliseconds. */
+/** Time until others are looked for if there are none, in milliseconds. */
 const NONE_MS = 900_000;
-/** The same where a machine's service failed, which it may do while the machine starts. */
+/** The same if a machine's service failed, which it may do while the machine starts. */
 const FAILED_MS = 10_000;
 
-/** Credentials that a machine's own service gives; nothing, for a time, where there is no such service or it fails. */
+/** Credentials that a machine's own service gives; nothing, for a time, if there is no such service or it fails. */
 export async function ofMachine<Value extends Expiring>(ask: () => Promise<Value>): Promise<Value | Expiring> {
   try {
     return await ask();

@@ -20,7 +20,7 @@ export function xmlElements(xml: string, name: string): string[] {
   return found;
 }
 
-/** The text of the first element of that name, with entities resolved; undefined where there is none. */
+/** The text of the first element of that name, with entities resolved; undefined if there is none. */
 export function xmlText(xml: string, name: string): string | undefined {
   const [text] = xmlElements(xml, name);
   return text?.replace(/&(?:#(\d+)|#x([\da-f]+)|(\w+));/gi, (whole, decimal, hex, named) => {

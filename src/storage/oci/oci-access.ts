@@ -24,7 +24,7 @@ const TOKEN_SECONDS = 60;
 const MARGIN_MS = 10_000;
 
 /**
- * Obtains the access that an answer of the status 401 asks for; undefined where there
+ * Obtains the access that an answer of the status 401 asks for; undefined if there
  * is no login for it, or another kind is asked for.
  */
 export async function authorize(
@@ -75,7 +75,7 @@ interface LoginFile {
 
 /**
  * Finds `USER:PASSWORD` for a registry: in the file of REGISTRY_AUTH_FILE, else in the config.json of DOCKER_CONFIG or
- * of this user. Throws `failed_precondition` where a program keeps it.
+ * of this user. Throws `failed_precondition` if a program keeps it.
  */
 async function findLogin(registry: string, env: Environment): Promise<string | undefined> {
   const folder = firstOf(env, "DOCKER_CONFIG") ?? join(homeFolder(), ".docker");

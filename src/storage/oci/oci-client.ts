@@ -85,7 +85,7 @@ class OciPlace implements RemotePlace {
     return files;
   }
 
-  /** The digest that a tag stands for; undefined where the registry does not tell. */
+  /** The digest that a tag stands for; undefined if the registry does not tell. */
   async #digest(signal: AbortSignal): Promise<string | undefined> {
     const headers = { accept: MANIFEST_TYPES };
     const response = await this.#send(`manifests/${this.#location.reference}`, { method: "HEAD", headers, signal });
@@ -108,7 +108,7 @@ class OciPlace implements RemotePlace {
     }
   }
 
-  /** Asks for access where the registry wants to know who asks. */
+  /** Asks for access if the registry wants to know who asks. */
   async #send(path: string, asked: Asked): Promise<IncomingMessage> {
     const { repository } = this.#location;
     if ((this.#access.expiresMs ?? Number.POSITIVE_INFINITY) < Date.now()) this.#access = {};

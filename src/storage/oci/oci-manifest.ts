@@ -47,7 +47,7 @@ export function chosenDigest({ manifests }: OciManifest): string | undefined {
 
 /**
  * The files of an artifact. A layer with a title is a file (as `oras push` has it), one of another tar type is an
- * archive, and of an image's layers the folder `models` is unpacked. Throws `failed_precondition` where there are none
+ * archive, and of an image's layers the folder `models` is unpacked. Throws `failed_precondition` if there are none
  * or too many, and for layers in other formats.
  */
 export function filesOf({ config, layers = [] }: OciManifest, maxFiles: number): RemoteFile[] {

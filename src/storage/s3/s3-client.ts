@@ -43,7 +43,7 @@ interface Request {
   readonly signal: AbortSignal;
 }
 
-/** One bucket. Its region is learnt from the first answer where it is another than the settings say. */
+/** One bucket. Its region is learnt from the first answer if it is another than the settings say. */
 class S3Place implements RemotePlace {
   static readonly #opened = new Map<string, S3Place>();
 

@@ -10,7 +10,7 @@ export interface S3Settings {
   readonly region: string;
   /** The server; undefined = Amazon's, by region. */
   readonly endpoint: URL | undefined;
-  /** True where the bucket is in the path, not in the host. */
+  /** True if the bucket is in the path, not in the host. */
   readonly isPathStyle: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function readSharedProfile(env: Environment): Promise<SharedProfile
   return { ...found[0], ...found[1] };
 }
 
-/** Sections by name; empty where the file cannot be read. */
+/** Sections by name; empty if the file cannot be read. */
 async function readIni(path: string): Promise<Map<string, Record<string, string>>> {
   const text = await readFile(path, "utf8").catch(() => "");
   const sections = new Map<string, Record<string, string>>();
