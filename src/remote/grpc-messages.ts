@@ -56,7 +56,7 @@ export function fromServiceError(error: ServiceError, hasHeaders: boolean): Serv
   return new ServingError(code, message, { cause: error, details: detailsOf(error) });
 }
 
-/** What a server says of its error besides its text; undefined if it says nothing that can be read. */
+/** Details of a server's error besides its text; undefined if it sends none that can be read. */
 export function detailsOf({ metadata }: ServiceError): readonly ErrorDetail[] | undefined {
   const [encoded] = metadata.get(STATUS_DETAILS);
   return Buffer.isBuffer(encoded) ? decodeStatusDetails(encoded) : undefined;

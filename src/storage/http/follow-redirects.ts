@@ -9,7 +9,8 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
 
 /**
- * Sends a request as {@link httpRequest} does, and follows redirects, of which it tells. Credentials are sent to the first host alone.
+ * Sends a request as {@link httpRequest} does, and follows redirects, of which it tells. Credentials are sent to the
+ * first host alone.
  * Throws `permission_denied` for a redirect from HTTPS to HTTP, and for one from a public server to a private network,
  * where it could read what is meant for this machine alone.
  */
