@@ -1,11 +1,11 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { describeFileKind, readHead } from "../drivers/file-kind.ts";
 import { ProtobufError } from "../drivers/onnx/protobuf-file.ts";
 import { findModelSource, looksLikeModel } from "../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../errors.ts";
 import { readProblem } from "../text/read-problem.ts";
-import type { FileFacts } from "./file-facts.ts";
+import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
 /**
  * Reads what a model's file or folder says of itself, without a runtime. Formats that only their frameworks read give
@@ -13,7 +13,7 @@ import type { FileFacts } from "./file-facts.ts";
  */
 export async function inspectFile(path: string): Promise<FileFacts> {
   if (/\.onnx$/i.test(path)) return readOnnx(path);
-  if (/\.xml$/i.test(path)) return (await import("./inspect-openvino.ts")).inspectOpenvino(path);
+  if (/\.xml$/i.test(path)) return readOpenvino(path);
   if (looksLikeModel(path)) return readTensorflow(path);
   return { format: kindOf(path), metadata: {} };
 }
@@ -46,6 +46,41 @@ async function readTensorflow(path: string): Promise<FileFacts> {
     default:
       return (await import("./inspect-keras.ts")).inspectKeras(source);
   }
+}
+
+const LAYER = /<layer [^<>]{0,4096}?\stype="([^"<>]{0,256})"/g;
+const NOTE = /<(\w+) value="([^"]*)"\s*\/>/g;
+const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
+
+/** Facts about an IR's .xml file; throws `failed_precondition` for a damaged one. */
+async function readOpenvino(path: string): Promise<FileFacts> {
+  const { constantsOf, readIrFile } = await import("../drivers/openvino/ir-file.ts");
+  const { dtypeOf } = await import("../drivers/openvino/element-types.ts");
+  readIrFile(path);
+  const text = readFileSync(path, "utf8");
+  const operators = new Map<string, number>();
+  for (const [, type = ""] of text.matchAll(LAYER)) countOne(operators, type);
+  const weights = new Map<string, WeightCount>();
+  for (const { type, shape, size } of constantsOf(text)) {
+    const sizes = shape.split(",").filter((each) => each.trim() !== "");
+    const elements = sizes.reduce((product, each) => product * Number(each), 1);
+    countWeight(weights, dtypeOf(type) ?? type, { elements, bytes: size });
+  }
+  const notes = text.slice(Math.max(0, text.lastIndexOf("</edges>")));
+  const metadata = Object.fromEntries([...notes.matchAll(NOTE)].map(([, name, value = ""]) => [name, plain(value)]));
+  const writer = metadata.Runtime_version ?? metadata.MO_version;
+  const name = /<net name="([^"]*)"/.exec(text)?.[1];
+  return {
+    format: `OpenVINO IR, version ${/<net [^>]*?\bversion="(\d+)"/.exec(text)?.[1]}`,
+    ...(writer !== undefined && { producer: `OpenVINO ${writer}` }),
+    operators,
+    weights,
+    metadata: { ...(name !== undefined && { name: plain(name) }), ...metadata },
+  };
+}
+
+function plain(text: string): string {
+  return text.replace(/&(\w+);/g, (all, name: string) => ENTITIES[name] ?? all);
 }
 
 /** Kinds of files by their endings, if their first bytes say little. */
