@@ -145,7 +145,7 @@ function isPointer(path: string): boolean {
 }
 
 /** Files of formats that no driver runs, or that are parts of a model, by their names. */
-const NAMES: readonly (readonly [name: RegExp, meaning: string])[] = [
+const HINTS: readonly (readonly [name: RegExp, meaning: string])[] = [
   [/\.(mlmodel|mlpackage|mlmodelc)$/i, "a Core ML model, which no driver runs; convert what it was made from to ONNX"],
   [/\.(engine|plan|trt)$/i, "an engine of TensorRT; serve the ONNX model that it was built from"],
   [/\.(caffemodel|prototxt)$/i, "a Caffe model, which no driver runs; convert it to ONNX"],
@@ -158,8 +158,8 @@ const NAMES: readonly (readonly [name: RegExp, meaning: string])[] = [
 /** Folders by a file in them. */
 const CONTENTS: readonly (readonly [file: RegExp, meaning: string])[] = [
   [/^config\.json$/, "a model of Hugging Face: add --driver transformers"],
-  [/^com\.apple\.CoreML$|\.ml(model|package)$/i, NAMES[0]![1]],
-  [/^checkpoint$|\.index$/, NAMES.at(-1)![1]],
+  [/^com\.apple\.CoreML$|\.ml(model|package)$/i, HINTS[0]![1]],
+  [/^checkpoint$|\.index$/, HINTS.at(-1)![1]],
   [/weights_manifest\.json$/, "weights of TensorFlow.js without their model.json"],
 ];
 
@@ -177,7 +177,7 @@ function isFolder(path: string): boolean {
 }
 
 function inFolder(path: string): string | undefined {
-  const byName = meaningOf(NAMES, path);
+  const byName = meaningOf(HINTS, path);
   if (byName !== undefined) return byName;
   const names = readdirSync(path);
   return CONTENTS.find(([file]) => names.some((name) => file.test(name)))?.[1];
@@ -192,9 +192,9 @@ function weightsOf(path: string): string | undefined {
 
 function ofFile(path: string): string | undefined {
   const head = readHead(path);
-  return describeNoModel(head) ?? meaningOf(NAMES, path) ?? describeFileKind(head);
+  return describeNoModel(head) ?? meaningOf(HINTS, path) ?? describeFileKind(head);
 }
 
-function meaningOf(table: typeof NAMES, path: string): string | undefined {
+function meaningOf(table: typeof HINTS, path: string): string | undefined {
   return table.find(([pattern]) => pattern.test(path))?.[1];
 }

@@ -116,7 +116,7 @@ async function unlessGivenUp(loading: Promise<LoadedServable>, signal: AbortSign
 }
 
 /** Maximum size of a file of labels, in bytes. */
-const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_LABEL_BYTES = 16 * 1024 * 1024;
 
 /** Reads the files with the names of a model's classes; throws `failed_precondition` for one that cannot be read. */
 async function readOutputLabels({ labelFiles = new Map() }: ModelConfig): Promise<OutputLabels> {
@@ -129,21 +129,22 @@ async function readOutputLabels({ labelFiles = new Map() }: ModelConfig): Promis
 function readLabels(path: string): Promise<readonly string[]> {
   const what = `The file of labels "${path}"`;
   return withRegularFile(path, what, async ({ file, size }) => {
-    if (size > MAX_BYTES) throw failedPrecondition(`${what} has ${size} bytes; expected ${MAX_BYTES} at most.`);
+    if (size > MAX_LABEL_BYTES)
+      throw failedPrecondition(`${what} has ${size} bytes; expected ${MAX_LABEL_BYTES} at most.`);
     const lines = (await file.readFile("utf8")).split(/\r?\n/);
     return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
   });
 }
 
 /** TensorFlow Serving's name of the file. */
-const FILE = "batching_params.pbtxt";
+const BATCHING_FILE = "batching_params.pbtxt";
 
 /**
  * The `-o` options of the batching file in a version's folder; none if there is no
  * such file. Throws as `readConfigFile` does.
  */
 export async function readVersionBatching(folder: string, log: Logger): Promise<RawOptions> {
-  const path = join(folder, FILE);
+  const path = join(folder, BATCHING_FILE);
   if (!existsSync(path)) return {};
   // Nearly no version has one.
   const { readConfigFile } = await import("./config/read-config-file.ts");

@@ -71,9 +71,19 @@ function elementCode(type: string): number {
 }
 
 // Field numbers of TensorProto: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
-const TENSOR = { dims: 1, type: 2, floats: 4, narrow: 5, strings: 6, wide: 7, raw: 9, doubles: 10, unsigned: 11 };
+const TENSOR_FIELDS = {
+  dims: 1,
+  type: 2,
+  floats: 4,
+  narrow: 5,
+  strings: 6,
+  wide: 7,
+  raw: 9,
+  doubles: 10,
+  unsigned: 11,
+};
 const LOCATION = 14;
-const INTEGERS: readonly number[] = [TENSOR.narrow, TENSOR.wide, TENSOR.unsigned];
+const INTEGER_FIELDS: readonly number[] = [TENSOR_FIELDS.narrow, TENSOR_FIELDS.wide, TENSOR_FIELDS.unsigned];
 
 /** Parts of a TensorProto. */
 interface Parts {
@@ -102,12 +112,15 @@ function readParts(reader: WireReader): Parts {
   while (reader.hasMore()) {
     const tag = reader.tag();
     const number = tag >>> 3;
-    if (number === TENSOR.dims) parts.shape.push(...readIntegers(reader, tag).map(Number));
-    else if (number === TENSOR.type) parts.dtype = toDType(typeOf(reader.integer()));
+    if (number === TENSOR_FIELDS.dims) parts.shape.push(...readIntegers(reader, tag).map(Number));
+    else if (number === TENSOR_FIELDS.type) parts.dtype = toDType(typeOf(reader.integer()));
     else if (number === LOCATION) parts.isElsewhere = reader.integer() !== 0;
-    else if (INTEGERS.includes(number)) parts.integers.push(...readIntegers(reader, tag));
-    else if (number === TENSOR.strings) parts.strings.push(reader.bytes());
-    else if (number === TENSOR.raw || ((number === TENSOR.floats || number === TENSOR.doubles) && isPacked(tag)))
+    else if (INTEGER_FIELDS.includes(number)) parts.integers.push(...readIntegers(reader, tag));
+    else if (number === TENSOR_FIELDS.strings) parts.strings.push(reader.bytes());
+    else if (
+      number === TENSOR_FIELDS.raw ||
+      ((number === TENSOR_FIELDS.floats || number === TENSOR_FIELDS.doubles) && isPacked(tag))
+    )
       parts.bytes = reader.bytes();
     else reader.skip(tag);
   }

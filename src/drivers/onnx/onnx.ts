@@ -129,7 +129,7 @@ const WITHOUT_ZIPMAP =
  * Throws `failed_precondition` naming the first input or output that cannot be
  * carried, before the runtime loads anything.
  */
-export function checkDeclaredTypes(file: ModelFile, engine: EngineName): void {
+function checkDeclaredTypes(file: ModelFile, engine: EngineName): void {
   for (const value of requiredInputs(file)) checkDeclared("Input", value, engine);
   for (const value of file.outputs) checkDeclared("Output", value, engine);
   if (engine === "node" && file.outputs.some(({ name }) => name === "__proto__")) {
@@ -156,7 +156,7 @@ function checkDeclared(role: string, { name, kind, elementType }: DeclaredValue,
  * The specs of the inputs or outputs that requests carry, which are tensors; the file distinguishes a scalar from an
  * unknown rank. Throws `failed_precondition` for elements that nothing carries.
  */
-export function toTensorSpecs(
+function toTensorSpecs(
   role: "Input" | "Output",
   ports: readonly OnnxPort[],
   declared: readonly DeclaredValue[] = [],

@@ -129,8 +129,8 @@ function sizeOf(path: string, weights: string, isGiven: boolean): number {
 }
 
 /** The section that follows the layers; those in the layers are of their operations. */
-const BEGIN = "<rt_info>";
-const END = /<\/rt_info>\s*<\/net>\s*$/;
+const INFO_BEGIN = "<rt_info>";
+const INFO_END = /<\/rt_info>\s*<\/net>\s*$/;
 const MODEL_INFO = "model_info";
 const TAG = /<(\/?)([^\s<>/]+)((?:\s+[^\s=<>/]+="[^"]*")*)\s*(\/?)>/g;
 const ATTRIBUTE = /([^\s=]+)="([^"]*)"/g;
@@ -141,9 +141,9 @@ const MAX_DEPTH = 16;
 
 /** The notes about the model, such as its labels, in the text of an IR's .xml; undefined if there are none. */
 export function readModelInfo(text: string): ModelNotes | undefined {
-  const begin = text.lastIndexOf(BEGIN);
-  const section = text.slice(begin + BEGIN.length);
-  if (begin === -1 || !END.test(section)) return undefined;
+  const begin = text.lastIndexOf(INFO_BEGIN);
+  const section = text.slice(begin + INFO_BEGIN.length);
+  if (begin === -1 || !INFO_END.test(section)) return undefined;
   const info = readElements(section)[MODEL_INFO];
   return typeof info === "object" ? info : undefined;
 }

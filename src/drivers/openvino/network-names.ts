@@ -75,7 +75,7 @@ export class RenamedNetwork implements Network {
 /** Other names for inputs and outputs, by the model's own. */
 type MappingConfig = Readonly<Record<PortRole, Readonly<Record<string, string>>>>;
 
-const FILE = "mapping_config.json";
+const MAPPING_FILE = "mapping_config.json";
 
 /**
  * The network with the names that OpenVINO Model Server's file next to its model gives to inputs and outputs, whose own
@@ -91,12 +91,12 @@ export function applyMapping(network: Network, folder: string): Network {
 function toNames(network: Network, role: PortRole, mapping: MappingConfig): ReadonlyMap<string, string> {
   const names = Object.entries(mapping[role]);
   const unknown = names.find(([name]) => network.find(role, name) === undefined);
-  if (unknown !== undefined) throw unknownName(network, role, { name: unknown[0], who: FILE });
+  if (unknown !== undefined) throw unknownName(network, role, { name: unknown[0], who: MAPPING_FILE });
   return new Map(names);
 }
 
 function readMappingConfig(folder: string): MappingConfig {
-  const path = join(folder, FILE);
+  const path = join(folder, MAPPING_FILE);
   const text = readIfThere(path);
   const { inputs = {}, outputs = {} } = text === undefined ? {} : parse(path, text);
   return { inputs: checkNames(path, inputs), outputs: checkNames(path, outputs) };

@@ -93,7 +93,7 @@ const ENGINES = {
 } as const satisfies Readonly<Record<EngineName, () => Promise<{ default: OpenvinoEngine }>>>;
 
 /** Imports an engine's code. */
-export async function importEngine(name: EngineName): Promise<OpenvinoEngine> {
+async function importEngine(name: EngineName): Promise<OpenvinoEngine> {
   return (await ENGINES[name]()).default;
 }
 
@@ -127,7 +127,7 @@ interface HookParts {
 }
 
 /** The third argument of hooks. */
-export function createHookArgs({ core, device, network, others }: HookParts): Readonly<Record<string, unknown>> {
+function createHookArgs({ core, device, network, others }: HookParts): Readonly<Record<string, unknown>> {
   const execNet: ExecNetHandle = {
     infer: (inputs, outputs) => network.runValues(inputs, outputs),
     get_property: async (key) => readProperty(network, key),
@@ -158,7 +158,7 @@ function readProperty(network: ServedNetwork, key: string): string {
 }
 
 /** Models that hooks have loaded in addition to the stage's own, by the names that the hooks chose. */
-export class PluginNetworks {
+class PluginNetworks {
   readonly #networks = new Map<string, ServedNetwork>();
   readonly #load: (path: string, weights: string | undefined) => Promise<ServedNetwork>;
 

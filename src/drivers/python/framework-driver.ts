@@ -32,7 +32,7 @@ export function frameworkDriver(name: string): Driver {
 type Options = Readonly<Record<string, OptionSpec>>;
 
 /** The `-o` keys that a framework's module takes in addition to those of the host of Python models. */
-export function frameworkOptions(name: string): Options {
+function frameworkOptions(name: string): Options {
   return { ...OF_FRAMEWORKS[name], ...(PYTHON_FRAMEWORKS[name]?.hasPickles && OF_PICKLES) };
 }
 

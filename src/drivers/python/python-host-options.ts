@@ -46,7 +46,7 @@ export const PYTHON_HOST_OPTIONS: OptionTable<PythonHostOptions> = {
   outputs: { type: "string", help: "Names of the outputs in their order, separated by commas." },
 };
 
-const EXPECTED = "expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas";
+const EXPECTED_SPECS = "expected name, name:dtype, name[2,-1] or name:dtype[2,-1], separated by commas";
 const ONE = /^(?<name>[^\s:,[\]]+)(?::(?<dtype>\w+))?(?:\[(?<shape>[^\]]*)\])?$/;
 
 /** Reads the option `inputs`, such as `x:float32[-1,4],mask`; throws `invalid_argument` with the error. */
@@ -67,7 +67,7 @@ export function parseNames(text: string): string[] {
 
 function parseSpec(text: string): LooseSpec {
   const { name, dtype, shape } = ONE.exec(text)?.groups ?? {};
-  if (name === undefined) throw invalidArgument(`Option "inputs" has "${text}"; ${EXPECTED}.`);
+  if (name === undefined) throw invalidArgument(`Option "inputs" has "${text}"; ${EXPECTED_SPECS}.`);
   const known = dtype === undefined ? { name } : { name, dtype: parseDType(dtype, name) };
   return shape === undefined ? known : { ...known, shape: parseShape(shape, text) };
 }

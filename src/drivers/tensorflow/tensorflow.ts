@@ -20,7 +20,7 @@ export default defineDriver<TensorflowOptions>({
 });
 
 /** The engine that serves a model, and the reason; for the log. */
-export interface EngineChoice {
+interface EngineChoice {
   readonly engine: EngineName;
   readonly reason: string;
 }
@@ -65,7 +65,7 @@ const ENGINES = {
  * Imports an engine's code; throws `failed_precondition` if the packages of
  * TensorFlow.js, which are optional, are not installed.
  */
-export async function importEngine(name: EngineName): Promise<TensorflowEngine> {
+async function importEngine(name: EngineName): Promise<TensorflowEngine> {
   try {
     return (await ENGINES[name]()).default;
   } catch (cause) {

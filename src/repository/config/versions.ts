@@ -106,12 +106,12 @@ export function impliedVersions({ split, shadow }: Traffic = {}): VersionPolicy 
  */
 export type GivenSticky = string | { readonly inputs: "all" | readonly string[] };
 
-const EXPECTED = "a header's name, { inputs: all } or a list of inputs such as { inputs: [user_id] }";
+const EXPECTED_STICKY = "a header's name, { inputs: all } or a list of inputs such as { inputs: [user_id] }";
 
 /** The key `sticky` of a model. */
 export const STICKY_FIELD = {
   type: "custom",
-  expected: EXPECTED,
+  expected: EXPECTED_STICKY,
   read: readSticky,
   schema: {
     anyOf: [
@@ -129,7 +129,7 @@ export const STICKY_FIELD = {
 } as const satisfies FieldKind;
 
 /** The option `sticky` of a model in `createServer`. */
-export const STICKY_CHECK = { expected: EXPECTED, accepts: isSticky };
+export const STICKY_CHECK = { expected: EXPECTED_STICKY, accepts: isSticky };
 
 function readSticky(node: ConfigNode): GivenSticky | undefined {
   const value = plainOf(node);

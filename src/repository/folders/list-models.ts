@@ -117,7 +117,7 @@ export async function describeFolder(
 }
 
 /** A model that cannot be served for a reason, which becomes part of a sentence. */
-export function refusedModel(place: { readonly name: string; readonly path: string }, reason: unknown): FolderModel {
+function refusedModel(place: { readonly name: string; readonly path: string }, reason: unknown): FolderModel {
   return { config: modelConfig({ ...place, refusal: publicText(reason).replace(/\.$/, "") }), warnings: [] };
 }
 

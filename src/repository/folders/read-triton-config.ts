@@ -9,7 +9,7 @@ import { readTriton } from "../formats/triton.ts";
 import { StampedCache } from "./list-folder.ts";
 
 /** Name of the file that marks a folder as a model of Triton's. */
-export const TRITON_CONFIG = "config.pbtxt";
+const TRITON_CONFIG = "config.pbtxt";
 
 /** Checks if a folder has such a file. */
 export function hasTritonConfig(folder: string): Promise<boolean> {

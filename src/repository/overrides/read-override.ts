@@ -56,7 +56,7 @@ function assertNoCode({ options, file, refusal }: ModelConfig): void {
  * Converts a message from protobuf's JSON form to the tree of its text format: names in camel case are accepted too,
  * maps are objects, and default values are omitted.
  */
-export function fromJsonForm(node: ConfigNode, table: FieldTable): ConfigNode {
+function fromJsonForm(node: ConfigNode, table: FieldTable): ConfigNode {
   if (node.kind !== "map") return node;
   return { ...node, entries: node.entries.flatMap((entry) => toEntry(entry, table)) };
 }

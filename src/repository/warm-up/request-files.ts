@@ -45,14 +45,14 @@ export async function runRequestFile(
 }
 
 /** Path of the warm-up requests in a SavedModel's folder. */
-const FILE = "assets.extra/tf_serving_warmup_requests";
+const WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests";
 
 /**
  * Runs the warm-up requests in a SavedModel; does nothing for a model without any. Throws as {@link runRecordedFile}.
  */
 export async function runSavedModelRequests(folder: string, log: Logger, run: RunRecord): Promise<void> {
-  const path = join(folder, FILE);
-  if (await isThere(path)) await runRecordedFile({ path, what: FILE, isStrict: true }, log, run);
+  const path = join(folder, WARM_UP_FILE);
+  if (await isThere(path)) await runRecordedFile({ path, what: WARM_UP_FILE, isStrict: true }, log, run);
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -119,7 +119,7 @@ function damagedIn(what: string) {
 }
 
 /** Maximum memory of one input, in bytes. */
-const MAX_BYTES = 2 ** 30;
+const MAX_INPUT_BYTES = 2 ** 30;
 /** Memory of a string in addition to its content, likewise. */
 const STRING_BYTES = 64;
 /** Random numbers of one input, which are then repeated: making all of them would take seconds of the main thread. */
@@ -135,8 +135,8 @@ export async function sampleTensor(input: SampleInput): Promise<Tensor> {
   const { dtype, shape, values, rows } = input;
   const count = elementCount(shape);
   const bytes = count * (dtype === "bytes" ? STRING_BYTES : numericLayout(dtype).bytes);
-  if (!(bytes <= MAX_BYTES && rows <= MAX_BYTES / STRING_BYTES))
-    throw fault(input, `takes ${bytes} bytes, more than ${MAX_BYTES}`);
+  if (!(bytes <= MAX_INPUT_BYTES && rows <= MAX_INPUT_BYTES / STRING_BYTES))
+    throw fault(input, `takes ${bytes} bytes, more than ${MAX_INPUT_BYTES}`);
   if (typeof values === "object") return fromFile(input, count, await readValues(values.path, input));
   if (dtype === "bytes") return createTensor(dtype, shape, new Array(count).fill(new Uint8Array(0)));
   const data = viewBytes<NumericDType>(dtype, new Uint8Array(bytes));
@@ -160,7 +160,7 @@ function fillRandom(data: ReturnType<typeof viewBytes<NumericDType>>, dtype: Num
 
 function readValues(path: string, input: SampleInput): Promise<Uint8Array> {
   return withRegularFile(path, `The file of ${titleOf(input)}`, async ({ file, size }) => {
-    if (size > MAX_BYTES) throw fault(input, `has a file of ${size} bytes, more than ${MAX_BYTES}`);
+    if (size > MAX_INPUT_BYTES) throw fault(input, `has a file of ${size} bytes, more than ${MAX_INPUT_BYTES}`);
     return new Uint8Array(await file.readFile());
   });
 }

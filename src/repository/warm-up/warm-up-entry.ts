@@ -98,13 +98,13 @@ function readItem(node: ConfigNode): WarmUpRequest | undefined {
   if (node.kind === "scalar") return typeof node.value === "string" && node.text !== "" ? one(node.text) : undefined;
   const values = new Map(node.entries.map(({ key, value }) => [key, value.kind === "scalar" ? value.value : null]));
   const { request, count = 1n } = Object.fromEntries(values);
-  const isKnown = values.size === node.entries.length && [...values.keys()].every((key) => KEYS.includes(key));
+  const isKnown = values.size === node.entries.length && [...values.keys()].every((key) => REQUEST_KEYS.includes(key));
   if (!isKnown || typeof request !== "string" || request === "") return undefined;
   const isCount = typeof count === "bigint" && count >= 1n && count <= BigInt(Number.MAX_SAFE_INTEGER);
   return isCount ? { request, count: Number(count) } : undefined;
 }
 
-const KEYS = ["request", "count"];
+const REQUEST_KEYS = ["request", "count"];
 
 function one(request: string): WarmUpRequest {
   return { request, count: 1 };

@@ -112,7 +112,7 @@ export function listProviders({ api }: NativeContext): string[] {
 export const RECORD_ASSIGNMENT = { "session.record_ep_graph_assignment_info": "1" };
 
 const CPU = "CPUExecutionProvider";
-const NAMES: Readonly<Record<WantedProvider["name"], string>> = {
+const PROVIDER_NAMES: Readonly<Record<WantedProvider["name"], string>> = {
   cuda: "CUDAExecutionProvider",
   tensorrt: "TensorrtExecutionProvider",
 };
@@ -162,7 +162,7 @@ interface GpuShare {
 export function requireGpu(assignment: Assignment, { name }: Pick<WantedProvider, "name">): GpuShare {
   const ofCpu = assignment.get(CPU) ?? [];
   const all = [...assignment.values()].flat();
-  if (all.length === 0 || assignment.has(NAMES[name]))
+  if (all.length === 0 || assignment.has(PROVIDER_NAMES[name]))
     return { gpu: all.length - ofCpu.length, cpu: ofCpu.length, cpuOperators: toTypes(ofCpu) };
   const message = `None of the model's operators runs on the GPU by ${name.toUpperCase()}: ONNX Runtime gives ${toTypes(all).join(", ")} to others. Leave -o runtime_backend out.`;
   throw failedPrecondition(message);

@@ -35,7 +35,7 @@ export function createNodeEngine(runtime: LoadedOnnx): OnnxEngine {
 }
 
 /** A session of onnxruntime-node. A run blocks the thread, and cannot be ended. */
-export class NodeSession implements EngineSession {
+class NodeSession implements EngineSession {
   readonly inputs: readonly OnnxPort[];
   readonly outputs: readonly OnnxPort[];
   readonly #runtime: OnnxRuntime;
@@ -86,7 +86,7 @@ const encoder = new TextEncoder();
  * A tensor of a dtype that a model takes, viewing the same numbers; throws
  * `invalid_argument` naming the input for bytes that are not text.
  */
-export function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor): OrtTensor {
+function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor): OrtTensor {
   const dims = [...tensor.shape];
   if (tensor.dtype === "bytes") return new runtime.Tensor("string", toTexts(name, tensor.data), dims);
   return new runtime.Tensor(tensor.dtype as "float32", unshared(tensor.data) as Float32Array, dims);
@@ -95,7 +95,7 @@ export function toOnnxTensor(runtime: OnnxRuntime, name: string, tensor: Tensor)
 /**
  * A tensor of our own from one that a run gave; its numbers are not copied: ONNX Runtime makes new ones for each run.
  */
-export function fromOnnxTensor(tensor: OrtTensor): Tensor {
+function fromOnnxTensor(tensor: OrtTensor): Tensor {
   const { type, data, dims } = tensor;
   if (type === "string")
     return createTensor(

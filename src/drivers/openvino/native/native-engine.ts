@@ -33,7 +33,7 @@ async function open({ openvino_lib }: OpenvinoOptions, { log }: DriverHost): Pro
 }
 
 /** ov_core_t. */
-export class NativeCore implements OpenvinoCore {
+class NativeCore implements OpenvinoCore {
   readonly version: string;
   readonly devices: readonly string[];
   readonly #context: NativeContext;

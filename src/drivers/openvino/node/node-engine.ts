@@ -37,7 +37,7 @@ async function open({ openvino_lib }: OpenvinoOptions, { log }: DriverHost): Pro
 }
 
 /** ov::Core in openvino-node. */
-export class NodeCore implements OpenvinoCore {
+class NodeCore implements OpenvinoCore {
   readonly version: string;
   readonly devices: readonly string[];
   readonly #context: NodeContext;
@@ -72,7 +72,7 @@ export class NodeCore implements OpenvinoCore {
 }
 
 /** ov::Model in openvino-node, and the device that it is for. */
-export class NodeNetwork implements Network {
+class NodeNetwork implements Network {
   readonly #context: NodeContext;
   readonly #device: string;
   #model: AddonModel;

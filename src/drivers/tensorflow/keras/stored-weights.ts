@@ -14,8 +14,8 @@ export interface FoundWeight {
 }
 
 /**
- * Finds a model's weights in its file; throws `failed_precondition` naming a weight that the file lacks, and a layer that
- * it has no weights or other weights for.
+ * Finds a model's weights in its file; throws `failed_precondition` naming a weight that the file lacks, and a layer
+ * that it has no weights or other weights for.
  */
 export async function findWeights(
   model: LayersModel,

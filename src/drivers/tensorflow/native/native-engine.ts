@@ -89,8 +89,8 @@ async function giveUp(session: TensorflowSession, { path }: ModelSource, { log }
 const opened = new Map<string, TensorflowApi>();
 
 /**
- * Finds libtensorflow and opens it; throws `failed_precondition` with the way to install it, for a file that does not load
- * or lacks functions, and for a second library.
+ * Finds libtensorflow and opens it; throws `failed_precondition` with the way to install it, for a file that does not
+ * load or lacks functions, and for a second library.
  */
 function findTensorflow({ tensorflow_lib }: TensorflowOptions, { log }: DriverHost): TensorflowApi {
   const library = findLibrary(tensorflow, tensorflow_lib);
@@ -119,7 +119,7 @@ export function openTensorflow(path: string): TensorflowApi {
  * Loads the libraries of `custom_op_paths` into TensorFlow, for the whole process;
  * throws `failed_precondition` for one that does not load.
  */
-export function loadCustomOps(api: TensorflowApi, paths: string): void {
+function loadCustomOps(api: TensorflowApi, paths: string): void {
   for (const file of customOpFiles(paths)) loadLibrary(api, file);
 }
 

@@ -165,7 +165,7 @@ export interface Restored {
   readonly tables: ReadonlyMap<string, { readonly keys: string; readonly values: string }>;
 }
 
-const NOTHING: Restored = { variables: new Map(), tables: new Map() };
+const NOTHING_RESTORED: Restored = { variables: new Map(), tables: new Map() };
 const TEXT = new TextDecoder();
 
 /**
@@ -174,7 +174,7 @@ const TEXT = new TextDecoder();
  */
 export function findRestored(meta: MetaGraphDef, library: FunctionLibrary): Restored {
   const restore = meta.saverDef?.restoreOpName ?? "";
-  if (restore === "" || meta.graphDef === undefined) return NOTHING;
+  if (restore === "" || meta.graphDef === undefined) return NOTHING_RESTORED;
   const inliner = new GraphInliner(library);
   inliner.addGraph(meta.graphDef);
   inliner.reachNode(parseEdge(restore).node);

@@ -85,7 +85,7 @@ function readFrozen(path: string, options: TensorflowOptions): () => PortableSou
 }
 
 /** The options that name a frozen graph's tensors. */
-export interface FrozenEnds {
+interface FrozenEnds {
   readonly inputs?: string;
   readonly outputs?: string;
 }
@@ -94,7 +94,7 @@ export interface FrozenEnds {
  * A frozen graph's signature: the tensors that options name, else its placeholders and what nothing else takes.
  * Throws `failed_precondition` for a name that the graph does not have, or of a type that cannot be served.
  */
-export function toFrozenSignature(graph: GraphDef, ends: FrozenEnds): ModelSignature {
+function toFrozenSignature(graph: GraphDef, ends: FrozenEnds): ModelSignature {
   const nodes = new Map(graph.node.map((node) => [node.name, node]));
   const inputs = parseNames(ends.inputs) ?? graph.node.filter(({ op }) => op === "Placeholder").map(({ name }) => name);
   const outputs = parseNames(ends.outputs) ?? leavesOf(graph);

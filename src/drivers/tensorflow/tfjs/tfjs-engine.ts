@@ -126,7 +126,7 @@ const STORED_BYTES: Readonly<Record<string, number>> = {
  * Reads a model.json and the weight files next to it; throws `failed_precondition` naming a file that is missing or cut
  * short.
  */
-export function readModelJson(path: string): io.ModelArtifacts {
+function readModelJson(path: string): io.ModelArtifacts {
   const model = JSON.parse(readFileSync(path, "utf8")) as io.ModelJSON;
   const { weightsManifest: groups = [], ...rest } = model;
   const weights = groups.map((group) => readGroup(group, path));
@@ -180,7 +180,7 @@ function textBytes(rest: Buffer, count: number): number {
 }
 
 /** Replaces what tfjs-converter 4.22 computes wrongly. Once is enough, more often does no harm. */
-export function mendOperators(): void {
+function mendOperators(): void {
   // It takes the number of lower diagonals for that of the upper ones too.
   registerOp("MatrixBandPart", ({ inputs: [matrix, lower, upper] }) =>
     linalg.bandPart(matrix as Tensor2D, lower as Scalar, upper as Scalar),
@@ -188,7 +188,7 @@ export function mendOperators(): void {
 }
 
 /** Backends that {@link startFastestTfjs} may start. */
-export type TfjsBackend = "tensorflow" | "wasm";
+type TfjsBackend = "tensorflow" | "wasm";
 
 const ADDON = "tfjs_binding.node";
 
@@ -198,7 +198,7 @@ let started: Promise<TfjsBackend> | undefined;
  * Starts TensorFlow.js in this thread, once: on @tensorflow/tfjs-node if that
  * package is installed and loads, else on WebAssembly.
  */
-export function startFastestTfjs(load: () => Promise<unknown> = importTfjsNode): Promise<TfjsBackend> {
+function startFastestTfjs(load: () => Promise<unknown> = importTfjsNode): Promise<TfjsBackend> {
   started ??= start(load);
   return started;
 }

@@ -181,7 +181,7 @@ const ELEMENT_TYPES: Readonly<Record<number, NumericDType>> = {
 };
 
 /** Names of those that are not. */
-const OTHERS: Readonly<Record<number, string>> = {
+const OTHER_ELEMENT_TYPES: Readonly<Record<number, string>> = {
   5: "string",
   12: "complex128",
   14: "resource",
@@ -196,5 +196,5 @@ export function dtypeOfElementType(elementType: number): NumericDType | undefine
 
 /** Name of an element type that cannot be carried. */
 export function nameOfElementType(elementType: number): string {
-  return OTHERS[elementType] ?? `of LiteRT's element type ${elementType}`;
+  return OTHER_ELEMENT_TYPES[elementType] ?? `of LiteRT's element type ${elementType}`;
 }

@@ -89,7 +89,7 @@ export function fromModelOutputs(
 }
 
 /** Types of https://flatbuffers.dev/flexbuffers: their numbers, shifted by the two bits of their children's width. */
-const TYPE = { string: 5, map: 9 } as const;
+const FLEX_TYPE = { string: 5, map: 9 } as const;
 
 /** No signature has a longer name. */
 const MAX_KEY_BYTES = 4096;
@@ -104,7 +104,7 @@ export function readFlexbufferMap(bytes: Uint8Array): Map<string, Uint8Array> {
   const reader = new FlexReader(bytes);
   const end = bytes.length - 2;
   const { kind, width } = typeAt(reader.uint(end, 1));
-  if (kind !== TYPE.map) throw new RangeError("its root is not a map");
+  if (kind !== FLEX_TYPE.map) throw new RangeError("its root is not a map");
   return reader.map(reader.follow(end - reader.uint(end + 1, 1), reader.uint(end + 1, 1)), width);
 }
 
@@ -143,7 +143,7 @@ class FlexReader {
     const found = new Map<string, Uint8Array>();
     for (let index = 0; index < count; index++) {
       const { kind, width: own } = typeAt(this.uint(values + count * width + index, 1));
-      if (kind !== TYPE.string) continue;
+      if (kind !== FLEX_TYPE.string) continue;
       found.set(
         this.#key(keys + index * keyWidth, keyWidth),
         this.#string(this.follow(values + index * width, width), own),

@@ -102,7 +102,7 @@ function createTfliteModel(named: NamedModel, chosen: string, { isPure, close }:
  * Inputs in the shapes that a model takes. One that differs by dimensions of size 1 alone is given the model's:
  * TensorFlow Serving resizes the model's tensor to what comes. Throws `invalid_argument` for any other shape.
  */
-export function fittedInputs(inputs: Tensors, specs: readonly TensorSpec[]): Tensors {
+function fittedInputs(inputs: Tensors, specs: readonly TensorSpec[]): Tensors {
   return createTensors(specs.map((spec) => [spec.name, fitted(inputs[spec.name] as Tensor, spec)]));
 }
 
