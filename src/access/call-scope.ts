@@ -2,8 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { ServingError } from "../errors.ts";
 import type { Identity } from "./authentication/identity.ts";
 import type { CallKind } from "./caller.ts";
-import type { AccessRules, Permission } from "./rules/access-rules.ts";
-import type { NamePatterns } from "./rules/name-patterns.ts";
+import type { AccessRules, NamePatterns, Permission } from "./rules/access-rules.ts";
 
 /** A caller that has been let in: its name, and what it may do. */
 export class CallScope {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { invalidArgument } from "../errors.ts";
 import type { Caller } from "./caller.ts";
-import { networkOf } from "./network-of.ts";
+import { networkOf } from "./network-address.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 
 /** The longest text that is kept as it is. */

@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { ServerSettings } from "../limits/settings/server-settings.ts";
 import type { Caller } from "./caller.ts";
-import { isLoopback, isOwnHost } from "./local-host.ts";
+import { isLoopback, isOwnHost } from "./network-address.ts";
 
 /** Clients that may change the server. */
 export type ControlAccess = ServerSettings["access"]["allowControl"];

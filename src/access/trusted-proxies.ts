@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { invalidArgument } from "../errors.ts";
 import type { Caller } from "./caller.ts";
-import { plainAddress } from "./plain-address.ts";
+import { plainAddress } from "./network-address.ts";
 
 /** Name of the clients of a Unix socket in the list of proxies, as nginx has it. */
 const UNIX = "unix:";

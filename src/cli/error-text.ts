@@ -3,8 +3,7 @@ import { delimiter, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
-import { placeOf, toExcerpt } from "../observability/source-excerpt.ts";
-import { findUserFrame, type UserFrame } from "../observability/user-frame.ts";
+import { findUserFrame, placeOf, toExcerpt, type UserFrame } from "../observability/user-frame.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
 

@@ -1,9 +1,9 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
 import { type LogFile, openLogFile } from "../observability/log-file.ts";
+import type { LogLevel } from "../observability/log-filter.ts";
 import { LogFilter } from "../observability/log-filter.ts";
-import type { LogLevel } from "../observability/log-level.ts";
+import { surviveOutputErrors } from "../observability/log-output.ts";
 import { createOutputLogger, type Logger } from "../observability/logger.ts";
-import { surviveOutputErrors } from "../observability/output-errors.ts";
 import { createTextOutput } from "../observability/text-output.ts";
 import { LiveLine } from "./live-line.ts";
 

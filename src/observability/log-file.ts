@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, statSync, writeSync } from "node:fs";
 import { failedPrecondition, reasonText } from "../errors.ts";
 import type { LogOutput } from "./log-output.ts";
-import { reportLogLoss } from "./output-errors.ts";
+import { reportLogLoss } from "./log-output.ts";
 
 /** A log file that is open. */
 export interface LogFile extends LogOutput {

@@ -1,4 +1,7 @@
-import { LOG_LEVELS, type LogLevel } from "./log-level.ts";
+/** Log levels, most talkative first. This file has no imports, so that naming them does not load the logger. */
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+/** One of {@link LOG_LEVELS}. */
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** As they are before hooks, in whose threads this runs too, may replace them. */
 const { and, load, or } = Atomics;

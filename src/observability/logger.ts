@@ -3,10 +3,10 @@ import { maskSecrets } from "../text/mask-secrets.ts";
 import { printable } from "../text/printable.ts";
 import { boundFields, boundMessage } from "./bound-event.ts";
 import { openLogFile } from "./log-file.ts";
+import type { LogLevel } from "./log-filter.ts";
 import { LogFilter } from "./log-filter.ts";
-import type { LogLevel } from "./log-level.ts";
 import type { LogOutput } from "./log-output.ts";
-import { surviveOutputErrors } from "./output-errors.ts";
+import { surviveOutputErrors } from "./log-output.ts";
 
 /** Writes one event: a message and its fields. */
 type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>) => void;

@@ -1,5 +1,4 @@
-import type { LogFilter } from "./log-filter.ts";
-import type { LogLevel } from "./log-level.ts";
+import type { LogFilter, LogLevel } from "./log-filter.ts";
 import type { Logger } from "./logger.ts";
 import { loggedId } from "./request-id.ts";
 import type { Timeline } from "./timeline.ts";

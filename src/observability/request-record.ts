@@ -1,13 +1,23 @@
 import type { ErrorCode } from "../errors.ts";
-import { type PartTimes, partTimes } from "./part-times.ts";
+import type { Interval, IntervalKind } from "./interval.ts";
 import { loggedId, requestIdOf, sendableId } from "./request-id.ts";
-import type { RouteName } from "./route-name.ts";
 import { steadyMs, toSteadyMs } from "./steady-clock.ts";
 import type { Timeline } from "./timeline.ts";
 import type { RequestTrace } from "./trace-context.ts";
 
 /** Characters of a model's name that are logged; clients choose them. */
 const MAX_NAME = 200;
+
+/** Protocol and method of a request in metrics: one object for each route of a server. */
+export interface RouteName {
+  /** Name of the protocol. */
+  readonly protocol: string;
+  /** gRPC's `/package.Service/Method`, or HTTP's method and path with names for its parameters. */
+  readonly method: string;
+}
+
+/** Milliseconds of a request's parts, all of a kind together; absent for those that it did not have. */
+type PartTimes = { readonly [Kind in IntervalKind as `${Kind}Ms`]?: number };
 
 /** Time of each part of a request, in milliseconds; absent for a part that was not reached. */
 export interface RequestTimes extends PartTimes {
@@ -228,4 +238,17 @@ export class RequestRecord {
 
 function round(ms: number): number {
   return Math.round(ms * 1000) / 1000;
+}
+
+/**
+ * Adds up the parts of a request by kind, rounded to microseconds. What another model of the server did for it is in
+ * the time of `model` alone.
+ */
+function partTimes(intervals: readonly Interval[]): PartTimes {
+  const sums: Record<string, number> = {};
+  for (const { kind, depth, start, end } of intervals) {
+    if (depth === 0) sums[`${kind}Ms`] = (sums[`${kind}Ms`] ?? 0) + end - start;
+  }
+  for (const name in sums) sums[name] = Math.round(sums[name]! * 1000) / 1000;
+  return sums;
 }

@@ -1,7 +1,6 @@
 import type { RequestOutcome } from "./access-log.ts";
 import type { RequestRecord } from "./request-record.ts";
 import type { RequestTrace } from "./trace-context.ts";
-import type { TraceSampling } from "./trace-sampling.ts";
 
 /** Records traces. */
 export interface RequestTracer {
@@ -11,4 +10,18 @@ export interface RequestTracer {
   begin(metadata: Readonly<Record<string, unknown>>): RequestTrace | undefined;
   /** Records a request that is over and its parts. */
   over(record: RequestRecord, trace: RequestTrace, outcome: RequestOutcome): void;
+}
+
+/** Choice of the requests whose traces are recorded, which may be changed while the server runs. */
+export interface TraceSampling {
+  /** False = nothing is recorded, whatever clients record. */
+  isOn: boolean;
+  /** Part of the traces that begin here which is recorded, from 0 to 1. */
+  ratio: number;
+  /** Number of requests that are still recorded; Infinity = no limit. */
+  left: number;
+  /** The part at the start. */
+  readonly firstRatio: number;
+  /** Memory by which other threads sample alike, now and after each change; absent = they cannot. */
+  readonly shared?: SharedArrayBuffer;
 }

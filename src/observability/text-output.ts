@@ -1,8 +1,7 @@
 import { styleText } from "node:util";
 import { printable } from "../text/printable.ts";
 import type { LogOutput } from "./log-output.ts";
-import { toExcerpt } from "./source-excerpt.ts";
-import { findUserFrame } from "./user-frame.ts";
+import { findUserFrame, toExcerpt } from "./user-frame.ts";
 
 /** Form of printed events. */
 export interface TextOptions {

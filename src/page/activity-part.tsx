@@ -1,6 +1,4 @@
-import type { LiveSample } from "../observability/live/live-sample.ts";
-import type { LogLine } from "../observability/live/log-line.ts";
-import type { RecentRequest } from "../observability/live/recent-request.ts";
+import type { LiveSample, LogLine, RecentRequest } from "../observability/live/live-data.ts";
 import { ChartView } from "./chart-view.tsx";
 import { type Followed, useFollowed, usePolled } from "./use-polled.ts";
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { LiveSample } from "../observability/live/live-sample.ts";
+import type { LiveSample } from "../observability/live/live-data.ts";
 import { elementText } from "./form-tensor.ts";
 
 interface ChartViewProps {

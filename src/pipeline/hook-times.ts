@@ -1,5 +1,4 @@
-import { type HistogramData, sumHistograms } from "../observability/metrics/histogram.ts";
-import { SharedHistograms } from "../observability/metrics/shared-histograms.ts";
+import { type HistogramData, SharedHistograms, sumHistograms } from "../observability/metrics/histogram.ts";
 
 /** Kinds of hooks that requests run, as hook files name them. */
 export type HookKind = "preprocess" | "postprocess" | "process";

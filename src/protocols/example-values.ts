@@ -1,7 +1,6 @@
 import { guessExamples } from "../signature/example-inputs.ts";
-import { type KnownInput, knownInputs, type Signature, takesImages } from "../signature/signature.ts";
+import { type KnownInput, knownInputs, type Signature, type TensorSpec, takesImages } from "../signature/signature.ts";
 import { elementCount } from "../tensor/tensor.ts";
-import { exampleImage } from "./example-image.ts";
 
 /** More elements are not read by people. */
 const MAX_ELEMENTS = 100;
@@ -27,4 +26,13 @@ function exampleValue(input: KnownInput): unknown {
   if (elementCount(sizes) > MAX_ELEMENTS) return undefined;
   const element = dtype === "bytes" ? "a" : dtype === "bool" ? true : 1;
   return sizes.reduceRight<unknown>((inner, size) => new Array(size).fill(inner), element);
+}
+
+/** PNGs of one pixel, with one channel and with three. */
+const GREY = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==";
+const COLOUR = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNoaGgAAAMEAYFL09IQAAAAAElFTkSuQmCC";
+
+/** A PNG of one pixel in base64, for an input of images; channels come last, or before height and width. */
+export function exampleImage({ shape: [, second, , last] = [] }: Pick<TensorSpec, "shape">): string {
+  return last === 1 || (second === 1 && last !== 3) ? GREY : COLOUR;
 }

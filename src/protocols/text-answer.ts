@@ -55,3 +55,8 @@ function* cut(parts: readonly (Uint8Array | LeftOut)[]): Generator<Uint8Array | 
     else for (const piece of splitItems(part, PART_ELEMENTS)) yield piece instanceof Uint8Array ? piece : [piece];
   }
 }
+
+/** An answer in JSON, on one line. */
+export function jsonAnswer(value: unknown): HttpAnswer {
+  return { contentType: "application/json", body: Buffer.from(JSON.stringify(value)) };
+}

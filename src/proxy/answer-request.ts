@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
-import type { RouteName } from "../observability/route-name.ts";
+import type { RouteName } from "../observability/request-record.ts";
 import { callerOf } from "./caller-of.ts";
 import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";

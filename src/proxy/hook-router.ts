@@ -1,4 +1,4 @@
-import type { RouteName } from "../observability/route-name.ts";
+import type { RouteName } from "../observability/request-record.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";

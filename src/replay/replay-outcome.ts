@@ -1,4 +1,4 @@
-import { percentile } from "../observability/percentile.ts";
+import { percentile } from "../observability/metrics/histogram.ts";
 import { toColumns } from "../text/columns.ts";
 import type { Difference } from "./compare-tensors.ts";
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
-import { markLocal } from "../access/local-host.ts";
+import { markLocal } from "../access/network-address.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import type { Protocol } from "../protocols/protocol.ts";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
-import { markLocal } from "../access/local-host.ts";
+import { markLocal } from "../access/network-address.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { answerHttp1 } from "../grpc/refuse-http1.ts";
 import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";

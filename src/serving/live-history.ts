@@ -1,6 +1,5 @@
-import type { LiveSample } from "../observability/live/live-sample.ts";
-import { SECONDS_BOUNDS } from "../observability/metrics/histogram.ts";
-import { quantileOf } from "../observability/metrics/quantile-of.ts";
+import type { LiveSample } from "../observability/live/live-data.ts";
+import { quantileOf, SECONDS_BOUNDS } from "../observability/metrics/histogram.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { InferenceService } from "./inference-service.ts";
 

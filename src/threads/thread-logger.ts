@@ -1,7 +1,6 @@
 import { reasonText } from "../errors.ts";
 import { boundFields, boundMessage } from "../observability/bound-event.ts";
-import { LogFilter, type Logged } from "../observability/log-filter.ts";
-import { LOG_LEVELS, type LogLevel } from "../observability/log-level.ts";
+import { LOG_LEVELS, LogFilter, type Logged, type LogLevel } from "../observability/log-filter.ts";
 import { LogLimit } from "../observability/log-limit.ts";
 import type { Logger } from "../observability/logger.ts";
 import { isPlainObject } from "../tensor/record.ts";

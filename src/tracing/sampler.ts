@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../errors.ts";
+import type { TraceSampling } from "../observability/request-tracer.ts";
 import type { ParentContext } from "../observability/trace-context.ts";
-import type { TraceSampling } from "../observability/trace-sampling.ts";
 import type { Environment } from "./settings.ts";
 
 /** The cells of a sampler's memory, and their bytes: the part takes two. */

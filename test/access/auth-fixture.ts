@@ -1,5 +1,5 @@
+import { createToken, hashToken } from "../../src/access/authentication/credential-files.ts";
 import { hashPassword } from "../../src/access/authentication/password-hash.ts";
-import { createToken, hashToken } from "../../src/access/authentication/tokens.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** A hash that costs nothing to check. */

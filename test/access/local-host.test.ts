@@ -1,7 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
-import { isLoopback, isOwnHost } from "../../src/access/local-host.ts";
-import { plainAddress } from "../../src/access/plain-address.ts";
+import { isLoopback, isOwnHost, plainAddress } from "../../src/access/network-address.ts";
 
 test.each(["127.0.0.1", "127.1.2.3", "127.0.0.1:5000", "::ffff:127.0.0.1", "::1", "[::1]", "[::1]:5000", "unix:"])(
   "%s is an address of programs on this machine",

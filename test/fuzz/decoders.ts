@@ -1,7 +1,7 @@
 import { decodeMessage, encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import { encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { DecodeBudget } from "../../src/limits/memory/decode-budget.ts";
-import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-codec.ts";
+import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-service.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { decodeInferRequest } from "../../src/protocols/kserve/grpc-request.ts";
 import { readRequestId } from "../../src/protocols/kserve/grpc-request-id.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { SignJWT } from "jose";
 import { createWebTokenCheck } from "../../src/access/authentication/web-tokens.ts";
-import { NamePatterns } from "../../src/access/rules/name-patterns.ts";
+import { NamePatterns } from "../../src/access/rules/access-rules.ts";
 import { readRules } from "../../src/access/rules/read-rules.ts";
 import { readTarball } from "../../src/archives/tar-archive.ts";
 import { ZipArchive } from "../../src/archives/zip-archive.ts";

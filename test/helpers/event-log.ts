@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import type { LogLevel } from "../../src/observability/log-filter.ts";
 import { LogFilter } from "../../src/observability/log-filter.ts";
-import type { LogLevel } from "../../src/observability/log-level.ts";
 import { createOutputLogger, type Logger } from "../../src/observability/logger.ts";
 
 /** An event of a log. */

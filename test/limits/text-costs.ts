@@ -1,5 +1,5 @@
 import { createWebTokenCheck } from "../../src/access/authentication/web-tokens.ts";
-import { NamePatterns } from "../../src/access/rules/name-patterns.ts";
+import { NamePatterns } from "../../src/access/rules/access-rules.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 import { parseJsonTree } from "../../src/codecs/config/parse-json-tree.ts";
 import { parseTextFormat } from "../../src/codecs/config/parse-text-format.ts";

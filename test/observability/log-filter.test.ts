@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LogFilter } from "../../src/observability/log-filter.ts";
-import { LOG_LEVELS } from "../../src/observability/log-level.ts";
+import { LOG_LEVELS, LogFilter } from "../../src/observability/log-filter.ts";
 import { createLogger } from "../../src/observability/logger.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { toExcerpt } from "../../src/observability/source-excerpt.ts";
+import { toExcerpt } from "../../src/observability/user-frame.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const FILES = {

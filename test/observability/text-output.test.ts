@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
+import type { LogLevel } from "../../src/observability/log-filter.ts";
 import { LogFilter } from "../../src/observability/log-filter.ts";
-import type { LogLevel } from "../../src/observability/log-level.ts";
 import { createOutputLogger, type Logger } from "../../src/observability/logger.ts";
 import { createTextOutput } from "../../src/observability/text-output.ts";
 

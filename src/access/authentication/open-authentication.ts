@@ -2,10 +2,9 @@ import { invalidArgument } from "../../errors.ts";
 import { AccessRules } from "../rules/access-rules.ts";
 import type { TrustedProxies } from "../trusted-proxies.ts";
 import { Authentication, type BearerCheck, type Refreshable } from "./authentication.ts";
+import { findToken, openPassword, openTokens, openUsers, toUsers, type Users } from "./credential-files.ts";
 import { openKeySet } from "./key-set.ts";
 import { Passwords } from "./passwords.ts";
-import { findToken, openTokens } from "./tokens.ts";
-import { openPassword, openUsers, toUsers, type Users } from "./user-files.ts";
 import { WatchedFile } from "./watched-file.ts";
 import { createWebTokenCheck, type WebTokenRules } from "./web-tokens.ts";
 

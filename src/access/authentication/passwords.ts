@@ -1,7 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import { retryInfo } from "../../retry-info.ts";
-import { AttemptLimit } from "./attempt-limit.ts";
-import { LoginQueue } from "./login-queue.ts";
+import { networkOf } from "../network-address.ts";
 import { isSameHash, matchesHash, type PasswordHash, parsePasswordHash } from "./password-hash.ts";
 
 /** A name with a password, as a client at an address gives them. */
@@ -36,7 +35,7 @@ export class Passwords {
   async verify({ name, password, address }: Login): Promise<(() => boolean) | undefined> {
     const earlier = this.#attempts.count(address);
     const waitMs = this.#attempts.take(address);
-    if (waitMs > 0) throw tooMany(waitMs);
+    if (waitMs > 0) throw tooManyWrong(waitMs);
     const hash = this.#hashOf(name);
     const matches = await this.#queue.run(earlier, () => matchesHash(password, hash ?? this.#anyHash()));
     if (!matches || hash === undefined) return undefined;
@@ -61,8 +60,125 @@ export class Passwords {
   }
 }
 
-function tooMany(waitMs: number): ServingError {
+function tooManyWrong(waitMs: number): ServingError {
   const seconds = Math.ceil(waitMs / 1000);
   const message = `Too many wrong passwords came from this address; try again in ${seconds} s.`;
   return new ServingError("resource_exhausted", message, { details: [retryInfo(waitMs)] });
+}
+
+/** Wrong passwords that an address may send one after another. */
+export const ATTEMPTS = 10;
+/** Milliseconds after which it may send a further one. */
+export const ATTEMPT_MS = 3000;
+/** Addresses that are remembered. */
+const MAX_ADDRESSES = 10_000;
+
+/** Attempts of one address: how many it had left at a time. */
+interface Attempts {
+  left: number;
+  at: number;
+}
+
+/**
+ * Limits the wrong passwords that come from one address, or from one network of IPv6,
+ * of which a client has billions of addresses.
+ */
+export class AttemptLimit {
+  readonly #addresses = new Map<string, Attempts>();
+
+  /** Whole attempts of an address that count at present. */
+  count(address: string, now = performance.now()): number {
+    const attempts = this.#addresses.get(networkOf(address));
+    if (attempts === undefined) return 0;
+    return Math.max(0, Math.ceil(ATTEMPTS - attempts.left - (now - attempts.at) / ATTEMPT_MS));
+  }
+
+  /** Counts an attempt; returns 0, or the milliseconds after which there may be one. */
+  take(address: string, now = performance.now()): number {
+    const key = networkOf(address);
+    const attempts = this.#addresses.get(key) ?? { left: ATTEMPTS, at: now };
+    attempts.left = Math.min(ATTEMPTS, attempts.left + (now - attempts.at) / ATTEMPT_MS);
+    attempts.at = now;
+    if (attempts.left < 1) return Math.ceil((1 - attempts.left) * ATTEMPT_MS);
+    attempts.left--;
+    this.#remember(key, attempts);
+    return 0;
+  }
+
+  /** Gives back an attempt that was right. */
+  giveBack(address: string): void {
+    const key = networkOf(address);
+    const attempts = this.#addresses.get(key);
+    if (attempts === undefined) return;
+    attempts.left++;
+    if (attempts.left >= ATTEMPTS) this.#addresses.delete(key);
+  }
+
+  #remember(key: string, attempts: Attempts): void {
+    this.#addresses.delete(key);
+    this.#addresses.set(key, attempts);
+    if (this.#addresses.size <= MAX_ADDRESSES) return;
+    const [oldest] = this.#addresses.keys();
+    this.#addresses.delete(oldest as string);
+  }
+}
+
+/** Jobs that may wait. */
+const MAX_WAITING = 256;
+
+interface Job {
+  /** Earlier attempts of its client of which none was right. */
+  readonly attempts: number;
+  run(): Promise<void>;
+  drop(reason: ServingError): void;
+}
+
+/**
+ * Runs costly jobs one at a time: first those of clients that have made the fewest attempts, of equal ones the newest,
+ * so that a quiet client waits for the job that runs, however many others send. If too many wait, the oldest of
+ * those with the most attempts is dropped.
+ */
+export class LoginQueue {
+  readonly #waiting: Job[] = [];
+  #isRunning = false;
+
+  /** Runs a job of a client with so many attempts; rejects with `unavailable` if it is dropped. */
+  run<Result>(attempts: number, job: () => Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ attempts, run: () => job().then(resolve, reject), drop: reject });
+      if (this.#waiting.length > MAX_WAITING) this.#take(isMore).drop(tooManyWaiting());
+      if (!this.#isRunning) void this.#runAll();
+    });
+  }
+
+  /** Drops all that wait, which a server that ends would wait for. */
+  clear(): void {
+    for (const job of this.#waiting.splice(0)) job.drop(tooManyWaiting());
+  }
+
+  async #runAll(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#waiting.length > 0) await this.#take(isNotMore).run();
+    this.#isRunning = false;
+  }
+
+  /** Takes the first of those that no other one goes before. */
+  #take(goesBefore: (one: Job, other: Job) => boolean): Job {
+    let at = 0;
+    for (let index = 1; index < this.#waiting.length; index++)
+      if (goesBefore(this.#waiting[index] as Job, this.#waiting[at] as Job)) at = index;
+    return this.#waiting.splice(at, 1)[0] as Job;
+  }
+}
+
+function isMore(one: Job, other: Job): boolean {
+  return one.attempts > other.attempts;
+}
+
+function isNotMore(one: Job, other: Job): boolean {
+  return one.attempts <= other.attempts;
+}
+
+function tooManyWaiting(): ServingError {
+  return new ServingError("unavailable", "Too many passwords wait to be checked; try again later.");
 }

@@ -3,7 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { readBytes } from "../../storage/http/answers.ts";
 import { sendHttp } from "../../storage/http/http-request.ts";
-import { isLoopback } from "../local-host.ts";
+import { isLoopback } from "../network-address.ts";
 
 /** Bytes of the longest answer, and milliseconds that it may take. */
 const MAX_BYTES = 256 * 1024;

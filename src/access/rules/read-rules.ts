@@ -1,8 +1,7 @@
 import { type ConfigEntry, type ConfigNode, configError } from "../../codecs/config/config-node.ts";
 import { didYouMean } from "../../text/nearest.ts";
 import type { CallKind } from "../caller.ts";
-import { type AccessRule, AccessRules, type Permission } from "./access-rules.ts";
-import { NamePatterns } from "./name-patterns.ts";
+import { type AccessRule, AccessRules, NamePatterns, type Permission } from "./access-rules.ts";
 
 /** Kinds of calls by the words of a file. */
 const KINDS: Readonly<Record<string, Permission>> = {

@@ -1,6 +1,6 @@
 import { EventEmitter, on } from "node:events";
 import { Worker } from "node:worker_threads";
-import { percentile } from "../../observability/percentile.ts";
+import { percentile } from "../../observability/metrics/histogram.ts";
 import { threadEntry } from "../../threads/thread-entry.ts";
 import type { LoadBatch, LoadJob, LoadTarget } from "../load/load-job.ts";
 import type { Latencies, Level, LevelResult, WindowFigures } from "./level.ts";

@@ -1,4 +1,4 @@
-import { percentile } from "../../observability/percentile.ts";
+import { percentile } from "../../observability/metrics/histogram.ts";
 import type { LoadBatch } from "../load/load-job.ts";
 
 /** Measurements of a stretch of time. */

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { createToken, hashToken } from "../../access/authentication/credential-files.ts";
 import { hashPassword } from "../../access/authentication/password-hash.ts";
-import { createToken, hashToken } from "../../access/authentication/tokens.ts";
 import { invalidArgument } from "../../errors.ts";
 import { createParser, type ParserHelp, runParser } from "./create-parser.ts";
 

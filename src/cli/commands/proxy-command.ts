@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
+import { openClientGate } from "../../access/client-gate.ts";
+import { readAccountKey } from "../../access/client-key.ts";
 import { endSlowClients } from "../../access/end-slow-clients.ts";
-import { openClientGate } from "../../access/open-client-gate.ts";
+import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TlsFiles, type TlsPaths } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { keepTickShape } from "../../async/keep-tick-shape.ts";

@@ -1,5 +1,5 @@
 import type { ControlAccess } from "../../access/control-access.ts";
-import { isLoopback } from "../../access/local-host.ts";
+import { isLoopback } from "../../access/network-address.ts";
 import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";

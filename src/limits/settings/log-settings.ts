@@ -1,4 +1,5 @@
-import { LOG_LEVELS } from "../../observability/log-level.ts";
+import { LOG_LEVELS } from "../../observability/log-filter.ts";
+import { SERVER_DEFAULTS } from "./server-settings.ts";
 import { BOTH, SERVE, type Setting } from "./setting.ts";
 
 /** Defaults of request logs: one table for `createServer`, configuration files and the command line. */

@@ -1,6 +1,6 @@
 import type { DriverLocation } from "../../drivers/registry.ts";
 import { threadMemory } from "../../limits/memory/thread-memory.ts";
-import { LOG_LEVELS, type LogLevel } from "../../observability/log-level.ts";
+import { LOG_LEVELS, type LogLevel } from "../../observability/log-filter.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { LoadCommand, ModelThreadData } from "../threads/model-thread-messages.ts";
 

@@ -1,9 +1,9 @@
 import { maskSecrets } from "../../text/mask-secrets.ts";
 import { printable } from "../../text/printable.ts";
 import { boundFields, boundMessage } from "../bound-event.ts";
-import { LOG_LEVELS, type LogLevel } from "../log-level.ts";
+import { LOG_LEVELS, type LogLevel } from "../log-filter.ts";
 import type { Logger } from "../logger.ts";
-import type { LogLine } from "./log-line.ts";
+import type { LogLine } from "./live-data.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Level = Exclude<LogLevel, "silent">;

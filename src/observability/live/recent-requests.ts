@@ -3,7 +3,7 @@ import type { Interval } from "../interval.ts";
 import { loggedId } from "../request-id.ts";
 import type { RequestMarks, RequestRecord } from "../request-record.ts";
 import { toEpochMs } from "../steady-clock.ts";
-import type { RecentPart, RecentRequest } from "./recent-request.ts";
+import type { RecentPart, RecentRequest } from "./live-data.ts";
 
 /** Requests that are kept, parts of each, and the time for which a look makes more of them kept. */
 const [MAX_REQUESTS, MAX_PARTS, WATCHED_MS] = [100, 64, 30_000];

@@ -1,5 +1,5 @@
+import type { MetricFamily, Sample } from "./catalogue.ts";
 import type { HistogramData } from "./histogram.ts";
-import type { MetricFamily, Sample } from "./metric-family.ts";
 
 /** A text form of metrics. */
 export interface Exposition {

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import {
   constants,
   type IntervalHistogram,
@@ -6,9 +6,8 @@ import {
   type PerformanceEntry,
   PerformanceObserver,
 } from "node:perf_hooks";
-import { METRICS } from "./catalogue.ts";
+import { METRICS, type MetricFamily, toFamily, toSingle } from "./catalogue.ts";
 import { Histogram } from "./histogram.ts";
-import { type MetricFamily, toFamily, toSingle } from "./metric-family.ts";
 
 /** Milliseconds between two checks of the event loop. */
 const LOOP_RESOLUTION_MS = 20;
@@ -97,4 +96,11 @@ function toLagSeconds(ns: number): number {
 async function countOpenFiles(): Promise<number | undefined> {
   const entries = await readdir("/proc/self/fd").catch(() => undefined);
   return entries?.length;
+}
+
+/** Resident memory of a process, in bytes; undefined for one that has ended, and everywhere but on Linux. */
+export async function residentMemory(pid: number): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
 }

@@ -1,8 +1,7 @@
-import type { RequestRecord } from "../request-record.ts";
-import type { RouteName } from "../route-name.ts";
+import type { RequestRecord, RouteName } from "../request-record.ts";
 import type { MetricName } from "./catalogue.ts";
+import { type MetricFamily, type Sample, toFamily } from "./catalogue.ts";
 import { Histogram, type HistogramData, SECONDS_BOUNDS } from "./histogram.ts";
-import { type MetricFamily, type Sample, toFamily } from "./metric-family.ts";
 
 /** Requests of one route that one version answered; `model` and `version` are empty for those that reached none. */
 export interface RouteSeries {

@@ -1,6 +1,7 @@
 import { defineJob } from "../../codec-host/job.ts";
+import { decodeBase64, withoutSpaces } from "../../codecs/json/decode-base64.ts";
 import { parseJson } from "../../codecs/json/json-reader.ts";
-import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -11,10 +12,9 @@ import {
 } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { DType } from "../../tensor/dtype.ts";
-import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { dtypeOfName, dtypeOfNumber } from "./dtype.ts";
-import { createKibernetikaRules } from "./json-tensor-rules.ts";
+import { DATA_TYPES } from "../../tensor/data-types.ts";
+import { type DType, isDType } from "../../tensor/dtype.ts";
+import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
 /** A predict request of the original proxy, from JSON or a form. */
 export interface KibernetikaRequest {
@@ -72,4 +72,83 @@ function toDType(name: string, { dtype }: JsonObject): DType {
     `Input "${name}" has dtype ${dtype === undefined ? "missing" : dumpJson(dtype)}; ` +
       `expected a number of TensorFlow's DataType (1 = float32, 3 = int32, 7 = string …) or a name such as "float32".`,
   );
+}
+
+/** Numbers of tensorflow.DataType. Complex numbers have no form in JSON. */
+const BY_NUMBER: ReadonlyMap<number, DType> = new Map(
+  DATA_TYPES.flatMap(([, number, dtype]) =>
+    dtype === undefined || dtype.startsWith("complex") ? [] : [[number, dtype]],
+  ),
+);
+
+/** Names that are not ours: TensorFlow's and the original tool's. `int` has 64 bits there. */
+const ALIASES: ReadonlyMap<string, DType> = new Map<string, DType>([
+  ["float", "float32"],
+  ["double", "float64"],
+  ["half", "float16"],
+  ["int", "int64"],
+  ["string", "bytes"],
+  ["byte", "bytes"],
+  ["strings", "bytes"],
+]);
+
+/** The dtype with a number of tensorflow.DataType. */
+export function dtypeOfNumber(number: number): DType | undefined {
+  return BY_NUMBER.get(number);
+}
+
+/** The dtype with a name of any case: `float32`, `float`, `DT_FLOAT`, `int` (64 bits), `string` … */
+export function dtypeOfName(name: string): DType | undefined {
+  const plain = name.toLowerCase().replace(/^dt_/, "");
+  const dtype = ALIASES.get(plain) ?? (isDType(plain) ? plain : undefined);
+  return dtype?.startsWith("complex") ? undefined : dtype;
+}
+
+/** The original proxy's rules for one input's JSON, and messages that name the place of what breaks them. */
+export function createKibernetikaRules(input: string): JsonTensorRules {
+  return {
+    integers: "values",
+    overflow: "infinite",
+    nullIsNaN: true,
+    text: toBytes,
+    object: (object) => decodeObject(input, object),
+    refuse: (mismatch) => invalidArgument(`Input "${input}": ${describe(mismatch)}`),
+  };
+}
+
+/**
+ * The bytes of a string: decoded where the whole of it is standard base64 with its
+ * padding (line breaks aside), else its UTF-8. So did the original, whose clients
+ * encode every string; the price is that a text such as `test` is decoded too.
+ */
+function toBytes(text: string): string | Uint8Array {
+  if (/[^\S\r\n]/.test(text)) return text;
+  const packed = /[\r\n]/.test(text) ? withoutSpaces(text) : text;
+  const decoded = packed.length % 4 === 0 ? decodeBase64(packed) : undefined;
+  return decoded ?? text;
+}
+
+function decodeObject(input: string, object: JsonObject): Uint8Array {
+  const decoded = typeof object.b64 === "string" ? decodeBase64(object.b64) : undefined;
+  if (decoded !== undefined && Object.keys(object).length === 1) return decoded;
+  throw invalidArgument(
+    `Input "${input}" has the element ${dumpJson(object)}; expected {"b64": BASE64} where an element is an object.`,
+  );
+}
+
+function describe(mismatch: Mismatch): string {
+  const place = `data${mismatch.path.map((index) => `[${index}]`).join("")}`;
+  const expected = mismatch.shape[mismatch.path.length];
+  switch (mismatch.kind) {
+    case "type":
+      return `${place} is ${dumpJson(mismatch.value)}; expected ${mismatch.dtype === "bytes" ? "a string" : mismatch.dtype}.`;
+    case "size":
+      return `${place} has ${mismatch.size} elements, but its first neighbour has ${expected}; a tensor cannot be ragged.`;
+    case "list":
+      return `${place} is a list, but its first neighbour is one value; a tensor cannot be ragged.`;
+    case "value":
+      return `${place} is one value, but its first neighbour is a list of ${expected}; a tensor cannot be ragged.`;
+    case "rank":
+      return `data is nested more than ${MAX_RANK} levels deep.`;
+  }
 }

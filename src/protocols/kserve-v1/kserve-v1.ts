@@ -1,10 +1,10 @@
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { jsonAnswer } from "../json-answer.ts";
 import type { Protocol } from "../protocol.ts";
 import { malformedRequest } from "../tensorflow-serving/malformed-request.ts";
 import { readyStatus } from "../tensorflow-serving/ready-status.ts";
+import { jsonAnswer } from "../text-answer.ts";
 
 /**
  * KServe's V1 protocol where it differs from TensorFlow Serving's, whose predictions it shares: liveness, the list of

@@ -1,5 +1,5 @@
 import { HttpError } from "../../proxy/http-errors.ts";
-import { jsonAnswer } from "../json-answer.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { MODEL_ENDPOINTS } from "./http-model-endpoints.ts";
 import { REGION_ENDPOINTS } from "./http-region-endpoints.ts";

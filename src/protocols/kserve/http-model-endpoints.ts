@@ -2,7 +2,7 @@ import { HttpError } from "../../proxy/http-errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { jsonAnswer } from "../json-answer.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { answerInfer } from "./http-infer.ts";
 import { MODEL_TRACE_ENDPOINTS } from "./http-settings-endpoints.ts";

@@ -1,4 +1,4 @@
-import { jsonAnswer } from "../json-answer.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import type { KserveEndpoint } from "./http-endpoint.ts";
 import { toParameters } from "./http-request.ts";
 import { REGION_SCHEMAS, REGISTER_SCHEMAS } from "./openapi-schemas.ts";

@@ -2,7 +2,7 @@ import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import { jsonAnswer } from "../json-answer.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import { reloadModel, unloadModel } from "./control.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { toParameters } from "./http-request.ts";

@@ -1,7 +1,7 @@
 import { isJsonList, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import { jsonAnswer } from "../json-answer.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { toParameters } from "./http-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";

@@ -1,7 +1,7 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import type { LogLevel } from "../../observability/log-filter.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
-import type { LogLevel } from "../../observability/log-level.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { didYouMean } from "../../text/nearest.ts";
 

@@ -1,7 +1,7 @@
 import { guessExamples } from "../../signature/example-inputs.ts";
 import { type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { elementCount } from "../../tensor/tensor.ts";
-import { exampleImage } from "../example-image.ts";
+import { exampleImage } from "../example-values.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** More elements are not read by people. */

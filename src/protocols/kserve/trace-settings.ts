@@ -1,6 +1,6 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
-import type { TraceSampling } from "../../observability/trace-sampling.ts";
+import type { TraceSampling } from "../../observability/request-tracer.ts";
 import { didYouMean } from "../../text/nearest.ts";
 
 /** Content of TraceSetting and `GET /v2/trace/setting`. */

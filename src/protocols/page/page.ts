@@ -4,12 +4,17 @@ import { callerOf } from "../../proxy/caller-of.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
+import { type Endpoint, endpointPaths, withOwnIds } from "../endpoint-paths.ts";
+import { kibernetikaPaths } from "../kibernetika/openapi.ts";
+import { describeAll } from "../kserve/describe-all.ts";
+import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
+import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";
 import type { Protocol } from "../protocol.ts";
-import { apiDocument } from "./api-document.ts";
-import { controlRoutes } from "./control-routes.ts";
-import { exampleRoute } from "./example-route.ts";
-import { liveRoutes } from "./live-routes.ts";
+import { sagemakerPaths } from "../sagemaker/openapi.ts";
+import { simpleTensorflowServingPaths } from "../simple-tensorflow-serving/openapi.ts";
+import { tensorflowPaths } from "../tensorflow-serving/openapi.ts";
 import { PAGE_FILES, type PageFile, PageFiles } from "./page-files.ts";
+import { controlRoutes, exampleRoute, liveRoutes, readRoute } from "./page-routes.ts";
 import { pageState } from "./page-state.ts";
 
 /** The server's own page for people: its program at `/` and `/ui`, and what it asks for. */
@@ -31,30 +36,14 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
     ...controlRoutes(dependencies.service),
     ...liveRoutes(sources, mayWatch),
     exampleRoute(dependencies.service),
-    {
-      method: "GET",
-      path: "/docs/openapi.json",
-      kind: "read",
-      isForOwnPage: true,
-      answer: async () => toJson(await apiDocument(dependencies)),
-    },
-    {
-      method: "GET",
-      path: "/ui/models",
-      kind: "read",
-      isForOwnPage: true,
-      answer: async ({ request }) =>
-        toJson(
-          await pageState(dependencies.service, {
-            ...permissionsOf(request, dependencies),
-            token: sources.token.text,
-          }),
-        ),
-    },
+    readRoute("/docs/openapi.json", () => apiDocument(dependencies)),
+    readRoute("/ui/models", ({ request }) =>
+      pageState(dependencies.service, { ...permissionsOf(request, dependencies), token: sources.token.text }),
+    ),
   ];
 }
 
-/** The program is public: it is the same for everybody, and asks for credentials where the rest needs some. */
+/** The program is public: it is the same for everybody, and asks for credentials if the rest needs some. */
 function fileRoute(files: PageFiles, path: string, name: PageFile): HttpRoute {
   const answer = async ({ request }: HttpExchange): Promise<HttpAnswer> =>
     name === "index.html" && /^\/(?:ui|docs)\//.test(request.url ?? "")
@@ -94,10 +83,31 @@ function mayWatch(request: HttpExchange["request"]): boolean {
   return isLocalCaller(callerOf(request));
 }
 
-function toJson(value: unknown): HttpAnswer {
-  return {
-    contentType: "application/json",
-    body: Buffer.from(JSON.stringify(value)),
-    headers: { "cache-control": "no-store" },
+/** Endpoints of protocols that have no other. */
+const OF_SERVER: readonly Endpoint[] = [
+  {
+    ...{ method: "GET", path: "/health", summary: "Tell whether requests can be answered" },
+    schemas: {
+      answer: { type: "object", required: ["status"], properties: { status: { enum: ["ok", "unavailable"] } } },
+    },
+  },
+  { method: "GET", path: "/metrics", summary: "Get the metrics, for Prometheus", contentType: "text/plain" },
+];
+
+/** The OpenAPI document of the page: the calls of every protocol over HTTP, and those of every model that is ready. */
+async function apiDocument({
+  service,
+  platform,
+}: Pick<HttpDependencies, "service" | "platform">): Promise<OpenApiDocument> {
+  const document = await openApiDocument(KSERVE_ENDPOINTS, service);
+  const models = await describeAll(service);
+  const paths = {
+    ...tensorflowPaths(models),
+    ...kibernetikaPaths(models),
+    ...document.paths,
+    ...sagemakerPaths(platform !== undefined),
+    ...simpleTensorflowServingPaths(),
+    ...endpointPaths("Server", OF_SERVER),
   };
+  return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(paths) };
 }

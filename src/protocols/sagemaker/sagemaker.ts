@@ -5,9 +5,9 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, HttpRoute, InferenceRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { PlatformModels } from "../../serving/platform-models.ts";
-import { jsonAnswer } from "../json-answer.ts";
 import type { Protocol } from "../protocol.ts";
 import { modelStatus } from "../tensorflow-serving/model-status.ts";
+import { jsonAnswer } from "../text-answer.ts";
 import type { HandlerDependencies } from "./answer-by-handlers.ts";
 import { readCustomAttributes } from "./custom-attributes.ts";
 

@@ -12,7 +12,7 @@ import { parseVersion } from "../../serving/parse-version.ts";
 import { knownInputs, type Signature, type TensorSpec } from "../../signature/signature.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { createKibernetikaRules } from "../kibernetika/json-tensor-rules.ts";
+import { createKibernetikaRules } from "../kibernetika/http-codec.ts";
 import { isBase64Object } from "../tensorflow-serving/json-tensor-rules.ts";
 
 /** Name of the only input in requests to the original's platforms that have no signatures, such as ONNX. */

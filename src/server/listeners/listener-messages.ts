@@ -2,7 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
 import type { TlsPaths } from "../../access/tls-files.ts";
 import type { Variables } from "../../machine/start-secrets.ts";
-import type { RecentRequest } from "../../observability/live/recent-request.ts";
+import type { RecentRequest } from "../../observability/live/live-data.ts";
 import type { Logged } from "../../observability/log-filter.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
 import type { PlainCall } from "../../pipeline/call-options.ts";

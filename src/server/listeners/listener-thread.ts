@@ -2,7 +2,7 @@ import { MessageChannel, Worker } from "node:worker_threads";
 import { expectFirstSign, silence } from "../../async/first-sign.ts";
 import { createDeferred, settlesWithin } from "../../async/promises.ts";
 import { ServingError } from "../../errors.ts";
-import type { RecentRequest } from "../../observability/live/recent-request.ts";
+import type { RecentRequest } from "../../observability/live/live-data.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";

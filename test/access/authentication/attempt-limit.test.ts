@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ATTEMPT_MS, ATTEMPTS, AttemptLimit } from "../../../src/access/authentication/attempt-limit.ts";
+import { ATTEMPT_MS, ATTEMPTS, AttemptLimit } from "../../../src/access/authentication/passwords.ts";
 
 test("an address has so many attempts at once, then one every few seconds", () => {
   const limit = new AttemptLimit();

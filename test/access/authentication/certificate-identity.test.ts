@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { certificateIdentity } from "../../../src/access/authentication/certificate-identity.ts";
+import { certificateIdentity } from "../../../src/access/authentication/identity.ts";
 
 interface Certificate {
   readonly subject?: { readonly CN?: unknown };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LoginQueue } from "../../../src/access/authentication/login-queue.ts";
+import { LoginQueue } from "../../../src/access/authentication/passwords.ts";
 
 /** Runs jobs that were given at once; resolves with their names in the order in which they ran. */
 async function orderOf(jobs: readonly (readonly [name: string, attempts: number])[]): Promise<string[]> {

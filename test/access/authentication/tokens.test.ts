@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createToken, findToken, hashToken, openTokens } from "../../../src/access/authentication/tokens.ts";
+import { createToken, findToken, hashToken, openTokens } from "../../../src/access/authentication/credential-files.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 test("a token is found by its hash", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NamePatterns } from "../../../src/access/rules/name-patterns.ts";
+import { NamePatterns } from "../../../src/access/rules/access-rules.ts";
 
 test.each([
   ["*", "", true],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { hashToken } from "../../../src/access/authentication/credential-files.ts";
 import { matchesHash, parsePasswordHash } from "../../../src/access/authentication/password-hash.ts";
-import { hashToken } from "../../../src/access/authentication/tokens.ts";
 import { startAtTerminal } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 

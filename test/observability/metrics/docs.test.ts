@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { METRICS, type MetricDescription } from "../../../src/observability/metrics/catalogue.ts";
-import { TENSORFLOW_METRICS } from "../../../src/protocols/prometheus/tensorflow-serving-catalogue.ts";
+import { TENSORFLOW_METRICS } from "../../../src/protocols/prometheus/tensorflow-serving-metrics.ts";
 
 test("docs/metrics.md lists every metric of the catalogue as that describes it, and no other", () => {
   expect(rowsThatBegin("| `", "| `:")).toEqual(toRows(METRICS));

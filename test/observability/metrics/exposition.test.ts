@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { MetricFamily } from "../../../src/observability/metrics/catalogue.ts";
 import { expositionFor, OPENMETRICS_TEXT, PROMETHEUS_TEXT } from "../../../src/observability/metrics/exposition.ts";
 import { sumHistograms } from "../../../src/observability/metrics/histogram.ts";
-import type { MetricFamily } from "../../../src/observability/metrics/metric-family.ts";
 
 const REQUESTS: MetricFamily = {
   name: "requests_total",

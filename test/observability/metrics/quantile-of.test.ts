@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { quantileOf } from "../../../src/observability/metrics/quantile-of.ts";
+import { quantileOf } from "../../../src/observability/metrics/histogram.ts";
 
 const BOUNDS = [1, 2, 4];
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { dtypeOfName } from "../../../src/protocols/kibernetika/dtype.ts";
-import { filesToTensor, textsToTensor } from "../../../src/protocols/kibernetika/form-tensor.ts";
+import { dtypeOfName } from "../../../src/protocols/kibernetika/http-codec.ts";
+import { filesToTensor, textsToTensor } from "../../../src/protocols/kibernetika/http-multipart.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { LogLevel } from "../../../src/observability/log-level.ts";
+import type { LogLevel } from "../../../src/observability/log-filter.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
 import { createServer } from "../../../src/server/server.ts";
 import { type CallKserve, connectKserve } from "../../helpers/kserve-grpc.ts";

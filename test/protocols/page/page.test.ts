@@ -1,7 +1,7 @@
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
-import type { RecentRequest } from "../../../src/observability/live/recent-request.ts";
+import type { RecentRequest } from "../../../src/observability/live/live-data.ts";
 import type { PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";

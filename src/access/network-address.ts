@@ -1,6 +1,33 @@
 import { isIP, type Socket } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
-import { plainAddress } from "./plain-address.ts";
+
+/** An address without port, brackets, zone or the prefix of IPv4 within IPv6; undefined for what is not an address. */
+export function plainAddress(text: string): string | undefined {
+  const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
+  const bare = (bracketed ?? text).replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1)[0] as string;
+  if (isIP(bare) !== 0) return bare;
+  const [, host = ""] = /^([\d.]+):\d+$/.exec(bare) ?? [];
+  return isIP(host) === 4 ? host : undefined;
+}
+
+/** Groups of an IPv6 address that name a network; its users choose the others as they like. */
+const NETWORK_GROUPS = 4;
+const ALL_GROUPS = 8;
+
+/** An IPv4 address, or the network of an IPv6 address, without a port. */
+export function networkOf(address: string): string {
+  if (!address.includes(":") || address.startsWith("unix")) return address;
+  const [head = "", tail] = address.toLowerCase().split("::");
+  const first = groupsOf(head);
+  const last = tail === undefined ? [] : groupsOf(tail);
+  const zeros = Array.from({ length: Math.max(0, ALL_GROUPS - first.length - last.length) }, () => "0");
+  const groups = [...first, ...zeros, ...last].slice(0, NETWORK_GROUPS);
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`;
+}
+
+function groupsOf(part: string): string[] {
+  return part === "" ? [] : part.split(":");
+}
 
 /** The address of clients that come through a Unix socket, which has none. */
 const LOCAL_ADDRESS = "unix:";
