@@ -48,7 +48,7 @@ export class AccessPolicy {
     this.#origins = new CorsOrigins(corsOrigins);
   }
 
-  /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined where no caller needs a name. */
+  /** Lets a call in by who sends it, as {@link Authentication.enter}; undefined if no caller needs a name. */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> | undefined {
     this.#assertHere(kind);
     return this.#authentication?.enter(kind, caller);
@@ -69,12 +69,12 @@ export class AccessPolicy {
     else if (kind === "inference") this.#checkOrigin(caller);
   }
 
-  /** True where pages of some origins have permission, so that answers depend on the request's origin. */
+  /** True if pages of some origins have permission, so that answers depend on the request's origin. */
   get dependsOnOrigin(): boolean {
     return this.#origins.isSome;
   }
 
-  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
+  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined if they have no permission. */
   allowedOrigin(origin: string): string | undefined {
     return this.#origins.allowed(origin);
   }
@@ -87,7 +87,7 @@ export class AccessPolicy {
 
   /**
    * True for a call of the server's own page. A page of a name that its owner points at
-   * this server (DNS rebinding) can read the token too: where no caller needs credentials,
+   * this server (DNS rebinding) can read the token too: if no caller needs credentials,
    * which it lacks, the page has to be that of an address or of this machine's name.
    */
   #isOwnPage(caller: Caller): boolean {
@@ -127,7 +127,7 @@ export class AccessPolicy {
   }
 
   /**
-   * True where a page's own name leads to this machine without being one of its names (DNS rebinding), unless a proxy
+   * True if a page's own name leads to this machine without being one of its names (DNS rebinding), unless a proxy
    * stands between: one that is known by its address, since a page may send what proxies send.
    */
   #isRebound({ address, host = "" }: Caller): boolean {
@@ -163,12 +163,12 @@ class CorsOrigins {
     this.#origins = new Set(origins.map((origin) => origin.toLowerCase()));
   }
 
-  /** True where an answer may depend on the origin of the page that asks. */
+  /** True if an answer may depend on the origin of the page that asks. */
   get isSome(): boolean {
     return this.#origins.size > 0;
   }
 
-  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined where they have no permission. */
+  /** Value of `Access-Control-Allow-Origin` for pages of an origin; undefined if they have no permission. */
   allowed(origin: string): string | undefined {
     if (this.#isAny) return "*";
     return this.#origins.has(origin.toLowerCase()) ? origin : undefined;

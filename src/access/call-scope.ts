@@ -50,7 +50,7 @@ export class CallScope {
     throw denied(`${this.#who} may not ${DEEDS[kind]} here`);
   }
 
-  /** True where the call may name any model. */
+  /** True if the call may name any model. */
   get isWhole(): boolean {
     if (this.#identity === undefined) return this.#kind !== "health";
     return this.#rules.isOpen(this.#kind) || this.#modelsFor(this.#kind)?.isEvery === true;
@@ -74,12 +74,12 @@ export class CallScope {
     if (!this.knows(model)) throw denied(`${this.#who} may not ${MODEL_DEEDS[this.#kind]} "${model}"`);
   }
 
-  /** True where the priority of the caller's requests to a model counts before other clients' turns. */
+  /** True if the priority of the caller's requests to a model counts before other clients' turns. */
   mayGoFirst(model: string): boolean {
     return this.#modelsFor("priority")?.matches(model) === true;
   }
 
-  /** Throws `permission_denied` where the caller may change some models alone. */
+  /** Throws `permission_denied` if the caller may change some models alone. */
   assertControlsAll(): void {
     if (this.#modelsFor("control")?.isEvery === true) return;
     throw denied(`${this.#who} may change some models alone, and this call changes the whole server`);
@@ -126,7 +126,7 @@ export function runInScope<Result>(scope: CallScope, run: () => Result): Result 
   return scopes.run(scope, run);
 }
 
-/** The scope of the call that is being answered; undefined where callers need no name. */
+/** The scope of the call that is being answered; undefined if callers need no name. */
 export function currentScope(): CallScope | undefined {
   return scopes.getStore();
 }

@@ -1,6 +1,6 @@
 /** Origin of a call as the call states it, the same for every transport. */
 export interface Caller {
-  /** IP address of the connection's other end, with or without a port; empty where it has none. */
+  /** IP address of the connection's other end, with or without a port; empty if it has none. */
   readonly address: string;
   /** `Host`, or HTTP/2's `:authority`. */
   readonly host: string | undefined;

@@ -72,7 +72,7 @@ export interface ClientOptions {
 }
 
 /**
- * The limits of clients as the settings say; undefined where there are none. Throws
+ * The limits of clients as the settings say; undefined if there are none. Throws
  * `invalid_argument` for an unknown kind of key.
  */
 export function openClientGate(options: ClientOptions): LocalGate | undefined {

@@ -30,7 +30,7 @@ export function assertControl(caller: Caller, access: ControlAccess, isOwnPage =
   );
 }
 
-/** The sign by which a browser's request for a page is known; undefined where there is none. */
+/** The sign by which a browser's request for a page is known; undefined if there is none. */
 export function pageOf({ headers }: Caller): string | undefined {
   const { origin, "sec-fetch-site": site } = headers;
   if (origin !== undefined) return `Origin: ${String(origin).slice(0, MAX_TEXT)}`;
@@ -54,7 +54,7 @@ function whyNotLocal({ address, host, headers, isHttp10 }: Caller): string | und
   return `this one is for the host "${(host ?? "").slice(0, MAX_TEXT)}", which is not an address or name of this machine`;
 }
 
-/** The header by which a call through a proxy is known; undefined where there is none, which proves nothing. */
+/** The header by which a call through a proxy is known; undefined if there is none, which proves nothing. */
 function forwardingHeader(headers: Caller["headers"]): string | undefined {
   return Object.keys(headers).find((name) => FORWARDING.test(name));
 }

@@ -1,7 +1,7 @@
 import { isIP, type Socket } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 
-/** An address without port, brackets, zone or the prefix of IPv4 within IPv6; undefined for what is not an address. */
+/** An address without port, brackets, zone or the prefix of IPv4 within IPv6; undefined for any other text. */
 export function plainAddress(text: string): string | undefined {
   const [, bracketed] = /^\[([^\]]*)\](?::\d+)?$/.exec(text) ?? [];
   const bare = (bracketed ?? text).replace(/^::ffff:(?=\d+\.)/i, "").split("%", 1)[0] as string;

@@ -5,7 +5,7 @@ const BEGIN = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
 const END = /-----END (?:X509 |TRUSTED )?CERTIFICATE-----/;
 
 /**
- * The certificates of a PEM text, in order. Throws `failed_precondition` where there is none, or one that cannot be
+ * The certificates of a PEM text, in order. Throws `failed_precondition` if there is none, or one that cannot be
  * read: OpenSSL takes those before it, and says nothing.
  */
 export function readCertificates(pem: Buffer, what: string): readonly X509Certificate[] {
@@ -43,7 +43,7 @@ export interface ValidityProblem {
   readonly text: string;
 }
 
-/** The first problem with the time for which certificates are valid; undefined where there is none. */
+/** The first problem with the time for which certificates are valid; undefined if there is none. */
 export function validityProblem(
   certificates: readonly X509Certificate[],
   now = Date.now(),

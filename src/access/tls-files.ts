@@ -44,12 +44,12 @@ export class TlsFiles {
     this.#read = read;
   }
 
-  /** Reads the files; throws `failed_precondition` where one cannot be read or they do not fit together. */
+  /** Reads the files; throws `failed_precondition` if one cannot be read or they do not fit together. */
   static async open(paths: TlsPaths): Promise<TlsFiles> {
     return new TlsFiles(paths, check(await readCredentials(paths), paths));
   }
 
-  /** True where HTTP is not encrypted, and the Unix socket is. */
+  /** True if HTTP is not encrypted, and the Unix socket is. */
   get isForGrpcAlone(): boolean {
     return this.#paths.scope === "grpc";
   }
@@ -63,13 +63,13 @@ export class TlsFiles {
     return this.#read.chain[0] as X509Certificate;
   }
 
-  /** The reason for which clients refuse the server's certificate, or soon will; undefined where there is none. */
+  /** The reason for which clients refuse the server's certificate, or soon will; undefined if there is none. */
   validityProblem(): ValidityProblem | undefined {
     return validityProblem(this.#read.chain);
   }
 
   /**
-   * Reads the files again and gives new connections to the servers what has changed; resolves with true where that is
+   * Reads the files again and gives new connections to the servers what has changed; resolves with true if that is
    * something. Connections that there are go on. Throws as {@link open}, and changes nothing then.
    */
   async refresh(servers: readonly Pick<Server, "setSecureContext">[]): Promise<boolean> {
@@ -102,9 +102,9 @@ function findGroups(): string {
 }
 
 /**
- * Node's own, but for those that RFC 9113 forbids to HTTP/2: where keys are the server's RSA key, who gets that later
- * can read what was recorded, and those with a hash of their own have block chaining, whose padding has been read by
- * its time.
+ * Node's own, but for those that RFC 9113 forbids to HTTP/2: of those whose key is the server's RSA key, whoever gets
+ * that later can read what was recorded, and those with their own hash have block chaining, whose padding has been
+ * read by its time.
  */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA:!SHA1:!SHA256:!SHA384`;
 

@@ -21,13 +21,13 @@ export class TrustedProxies {
     for (const range of ranges) if (range !== UNIX) this.#add(range);
   }
 
-  /** True where any proxy is trusted. */
+  /** True if any proxy is trusted. */
   get areSome(): boolean {
     return this.#isAny;
   }
 
   /**
-   * The address of the client that a call comes from, without a port: the connection's other end, or where that is a
+   * The address of the client that a call comes from, without a port: the connection's other end, or if that is a
    * trusted proxy the last entry of `X-Forwarded-For` that is not one.
    */
   clientAddress({ address, headers }: Pick<Caller, "address" | "headers">): string {

@@ -34,7 +34,7 @@ export const COMMANDS = {
 export type CommandName = keyof typeof COMMANDS;
 
 /**
- * The words that may stand first on the command line. `serve` is meant where none
+ * The words that may stand first on the command line. `serve` is meant if none
  * does; the others take flags or commands of their own.
  */
 export const COMMAND_NAMES: readonly string[] = ["serve", "proxy", ...Object.keys(COMMANDS), ...FOREIGN_COMMAND_NAMES];

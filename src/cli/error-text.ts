@@ -15,7 +15,7 @@ export interface ErrorTextOptions {
   readonly excerpt: boolean;
 }
 
-/** A failed start as one line, with more lines where they are wanted. */
+/** A failed start as one line, with more lines if they are wanted. */
 export function toErrorText(reason: unknown, { causes, excerpt }: ErrorTextOptions): string {
   const message = `kserving: ${asStarted(reasonText(reason))
     .replace(/\s*\n\s*/g, " ")
@@ -65,7 +65,7 @@ export function asStarted(text: string, started = startedAs()): string {
   return text.replace(COMMANDS, () => `${started} `);
 }
 
-/** The program's name where the shell finds it, `npx kserving` in a project that has it, else Node with its file. */
+/** The program's name if the shell finds it, `npx kserving` in a project that has it, else Node with its file. */
 function startedAs(program = PROGRAM, env = process.env): string {
   const own = resolved(program);
   const isOwn = (folder: string) => resolved(join(folder, "kserving")) === own && own !== undefined;

@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
 
-/** Exit codes of the program, where no signal ends it. */
+/** Exit codes of the program, if no signal ends it. */
 export const EXIT = {
   /** Stopped by a signal with all requests finished, or help was asked for. */
   ok: 0,

@@ -20,11 +20,11 @@ export interface ProgramLogOptions {
 export interface ProgramLog {
   /** Writes to standard output and to the file. */
   readonly log: Logger;
-  /** Writes to the file alone; absent where there is none. */
+  /** Writes to the file alone; absent if there is none. */
   readonly fileLog?: Logger;
   /** Opens the file again, on SIGUSR2, as log rotation asks. Without a file it says that there is none. */
   readonly reopen: () => void;
-  /** A terminal that a person watches; absent where standard output is not a terminal, or is to be JSON. */
+  /** A terminal that a person watches; absent if standard output is not a terminal, or is to be JSON. */
   readonly terminal?: LiveLine;
 }
 

@@ -10,7 +10,7 @@ export interface RequestOutcome {
   readonly path: string;
   /** HTTP's status, or gRPC's number; with 499 or 1 for a client that left before its answer. */
   readonly status: number;
-  /** True where the connection ended before the answer was sent completely. */
+  /** True if the connection ended before the answer was sent completely. */
   readonly isCut?: boolean;
   /** HTTP's status for how such a request ended, which is not the one that was sent; absent = `status`. */
   readonly endStatus?: number;
@@ -32,7 +32,7 @@ export interface AccessLogOptions {
   readonly addressOf?: ((origin: Origin) => string) | undefined;
 }
 
-/** Writes one line for each request: at level `info` where that was asked for, else at level `debug`. */
+/** Writes one line for each request: at level `info` if that was asked for, else at level `debug`. */
 export class AccessLog {
   readonly #log: Logger;
   readonly #isAskedFor: boolean;
@@ -44,7 +44,7 @@ export class AccessLog {
     this.#addressOf = addressOf;
   }
 
-  /** Notes the client of a request that begins, where its line is to be written. */
+  /** Notes the client of a request that begins, if its line is to be written. */
   begin(record: RequestRecord, origin: Origin): void {
     if (this.isOn) record.client = this.#addressOf(origin);
   }

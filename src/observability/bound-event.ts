@@ -13,14 +13,14 @@ const VALUE_SIZE = 8;
 /** Integers up to it take few digits; writing one takes a time that grows with the square of their number. */
 const MAX_INTEGER = 2n ** 256n;
 
-/** An event's message, cut where it is longer than a line of the log may be. */
+/** An event's message, cut if it is longer than a line of the log may be. */
 export function boundMessage(message: string): string {
   return typeof message === "string" ? shorten(message, MAX_LOG_TEXT) : message;
 }
 
 /**
- * An event's fields, cut where they are longer than a log is read for: users' code gives any value, and the main thread
- * looks through all of it for secrets. The same object where it is short enough.
+ * An event's fields, cut if they are longer than a log is read for: users' code gives any value, and the main thread
+ * looks through all of it for secrets. The same object if it is short enough.
  */
 export function boundFields(fields: Fields): Fields {
   for (const name in fields) {

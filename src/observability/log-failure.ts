@@ -19,7 +19,7 @@ export interface RequestFailure {
 }
 
 /**
- * Writes a failed request to the log: with its stack where an operator should know, or the client was told that it is
+ * Writes a failed request to the log: with its stack if an operator should know, or the client was told that it is
  * there, else at level `debug`.
  */
 export function logFailure({ reason, code, record, path, fields }: RequestFailure, log: Logger): void {

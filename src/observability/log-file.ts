@@ -6,7 +6,7 @@ import { reportLogLoss } from "./log-output.ts";
 /** A log file that is open. */
 export interface LogFile extends LogOutput {
   /**
-   * Opens the path again, as log rotation asks by a signal; throws where that is
+   * Opens the path again, as log rotation asks by a signal; throws if that is
    * impossible, and goes on with the file that is open.
    */
   reopen(): void;
@@ -78,7 +78,7 @@ class AppendedFile {
     closeSync(old);
   }
 
-  /** The file that is open takes lines as long as it has a name of its own. */
+  /** The file that is open takes lines as long as its name is its own. */
   #reopenIfPossible(): void {
     try {
       this.reopen();

@@ -13,7 +13,7 @@ export class LogLimit {
   #lost = 0;
 
   /**
-   * True for an event of so many characters that may be written. `tell` is called with a text where events begin to be
+   * True for an event of so many characters that may be written. `tell` is called with a text when events begin to be
    * left out, and again with the number of those it was asked for once there is room.
    */
   takes(size: number, tell: (text: string) => void): boolean {
@@ -29,7 +29,7 @@ export class LogLimit {
     return true;
   }
 
-  /** True where events are left out at the moment. */
+  /** True if events are left out at the moment. */
   get isFull(): boolean {
     return this.#lost > 0;
   }

@@ -9,7 +9,7 @@ export interface LogOutput {
 let isWatching = false;
 
 /**
- * Keeps the process alive where its standard output or standard error is closed, or their disk is full: without a
+ * Keeps the process alive if its standard output or standard error is closed, or their disk is full: without a
  * listener the first line that is lost would end it. The loss of standard output is reported once, on standard error.
  */
 export function surviveOutputErrors(): void {

@@ -15,7 +15,7 @@ type LogFunction = (message: string, fields?: Readonly<Record<string, unknown>>)
 export interface Logger {
   /** Events below it are not written. */
   readonly level: LogLevel;
-  /** The levels that are written, to be changed while the server runs; absent where that cannot be. */
+  /** The levels that are written, to be changed while the server runs; absent if that cannot be. */
   readonly filter?: LogFilter | undefined;
   readonly trace: LogFunction;
   readonly debug: LogFunction;
@@ -83,7 +83,7 @@ const SILENT: Logger = {
   child: () => SILENT,
 };
 
-/** Members that each event has of its own. */
+/** Members that each event brings itself. */
 const OWN: readonly string[] = ["level", "time", "msg"];
 
 /**

@@ -12,7 +12,7 @@ interface CallingRequest {
 export class RemotePart {
   /**
    * Headers that make the other server's spans part of the same trace; those of the
-   * request itself where it is not recorded here. The request's baggage goes with them.
+   * request itself if it is not recorded here. The request's baggage goes with them.
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly #timeline: Timeline | undefined;
@@ -29,7 +29,7 @@ export class RemotePart {
     this.headers = { ...trace, ...passedBaggage(metadata) };
   }
 
-  /** Notes the end of the call; `code` = the error's, where it failed. */
+  /** Notes the end of the call; `code` = the error's, if it failed. */
   end(address: string, code: string | undefined): void {
     this.#timeline?.add("remote", this.#start, steadyMs(), { id: this.#id, name: address.slice(0, MAX_NAME), code });
   }

@@ -35,7 +35,7 @@ export class RequestObserver {
 
   /**
    * Begins to observe a request, from an address; absent = its client is known. Returns
-   * true where it has to be reported.
+   * true if it has to be reported.
    */
   begin(record: RequestRecord, address?: string): boolean {
     const isLogged = this.#access.isOn;

@@ -37,14 +37,14 @@ interface Stretch {
   readonly end: number;
 }
 
-/** Times of a request; absent where it did not get so far. */
+/** Times of a request; absent if it did not get so far. */
 export interface RequestMarks extends Stretch {
   readonly decode?: Stretch;
   readonly encode?: Stretch;
 }
 
 /**
- * Facts about one request for the log, noted on its way through the server. Times are taken only where they are wanted.
+ * Facts about one request for the log, noted on its way through the server. Times are taken only if they are wanted.
  */
 export class RequestRecord {
   /** As the client named it, until it is resolved; empty = not known. */
@@ -52,7 +52,7 @@ export class RequestRecord {
   version: bigint | undefined = undefined;
   /** Address of the client; empty = not known, or not needed. */
   client = "";
-  /** Messages of a stream, each of which has a record of its own; absent = it is not a stream. */
+  /** Messages of a stream, each of which has its own record; absent = it is not a stream. */
   messages: number | undefined = undefined;
   /** Code of the error; undefined = it did not fail, or not yet. */
   failedWith: ErrorCode | undefined = undefined;
@@ -62,11 +62,11 @@ export class RequestRecord {
   user = "";
   /** Records the parts of the request in hooks and models; undefined = they are not wanted. */
   timeline: Timeline | undefined = undefined;
-  /** True where the answer has the times. */
+  /** True if the answer has the times. */
   sendsTimes = false;
   /** Its place in a trace; undefined = it is not recorded. */
   trace: RequestTrace | undefined = undefined;
-  /** True where another thread of this server answers, and takes it down. */
+  /** True if another thread of this server answers, and takes it down. */
   isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */
   examples: number | undefined = undefined;
@@ -75,7 +75,7 @@ export class RequestRecord {
   /** Headers or metadata, names in lower case. */
   readonly metadata: Readonly<Record<string, unknown>>;
   #id: string | undefined;
-  /** True where the id came with a message; others can be sent in a header. */
+  /** True if the id came with a message; others can be sent in a header. */
   #isIdGiven = false;
   #isServedHere = false;
   #isTimed = false;
@@ -107,7 +107,7 @@ export class RequestRecord {
     return this.#isIdGiven ? sendableId(this.id) : this.id;
   }
 
-  /** True where times are taken. */
+  /** True if times are taken. */
   get isTimed(): boolean {
     return this.#isTimed;
   }
@@ -125,7 +125,7 @@ export class RequestRecord {
   }
 
   /**
-   * True where a version of this server has been asked, so that `model` and `version`
+   * True if a version of this server has been asked, so that `model` and `version`
    * are its own and not a client's words.
    */
   get isServedHere(): boolean {
@@ -169,23 +169,23 @@ export class RequestRecord {
     if (this.#isTimed) this.#writtenAt = performance.now();
   }
 
-  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  /** As in {@link RequestTimes}, not rounded; undefined if it was not reached. */
   get deserializationMs(): number | undefined {
     return this.#inferredFrom > 0 ? this.#inferredFrom - (this.#receivedAt || this.#startedAt) : undefined;
   }
 
-  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  /** As in {@link RequestTimes}, not rounded; undefined if it was not reached. */
   get inferenceMs(): number | undefined {
     return this.#inferredUntil > 0 ? this.#inferredUntil - this.#inferredFrom : undefined;
   }
 
-  /** As in {@link RequestTimes}, not rounded; undefined where it was not reached. */
+  /** As in {@link RequestTimes}, not rounded; undefined if it was not reached. */
   get serializationMs(): number | undefined {
     const until = this.#inferredUntil;
     return until > 0 && this.#writtenAt > until ? this.#writtenAt - until : undefined;
   }
 
-  /** Time since there were outputs, not rounded; undefined where it did not get so far. */
+  /** Time since there were outputs, not rounded; undefined if it did not get so far. */
   get sinceInferenceMs(): number | undefined {
     return this.#inferredUntil > 0 ? performance.now() - this.#inferredUntil : undefined;
   }

@@ -13,7 +13,7 @@ interface Entry {
 
 /**
  * Value of the header `Server-Timing`: the parts of a request in their order, in
- * milliseconds; undefined where the client does not get it.
+ * milliseconds; undefined if the client does not get it.
  */
 export function serverTiming(record: RequestRecord): string | undefined {
   if (!record.sendsTimes) return undefined;

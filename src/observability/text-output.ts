@@ -37,7 +37,7 @@ interface TextChoices {
   readonly isColoured: boolean;
 }
 
-/** The line as it is where it is no JSON: a log must not end the program. */
+/** The line unchanged if it is no JSON: a log must not end the program. */
 function textOf(line: string, choices: TextChoices): string {
   try {
     return toText(JSON.parse(line), choices);

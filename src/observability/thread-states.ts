@@ -6,7 +6,7 @@ export interface ThreadStates {
   readonly missing: number;
   /** Threads that were lost until now: each is replaced. */
   readonly lost: number;
-  /** Numbers of those that are processes; absent where none is one. */
+  /** Numbers of those that are processes; absent if none is one. */
   readonly pids?: readonly number[];
 }
 

@@ -5,7 +5,7 @@ import { newSpanId, type SpanContext } from "./trace-context.ts";
 /** Facts that some intervals have. */
 export type IntervalFacts = Partial<Pick<Interval, "stage" | "name" | "code" | "id" | "links">>;
 
-/** A timeline for another thread, where one of its own takes what happens there. */
+/** A timeline for another thread, which has one itself for its own events. */
 export interface PlainTimeline {
   /** The span that the timeline belongs to, in a trace that is recorded. */
   readonly span?: SpanContext | undefined;
@@ -14,7 +14,7 @@ export interface PlainTimeline {
 /** Intervals of one request that are kept; a hook may ask models as often as it likes. */
 const MAX_INTERVALS = 512;
 
-/** Records the parts of one request as they happen, where their times are wanted. */
+/** Records the parts of one request as they happen, if their times are wanted. */
 export class Timeline {
   /** The span that its parts belong to; absent = they are not traced. */
   readonly span: SpanContext | undefined;
@@ -53,7 +53,7 @@ export class Timeline {
     return this.span && this.#current !== undefined ? { ...this.span, spanId: this.#current } : this.span;
   }
 
-  /** A new id for an interval that other spans are to know; undefined where nothing is traced. */
+  /** A new id for an interval that other spans are to know; undefined if nothing is traced. */
   newId(): string | undefined {
     return this.span && newSpanId();
   }

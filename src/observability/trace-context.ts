@@ -8,13 +8,13 @@ export interface SpanContext {
   readonly spanId: string;
   /** Value of the header `tracestate`, which is passed on. */
   readonly state?: string | undefined;
-  /** True where the trace's id is known to be random, which W3C Trace Context has a flag for. */
+  /** True if the trace's id is known to be random, which W3C Trace Context has a flag for. */
   readonly isRandom?: boolean | undefined;
 }
 
 /** A span context as a client sent it. */
 export interface ParentContext extends SpanContext {
-  /** True where the client records its spans. */
+  /** True if the client records its spans. */
   readonly isSampled: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface RequestTrace {
   readonly span: SpanContext;
   /** The client's; absent = the trace begins here. */
   readonly parentId?: string | undefined;
-  /** Counts the request as recorded; false where no more may be. */
+  /** Counts the request as recorded; false if no more may be. */
   readonly take: () => boolean;
 }
 
@@ -42,7 +42,7 @@ const MEMBER = /^[\da-z][\da-z_*/@-]{0,255}=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}
 
 /**
  * The span that a request is a part of by its headers or metadata, names in lower
- * case; undefined where they name none, or not in W3C's form.
+ * case; undefined if they name none, or not in W3C's form.
  */
 export function parentOf(metadata: Readonly<Record<string, unknown>>): ParentContext | undefined {
   const { traceparent, tracestate } = metadata;
@@ -80,7 +80,7 @@ export function traceHeaders({ traceId, spanId, state, isRandom }: SpanContext):
   return state === undefined ? { traceparent } : { traceparent, tracestate: state };
 }
 
-/** The headers of a request that name its trace, to be passed on where this server records nothing. */
+/** The headers of a request that name its trace, to be passed on if this server records nothing. */
 export function passedTraceHeaders(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { traceparent } = metadata;
   const parent = parentOf(metadata);

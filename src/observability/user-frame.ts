@@ -67,7 +67,7 @@ function parseFrame(text: string): UserFrame | undefined {
   return file === undefined ? undefined : { file, line: Number(line), column: Number(column) };
 }
 
-/** Undefined for what is not a file: `node:fs`, `<anonymous>`, a module from data. */
+/** Undefined for places that are no file: `node:fs`, `<anonymous>`, a module from data. */
 function toPath(place: string): string | undefined {
   if (/^(?:\/|[A-Za-z]:\\)/.test(place)) return place;
   try {
@@ -81,12 +81,12 @@ function isUsers(file: string): boolean {
   return !file.includes(`${sep}node_modules${sep}`) && !OWN_FOLDERS.some((folder) => file.startsWith(folder));
 }
 
-/** A place as `file:line:column`, by its relative path where it lies below the current folder. */
+/** A place as `file:line:column`, by its relative path if it lies below the current folder. */
 export function placeOf({ file, line, column }: UserFrame): string {
   return `${printable(shortPath(file))}:${line}:${column}`;
 }
 
-/** The place, and below it the line of code with a mark under the column, where the file can be read. */
+/** The place, and below it the line of code with a mark under the column, if the file can be read. */
 export function toExcerpt(frame: UserFrame): string[] {
   const { line, column } = frame;
   const place = `at ${placeOf(frame)}`;

@@ -57,7 +57,7 @@ const MAGIC: readonly (readonly [type: string, start: string])[] = [
   ["image/gif", "47494638"],
   ["image/webp", "52494646"],
 ];
-/** Sides of what is taken for pixels: smaller ones are features. */
+/** Sides of pixels: smaller ones are features. */
 const [MIN_SIDE, MAX_SIDE] = [16, 4096];
 
 /**

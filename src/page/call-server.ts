@@ -1,7 +1,7 @@
 /** An answer that is an error, with the server's words. */
 export class CallError extends Error {
   readonly status: number;
-  /** `Basic`, `Bearer`: what the server takes, where it asks for credentials. */
+  /** `Basic`, `Bearer`: what the server takes, if it asks for credentials. */
   readonly challenges: readonly string[];
 
   constructor(status: number, message: string, challenges: readonly string[] = []) {
@@ -17,7 +17,7 @@ let token = document.querySelector<HTMLMetaElement>('meta[name="kserving-page"]'
 
 /**
  * Without a browser's own credentials, for which it would ask with a window of its
- * own; with them where a client's certificate is needed.
+ * own; with them if a client's certificate is needed.
  */
 let credentials: RequestCredentials = "omit";
 /** True once the server has answered; a failure is none of credentials then, and the call may have been made. */
@@ -38,7 +38,7 @@ export function keepToken(text: string): void {
   token = text;
 }
 
-/** True where calls have credentials that a person has given to the page. */
+/** True if calls have credentials that a person has given to the page. */
 export function isSignedIn(): boolean {
   return sessionStorage.getItem(KEY) !== null;
 }

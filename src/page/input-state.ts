@@ -15,13 +15,13 @@ export interface InputState {
   readonly shape: string;
   readonly values: string;
   readonly file?: ChosenFile | undefined;
-  /** True where the file goes as a text: base64 in the alphabet for URLs, for models that decode it themselves. */
+  /** True if the file goes as a text: base64 in the alphabet for URLs, for models that decode it themselves. */
   readonly isEncoded?: boolean;
-  /** True where the input is left out. */
+  /** True if the input is left out. */
   readonly isOmitted?: boolean;
 }
 
-/** The input as it is sent; undefined where it is left out. Throws an Error that names the input. */
+/** The input as it is sent; undefined if it is left out. Throws an Error that names the input. */
 export function toFormTensor(
   tensor: PageTensor,
   { shape, values, file, isEncoded, isOmitted }: InputState,

@@ -86,7 +86,7 @@ async function ask(path: string, init: RequestInit): Promise<Answered> {
   }
 }
 
-/** The beginning of a text, in lines where it is JSON that is not too long for that. */
+/** The beginning of a text, in lines if it is JSON that is not too long for that. */
 function shownOf(text: string): string {
   const lines = text.length > MAX_LAID_OUT ? text : prettyJson(text);
   return lines.length > MAX_SHOWN ? `${lines.slice(0, MAX_SHOWN)}…` : lines;

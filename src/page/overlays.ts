@@ -92,7 +92,7 @@ interface MapPlace {
   readonly width: number;
   readonly height: number;
   readonly classes: number;
-  /** True where the classes are the last size. */
+  /** True if the classes are the last size. */
   readonly isLast: boolean;
 }
 

@@ -17,7 +17,7 @@ export interface WrittenInput {
 /** Largest tensor that a form makes of a few words. */
 const MAX_ELEMENTS = 1 << 24;
 
-/** Reads an input; throws an Error that says what is expected. */
+/** Reads an input; throws an Error that names the expected form. */
 export function parseInput({ name, datatype, shape, values }: WrittenInput): FormTensor {
   return toTensor({ name, datatype, shape: parseShape(shape) }, readValues(values, datatype));
 }
@@ -130,7 +130,7 @@ function textOf(value: unknown): string {
   return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? Number(one) : one));
 }
 
-/** Inputs of any names, from a JSON object of values: `{"x": [1, 2]}`. Throws an Error that says what is expected. */
+/** Inputs of any names, from a JSON object of values: `{"x": [1, 2]}`. Throws an Error that names the expected form. */
 export function parseFreeInputs(text: string): readonly FormTensor[] {
   let given: unknown;
   try {

@@ -4,7 +4,7 @@ import { shellQuoted, shellWord } from "../text/shell-word.ts";
 export interface Program {
   readonly url: string;
   readonly parts: readonly Part[];
-  /** True where the server wants credentials: the program takes them from the environment. */
+  /** True if the server wants credentials: the program takes them from the environment. */
   readonly needsCredentials: boolean;
 }
 
@@ -123,7 +123,7 @@ ${needsCredentials ? GO_CREDENTIALS : ""}\tresponse, err := http.DefaultClient.D
 `;
 }
 
-/** Texts in quotes, with what is written between them. */
+/** Texts in quotes, joined with the code for the other parts. */
 function expression(
   parts: readonly Part[],
   write: (part: Exclude<Part, string>) => string,

@@ -13,7 +13,7 @@ export interface SentRequest {
   readonly model: string;
   readonly version: string;
   readonly inputs: readonly FormTensor[];
-  /** True where the page has credentials, of which a program gets no copy but a place for its own. */
+  /** True if the page has credentials, of which a program gets no copy but a place for its own. */
   readonly isSignedIn: boolean;
 }
 

@@ -88,7 +88,7 @@ interface FormReader {
 /** Failures of a model that takes texts of base64, and got a file as it is. */
 const WANTS_BASE64 = /base64/i;
 
-/** Runs a request; once more with its files as texts where the model fails to decode them. */
+/** Runs a request; once more with its files as texts if the model fails to decode them. */
 async function inferInEitherForm(shown: PageVersion, { inputs, stateOf, readInputs }: FormReader) {
   const first = await infer(shown, readInputs);
   const files = inputs.filter(({ name, datatype }) => datatype === "BYTES" && stateOf(name).file !== undefined);

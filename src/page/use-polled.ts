@@ -60,7 +60,7 @@ export interface Followed<Item> {
 }
 
 /**
- * The end of a list, of which each look fetches what is new, undefined before the first
+ * The end of a list, of which each look fetches the new items, undefined before the first
  * answer; an error's text, empty = there is none. `followed` stays the same object.
  */
 export function useFollowed<Item>(followed: Followed<Item>): {

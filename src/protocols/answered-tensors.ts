@@ -3,7 +3,7 @@ import type { InferResponse } from "../serving/inference-service.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
 /**
- * The tensors of an answer to a request with tensors; throws `internal` where the service answers with another kind.
+ * The tensors of an answer to a request with tensors; throws `internal` if the service answers with another kind.
  */
 export function answeredTensors({ outputs }: Pick<InferResponse, "outputs">): Tensors {
   if (outputs.kind === "tensors") return outputs.tensors;

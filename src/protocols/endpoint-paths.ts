@@ -14,7 +14,7 @@ export interface Endpoint {
   readonly path: string;
   readonly summary: string;
   readonly description?: string;
-  /** True where the answer is only a status. */
+  /** True if the answer is only a status. */
   readonly isEmpty?: boolean;
   /** Statuses of success; default 200 alone. */
   readonly statuses?: readonly number[];

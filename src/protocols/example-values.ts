@@ -6,7 +6,7 @@ import { elementCount } from "../tensor/tensor.ts";
 const MAX_ELEMENTS = 100;
 
 /**
- * A value for each input that a request needs: an image, or nested lists of ones, true or texts; undefined where an
+ * A value for each input that a request needs: an image, or nested lists of ones, true or texts; undefined if an
  * input is not known, has no form in JSON, or would be too long to be read.
  */
 export function exampleValues(signature: Signature): Readonly<Record<string, unknown>> | undefined {

@@ -20,12 +20,12 @@ export interface TextToWrite<Args extends readonly unknown[]> {
   /** Writes it as a whole. */
   readonly job: Job<Args, Uint8Array>;
   readonly args: Readonly<Args>;
-  /** Writes the same text; false where it cannot be written in parts. */
+  /** Writes the same text; false if it cannot be written in parts. */
   readonly write: ((writer: JsonWriter) => void) | false;
 }
 
 /**
- * The body of an answer that is JSON text: written here where it is small, else in a codec thread, and where it is very
+ * The body of an answer that is JSON text: written here if it is small, else in a codec thread, or if it is very
  * large by several of them, in parts that are sent while the next ones are written.
  */
 export async function textAnswer<Args extends readonly unknown[]>(

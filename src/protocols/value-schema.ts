@@ -6,7 +6,7 @@ type Valued = Pick<TensorSpec, "dtype"> & Partial<Pick<TensorSpec, "shape" | "la
 
 /**
  * The JSON schema of a value as nested lists of its shape: `number[][]` with the sizes
- * that are known; any value where the rank is not known.
+ * that are known; any value if the rank is not known.
  */
 export function nestedSchema(spec: Valued): object {
   const { shape } = spec;

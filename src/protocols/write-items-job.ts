@@ -2,7 +2,7 @@ import { defineJob } from "../codec-host/job.ts";
 import { JsonWriter, type LeftOut } from "../codecs/json/json-writer.ts";
 import { writeItems } from "../codecs/json/tensor-json.ts";
 
-/** Writes values that an outline lacks, in a codec thread, to a room where they fit. */
+/** Writes values that an outline lacks, in a codec thread, to memory that has room for them. */
 export const writeItemsJob = defineJob(
   import.meta.url,
   "writeItemsJob",

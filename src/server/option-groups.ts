@@ -1,7 +1,5 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
 import { openClientGate } from "../access/client-gate.ts";
-import { readAccountKey } from "../access/client-key.ts";
-import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import { PageToken } from "../access/page-token.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { REQUEST_LOG_DEFAULTS } from "../limits/settings/log-settings.ts";

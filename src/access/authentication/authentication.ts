@@ -16,7 +16,7 @@ export type BearerCheck = (token: string) => Promise<Verified | undefined>;
 export interface Refreshable {
   /** A path or an address, for the log. */
   readonly path: string;
-  /** Resolves with true where it has changed; rejects, and stays as it was, where the new one does not work. */
+  /** Resolves with true if it has changed; rejects, and stays as it was, if the new one does not work. */
   refresh(): Promise<boolean>;
 }
 
@@ -26,7 +26,7 @@ export interface AuthenticationParts {
   readonly passwords?: Passwords | undefined;
   /** Asked one after another. */
   readonly bearers: readonly BearerCheck[];
-  /** True where certificates of clients are names too. */
+  /** True if certificates of clients are names too. */
   readonly hasCertificates: boolean;
   /** The rules as they are now. */
   readonly rules: () => AccessRules;
@@ -46,7 +46,7 @@ export class Authentication {
   }
 
   /**
-   * Lets a call in, at once where its credentials are known. Throws, or rejects with, `unauthenticated` for a caller
+   * Lets a call in, at once if its credentials are known. Throws, or rejects with, `unauthenticated` for a caller
    * that is unknown, `permission_denied` for one that may not make calls of this kind.
    */
   enter(kind: CallKind, caller: Caller): CallScope | Promise<CallScope> {
@@ -59,7 +59,7 @@ export class Authentication {
 
   /**
    * Asks about a call again as long as it lasts, when what says who may call has changed, and when its credentials
-   * expire; ends it where it may go on no longer. Returns how to stop.
+   * expire; ends it if it may go on no longer. Returns how to stop.
    */
   watch(call: LiveCall): () => void {
     return this.#live.add(call);

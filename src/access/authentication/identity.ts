@@ -8,7 +8,7 @@ export interface Identity {
 
 /** Parts of an encrypted connection that describe its client's certificate. */
 interface CertifiedConnection {
-  /** True where an authority of ours has signed it. */
+  /** True if an authority of ours has signed it. */
   readonly authorized?: boolean;
   getPeerCertificate?(): Partial<PeerCertificate>;
 }
@@ -17,7 +17,7 @@ const known = new WeakMap<object, Identity | undefined>();
 
 /**
  * The names of the certificate by which a client has opened a connection: `cn:NAME`, `dns:NAME`, `uri:NAME`,
- * `email:NAME`; undefined where there is none.
+ * `email:NAME`; undefined if there is none.
  */
 export function certificateIdentity(connection: object | undefined): Identity | undefined {
   if (connection === undefined) return undefined;

@@ -3,16 +3,16 @@ import { invalidArgument } from "../../errors.ts";
 import { RemoteFile } from "./remote-file.ts";
 import { WatchedFile } from "./watched-file.ts";
 
-/** Finds the key of a token; throws where there is none for it. */
+/** Finds the key of a token; throws if there is none for it. */
 type FindKey = (header: JWTHeaderParameters, token: never) => Promise<CryptoKey | Uint8Array>;
 
 /** Keys that sign tokens, as a file or an address has them now. */
 export interface KeySet {
   readonly path: string;
   readonly content: FindKey;
-  /** Reads them again where they have changed. */
+  /** Reads them again if they have changed. */
   refresh(): Promise<boolean>;
-  /** Reads them again because one with this id is missing; false where that was tried for it a moment ago. */
+  /** Reads them again because one with this id is missing; false if that was tried for it a moment ago. */
   readonly refreshOnMiss?: (id: string) => Promise<boolean>;
 }
 

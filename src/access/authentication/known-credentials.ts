@@ -15,7 +15,7 @@ const MAX_KNOWN = 4096;
 
 /**
  * Remembers what `Authorization` headers were found right, so that only the first request with each costs its check. It
- * keeps digests under a key of its own, so that neither its memory nor the time of a look-up reveals a header.
+ * keeps digests under its own key, so that neither its memory nor the time of a look-up reveals a header.
  */
 export class KnownCredentials {
   readonly #key = randomBytes(32).toString("base64");
@@ -44,7 +44,7 @@ export class KnownCredentials {
   async #verify(digest: string, verify: () => Promise<Verified>): Promise<Verified> {
     try {
       const first = await verify();
-      // It was right by what counted before, where that has changed meanwhile.
+      // It was right by what counted before, if that has changed meanwhile.
       const verified = first.holds() ? first : await verify();
       this.#remember(digest, verified);
       return verified;

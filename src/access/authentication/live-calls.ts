@@ -29,7 +29,7 @@ export class LiveCalls {
     return () => this.#calls.delete(call);
   }
 
-  /** Asks about those whose credentials have expired; about all where something has changed. */
+  /** Asks about those whose credentials have expired; about all if something has changed. */
   askAgain(hasChanged: boolean): void {
     for (const call of this.#calls) if (hasChanged || call.scope.isDue) void this.#ask(call);
   }

@@ -33,13 +33,13 @@ export interface AuthenticationOptions {
 /** The facts about a server's connections that matter here. */
 interface Surroundings {
   readonly proxies: Pick<TrustedProxies, "clientAddress">;
-  /** True where clients have certificates, which are names then. */
+  /** True if clients have certificates, which are names then. */
   readonly hasCertificates?: boolean;
 }
 
 /**
  * Reads what says who may call; throws `failed_precondition` for a file that does not
- * work, `invalid_argument` where a part is missing.
+ * work, `invalid_argument` if a part is missing.
  */
 export async function openAuthentication(
   options: AuthenticationOptions,
@@ -69,7 +69,7 @@ async function openAllUsers({ users, ...single }: AuthenticationOptions): Promis
   return [...(users === undefined ? [] : [await openUsers(users)]), ...(await openSingleUser(single))];
 }
 
-/** Users, read again where they come from a file. */
+/** Users, read again if they come from a file. */
 type UserSource = Pick<WatchedFile<Users>, "path" | "content" | "refresh">;
 
 async function openSingleUser({ username, passwordFile, password }: AuthenticationOptions): Promise<UserSource[]> {

@@ -12,7 +12,7 @@ export interface PasswordHash {
 const COST = { logN: 14, r: 8, p: 5 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** A line that was cut has a shorter hash, which many passwords have, and all of them where nothing is left of it. */
+/** A line that was cut has a shorter hash, which many passwords have, and all of them if nothing is left of it. */
 const MIN_HASH_BYTES = 16;
 /** A hash in a file may cost more than our own, up to here. */
 const MAX_MEMORY = 256 * 1024 * 1024;
@@ -22,7 +22,7 @@ const MAX_NORMALIZED = 1024;
 /** `$scrypt$ln=14,r=8,p=5$SALT$HASH`, as passlib and others write it; base64 without padding. */
 const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** Hashes a password with a salt of its own, as a line's text. */
+/** Hashes a password with its own salt, as a line's text. */
 export async function hashPassword(password: string, { logN, r, p } = COST as HashCost): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, { options: toOptions(logN, r, p), salt, length: HASH_BYTES });

@@ -28,8 +28,8 @@ export class Passwords {
   }
 
   /**
-   * Resolves with a check that the password is still the user's by what the files say later; with undefined where it is
-   * not. Throws `resource_exhausted` for an address that has sent too many wrong ones, `unavailable` where it waits
+   * Resolves with a check that the password is still the user's by what the files say later; with undefined if it is
+   * not. Throws `resource_exhausted` for an address that has sent too many wrong ones, `unavailable` if it waits
    * with too many others.
    */
   async verify({ name, password, address }: Login): Promise<(() => boolean) | undefined> {

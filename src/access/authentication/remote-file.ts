@@ -19,7 +19,7 @@ const MAX_MISSED = 1000;
 const MAX_NAME = 256;
 
 /**
- * The content of an address, read again every ten minutes, and earlier where something in it is missing. What it said
+ * The content of an address, read again every ten minutes, and earlier if something in it is missing. What it said
  * last counts while it does not answer.
  */
 export class RemoteFile<Content> {
@@ -30,7 +30,7 @@ export class RemoteFile<Content> {
   #nextAt = 0;
   #triedAt = Number.NEGATIVE_INFINITY;
   #problem: unknown;
-  /** True where it said something new of which no {@link refresh} has told. */
+  /** True if it said something new of which no {@link refresh} has told. */
   #isNews = false;
   #pending: Promise<boolean> | undefined;
   /** Times at which something was missed last, by its name. */
@@ -61,7 +61,7 @@ export class RemoteFile<Content> {
     );
   }
 
-  /** Reads it again where it is time to; resolves with true where it says something new since the last call. */
+  /** Reads it again if it is time to; resolves with true if it says something new since the last call. */
   async refresh(): Promise<boolean> {
     if (performance.now() >= this.#nextAt) await this.#read();
     else if (this.#problem !== undefined) throw this.#problem;
@@ -72,7 +72,7 @@ export class RemoteFile<Content> {
 
   /**
    * Reads it again because something that it is to name is missing: soon, and together with what others miss, but not
-   * for what was missed a moment ago. Resolves with true where it says something new.
+   * for what was missed a moment ago. Resolves with true if it says something new.
    */
   readonly refreshOnMiss = async (missing: string): Promise<boolean> => {
     if (!this.#isNewMiss(missing.slice(0, MAX_NAME))) return false;

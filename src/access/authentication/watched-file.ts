@@ -30,7 +30,7 @@ export class WatchedFile<Content> {
     this.#content = content;
   }
 
-  /** Reads the file; throws `failed_precondition` where it cannot be read or says nothing that can be used. */
+  /** Reads the file; throws `failed_precondition` if it cannot be read or says nothing that can be used. */
   static async open<Content>(path: string, form: FileForm<Content>): Promise<WatchedFile<Content>> {
     const text = await readText(path, form.what);
     return new WatchedFile(path, form, { text, content: await parse(text, path, form) });
@@ -41,7 +41,7 @@ export class WatchedFile<Content> {
   }
 
   /**
-   * Reads the file again; resolves with true where it says something new. What is still being written counts with a
+   * Reads the file again; resolves with true if it says something new. What is still being written counts with a
    * later call. Throws as {@link open}, and keeps what it said before then.
    */
   async refresh(): Promise<boolean> {

@@ -55,7 +55,7 @@ async function verify(
   return { identity: { names: [`jwt:${sub}`] }, until: exp * 1000, holds: () => keys.content === content };
 }
 
-/** The id of the key that a token names; empty where it names none. */
+/** The id of the key that a token names; empty if it names none. */
 function keyOf(token: string): string {
   const { kid } = JSON.parse(Buffer.from(token.split(".", 1)[0] as string, "base64url").toString());
   return String(kid ?? "");

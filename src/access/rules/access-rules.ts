@@ -35,7 +35,7 @@ export class AccessRules {
     return kind === "page" || this.#open.has(kind);
   }
 
-  /** Models that a caller may name in calls of a kind; undefined where it may make none. */
+  /** Models that a caller may name in calls of a kind; undefined if it may make none. */
   modelsFor(identity: Identity, kind: Permission): NamePatterns | undefined {
     const known = this.#known.get(identity) ?? new Map<Permission, NamePatterns | undefined>();
     if (known.has(kind)) return known.get(kind);
@@ -66,7 +66,7 @@ export class NamePatterns {
     this.#patterns = texts.filter((text) => text.includes("*")).map(toPattern);
   }
 
-  /** True where any name is meant. */
+  /** True if any name is meant. */
   get isEvery(): boolean {
     return this.#names.has("*");
   }

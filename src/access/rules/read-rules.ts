@@ -12,7 +12,7 @@ const KINDS: Readonly<Record<string, Permission>> = {
   health: "health",
   priority: "priority",
 };
-/** Kinds that a rule is about where it names none. */
+/** Kinds that a rule is about if it names none. */
 const USUAL_KINDS: readonly CallKind[] = ["inference", "read"];
 
 /** Reads the rules of a file; throws `invalid_argument` with the place of what cannot be meant. */

@@ -7,7 +7,7 @@ export interface TypedTensor {
   readonly dtype?: DType | undefined;
   /** -1 = any size; absent = any rank. */
   readonly shape?: readonly number[] | undefined;
-  /** True where a request may leave it out. */
+  /** True if a request may leave it out. */
   readonly isOptional?: boolean;
 }
 

@@ -35,7 +35,7 @@ function typeOf({ dtype, shape }: TypedTensor, type: "In" | "Out"): string {
   return shape === undefined ? `${type}<"${dtype}">` : `${type}<"${dtype}", [${shape.join(", ")}]>`;
 }
 
-/** A name, as a text where it is not an identifier; a text in JSON is one in TypeScript too. */
+/** A name, as a text if it is not an identifier; a text in JSON is one in TypeScript too. */
 function keyOf(name: string): string {
   return IDENTIFIER.test(name) ? name : JSON.stringify(name);
 }

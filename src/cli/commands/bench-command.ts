@@ -67,7 +67,7 @@ interface BenchFlags extends ModelFlags {
 
 /**
  * `kserving bench`: throughput and latency of a server's model. Throws
- * `failed_precondition` where requests fail or goals are missed.
+ * `failed_precondition` if requests fail or goals are missed.
  */
 export async function bench(argv: readonly string[]): Promise<void> {
   await runParser(createBenchCommand(), argv);

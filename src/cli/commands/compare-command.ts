@@ -47,7 +47,7 @@ interface CompareFlags {
   readonly json?: boolean;
 }
 
-/** `kserving compare`: the same inputs to several targets. Throws `failed_precondition` where outputs differ. */
+/** `kserving compare`: the same inputs to several targets. Throws `failed_precondition` if outputs differ. */
 export async function compare(argv: readonly string[]): Promise<void> {
   await runParser(createCompareCommand(), argv);
 }

@@ -149,7 +149,7 @@ function print(...lines: readonly string[]): void {
 
 /**
  * The reason why a model cannot be served for want of a file that its configuration names besides its own path: a
- * stage's model, the hooks, a warm-up request, labels. Undefined where all of them are there.
+ * stage's model, the hooks, a warm-up request, labels. Undefined if all of them are there.
  */
 async function missingFiles(config: ModelConfig): Promise<string | undefined> {
   const local = namedFiles(config).filter(({ path }) => !isRemoteAddress(path));
@@ -164,7 +164,7 @@ interface NamedFile {
 }
 
 function namedFiles({ path, stages = [], hooks, warmUp, labelFiles }: ModelConfig): NamedFile[] {
-  // With a path of its own, a model's stages lie in the folder of each version.
+  // If a model has a path, its stages lie in the folder of each version.
   const ofStages = path === undefined ? stages.map((stage) => stage.path) : [];
   return [
     ...ofStages.flatMap((each, index) =>

@@ -25,8 +25,8 @@ With flags of kserving serve it looks at what they say. The exit code is 1 where
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
 /**
- * `kserving doctor`: what is wrong on this machine, and the command that mends it.
- * Throws `failed_precondition` where something is.
+ * `kserving doctor`: the problems of this machine, each with the command that mends it.
+ * Throws `failed_precondition` if there is one.
  */
 export async function doctor(argv: readonly string[], env: Environment): Promise<void> {
   const command: Command = createDoctorCommand().action((flags: readonly string[], { json = false }) =>
@@ -87,7 +87,7 @@ export async function checkSettings(flags: readonly string[], env: Environment):
 
 type PortName = Extract<SettingName, "port" | "httpPort">;
 
-/** The ports that the server would listen on: one where gRPC and HTTP share it. */
+/** The ports that the server would listen on: one if gRPC and HTTP share it. */
 function portsOf({ grpcSocketOnly, httpEnable, port, httpPort }: Settings<"serve">): readonly PortName[] {
   const isShared = !grpcSocketOnly && port === httpPort && port !== 0;
   return [...(grpcSocketOnly ? [] : ["port" as const]), ...(httpEnable && !isShared ? ["httpPort" as const] : [])];

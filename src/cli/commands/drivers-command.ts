@@ -61,9 +61,9 @@ interface DriverFacts {
   readonly name: string;
   /** Names of files by which it is chosen. */
   readonly endings: readonly string[];
-  /** True where it needs no model. */
+  /** True if it needs no model. */
   readonly pathless: boolean;
-  /** True where its models run in processes of their own. */
+  /** True if its models run in processes of their own. */
   readonly isolated: boolean;
   readonly options: readonly OptionFacts[];
 }

@@ -37,7 +37,7 @@ export async function health(argv: readonly string[], env: Environment): Promise
   return problem === undefined ? EXIT.ok : EXIT.failure;
 }
 
-/** The parser of `kserving health`, with the address that it asks where none is given. */
+/** The parser of `kserving health`, with the address that it asks if none is given. */
 export function createHealthCommand(address: string): Command {
   const description = "Asks a server whether it is ready, for probes of containers and services.";
   return createParser("health", { description, epilogue: EPILOGUE })
@@ -66,7 +66,7 @@ function readCertificate({ remoteCert, remoteKey }: Omit<HealthFlags, "timeout">
   return { cert: readPem(remoteCert, "--remote-cert"), key: readPem(remoteKey, "--remote-key") };
 }
 
-/** The reason for which a server is not ready; undefined where it is. */
+/** The reason for which a server is not ready; undefined if it is. */
 async function problemOf(address: string, asking: Asking): Promise<string | undefined> {
   try {
     if (/^https?:\/\//.test(address)) return await problemOverHttp(new URL(address), asking);

@@ -50,7 +50,7 @@ async function readValueFile(path: string): Promise<Value> {
   return bytes;
 }
 
-/** A text that begins as JSON does but is not JSON stays a text where it came from the command line. */
+/** A text that begins as JSON does but is not JSON stays a text if it came from the command line. */
 function parseJson(text: string, place: string, otherwise?: string): Value {
   try {
     return JSON.parse(text);

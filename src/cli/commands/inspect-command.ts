@@ -36,7 +36,7 @@ interface InspectFlags {
   readonly json?: boolean;
 }
 
-/** `kserving inspect`: what a model is, and what can run it. Throws `failed_precondition` where nothing can. */
+/** `kserving inspect`: what a model is, and what can run it. Throws `failed_precondition` if nothing can. */
 export async function inspect(argv: readonly string[]): Promise<void> {
   await runParser(createInspectCommand(), argv);
 }
@@ -91,7 +91,7 @@ interface LocalFiles {
   shown(text: string): string;
 }
 
-/** Runs something on a model's files, which are downloaded into the cache first where the place is an address. */
+/** Runs something on a model's files, which are downloaded into the cache first if the place is an address. */
 async function withLocalFiles(place: string, run: (files: LocalFiles) => Promise<void>): Promise<void> {
   if (!isRemoteAddress(place)) return run({ path: claimPath(place), shown: (text) => text });
   const storage = new LazyStorage(withDefaults({ onDownload: drawDownloads(new LiveLine()) }));

@@ -97,7 +97,7 @@ function numberText(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-/** As Python's json reads and writes them: NaN, Infinity; bytes are text where they are UTF-8, else base64. */
+/** As Python's json reads and writes them: NaN, Infinity; bytes are text if they are UTF-8, else base64. */
 const STYLE: TensorStyle = {
   separator: ",",
   bytes: (writer, element) => {

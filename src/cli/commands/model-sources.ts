@@ -14,7 +14,7 @@ const OF_PIPELINE: readonly SettingName[] = ["modelPath", "driver", "hooks", "na
 const OF_SEVERAL: readonly SettingName[] = ["model", "modelRepository"];
 
 /**
- * Descriptions of the named models of a command line; undefined where it has one pipeline. Throws `invalid_argument`
+ * Descriptions of the named models of a command line; undefined if it has one pipeline. Throws `invalid_argument`
  * for flags of both, and for a `--model` that is not NAME=PATH.
  */
 export function toModelSources(commandLine: ServeCommandLine): ModelSources | undefined {

@@ -2,9 +2,7 @@ import type { Socket } from "node:net";
 import { keepFresh } from "../../access/authentication/keep-fresh.ts";
 import { openAuthentication } from "../../access/authentication/open-authentication.ts";
 import { openClientGate } from "../../access/client-gate.ts";
-import { readAccountKey } from "../../access/client-key.ts";
 import { endSlowClients } from "../../access/end-slow-clients.ts";
-import { openConnectionLimit } from "../../access/open-connection-limit.ts";
 import { TlsFiles, type TlsPaths } from "../../access/tls-files.ts";
 import { TrustedProxies } from "../../access/trusted-proxies.ts";
 import { keepTickShape } from "../../async/keep-tick-shape.ts";
@@ -64,7 +62,7 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
 /** A proxy that serves HTTP. */
 export interface OpenProxy extends Running {
   readonly url: string;
-  /** True where clients need a password or a token. */
+  /** True if clients need a password or a token. */
   readonly hasAuth: boolean;
 }
 

@@ -64,7 +64,7 @@ export class ProxyTargets {
     };
   }
 
-  /** The reason for which the fixed server cannot be reached; undefined where it can be, or none is known. */
+  /** The reason for which the fixed server cannot be reached; undefined if it can be, or none is known. */
   whyUnreachable(): Promise<string | undefined> {
     return this.#fixed.whyUnreachable();
   }

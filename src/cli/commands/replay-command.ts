@@ -34,7 +34,7 @@ interface ReplayFlags {
 
 /**
  * `kserving replay`: sends recorded requests again and compares the answers. Throws
- * `failed_precondition` where they differ.
+ * `failed_precondition` if they differ.
  */
 export async function replay(argv: readonly string[]): Promise<void> {
   await runParser(createReplayCommand(), argv);

@@ -15,7 +15,7 @@ export interface WantedServer {
   readonly settings: Settings<"serve">;
   /** Folder from which a platform loads models. */
   readonly platform?: PlatformFolder | undefined;
-  /** True for a start that goes on where no model has a version yet. */
+  /** True for a start that goes on if no model has a version yet. */
   readonly mayBeEmpty?: boolean | undefined;
   /** Name of a model that is loaded after all others, which do not wait for it. */
   readonly loadedLast?: string | undefined;

@@ -9,7 +9,7 @@ type TlsFlags = Pick<Settings<"proxy">, "tlsCert" | "tlsKey" | "tlsClientCa">;
 
 /**
  * Paths of the files by which ports are encrypted; undefined = they are not. Throws
- * `invalid_argument` where one is missing.
+ * `invalid_argument` if one is missing.
  */
 export function toTlsPaths({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: TlsFlags): TlsPaths | undefined {
   if (cert === undefined && key === undefined && clientCa === undefined) return undefined;
@@ -38,7 +38,7 @@ export function toRemoteTls({
 
 /**
  * Files for the connection of `kserving proxy` to its server. Throws
- * `invalid_argument` where they are given for a plain one, too.
+ * `invalid_argument` if they are given for a plain one, too.
  */
 export function toProxyTls(settings: Settings<"proxy">): ServerOptions["remoteTls"] {
   const { remoteTls } = toRemoteTls(settings);

@@ -11,7 +11,7 @@ import { toRemoteTls, toTlsPaths } from "./tls-options.ts";
 import { toAuth } from "./to-auth.ts";
 
 /**
- * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` where
+ * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` if
  * drivers, paths and stages do not fit each other.
  */
 export async function toServerOptions({ settings, listed }: ParsedCommandLine<"serve">): Promise<ServerOptions> {

@@ -46,7 +46,7 @@ interface TuneFlags extends Omit<ModelFlags, "driver"> {
   readonly json?: boolean;
 }
 
-/** `kserving tune`: the way to serve a model best. Throws `failed_precondition` where nothing meets the goal. */
+/** `kserving tune`: the way to serve a model best. Throws `failed_precondition` if nothing meets the goal. */
 export async function tune(argv: readonly string[]): Promise<void> {
   await runParser(createTuneCommand(), argv);
 }

@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { COMMANDS } from "../command-names.ts";
 
-/** A command as shells complete it; one with commands of its own is followed by those, as `runtimes install`. */
+/** A command as shells complete it; one that has commands is followed by those, as `runtimes install`. */
 export interface Completion {
   /** Its words: `["runtimes", "install"]`. */
   readonly words: readonly string[];
@@ -14,7 +14,7 @@ export interface Completion {
 
 /** A flag as shells complete it. */
 export interface FlagCompletion {
-  /** `--port`, and `-o` where it has one. */
+  /** `--port`, and `-o` if it has one. */
   readonly names: readonly string[];
   readonly help: string;
   readonly takesValue: boolean;

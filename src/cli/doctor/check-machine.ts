@@ -136,7 +136,7 @@ async function checkPackage(name: string, lack: string, load: (name: string) => 
 }
 
 /**
- * Loads every runtime in a process of its own. A runtime that is not there is no problem, one that does not load is.
+ * Loads every runtime in its own process. A runtime that is not there is no problem, one that does not load is.
  */
 export async function checkRuntimes(
   list: () => Promise<readonly RuntimeReport[]> = listRuntimes,

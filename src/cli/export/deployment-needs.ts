@@ -154,7 +154,7 @@ export async function filesOfModule(path: string | undefined): Promise<readonly 
 async function filesOfPythonFile(path: string): Promise<readonly string[]> {
   const folder = dirname(path);
   const found = new Set([path]);
-  // A set's loop reaches what is added on the way.
+  // A set's loop reaches files that are added on the way.
   for (const file of found)
     if (file.endsWith(".py"))
       for (const name of await importsOf(file)) for (const own of await filesOfName(join(folder, name))) found.add(own);

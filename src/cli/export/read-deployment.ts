@@ -18,7 +18,7 @@ import { readServeSettings, type ServeCommandLine } from "../settings/read-serve
 import { envOf, flagOf, SETTINGS, type SettingName, writtenValue } from "../settings/settings.ts";
 import { filesOfModel, filesOfModule, needsOf } from "./deployment-needs.ts";
 
-/** Names of the deployment and of its image, where the user gives them. */
+/** Names of the deployment and of its image, if the user gives them. */
 export interface DeploymentNames {
   readonly name?: string;
   readonly image?: string;
@@ -143,7 +143,7 @@ function ownPath(path: string, toOwn: (path: string) => string): string {
   return isRemoteAddress(path) ? path : toOwn(path);
 }
 
-/** A path from the folder on; it ends with a slash where it is a folder's, as `path` does. */
+/** A path from the folder on; it ends with a slash if it is a folder's, as `path` does. */
 function toRelative(path: string, folder: string): string {
   const own = relative(folder, resolve(folder, path));
   if (own === ".." || own.startsWith(`..${sep}`) || isAbsolute(own))

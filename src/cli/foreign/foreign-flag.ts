@@ -5,7 +5,7 @@ export type ForeignFlag = {
   readonly type: "text" | "integer" | "number" | "boolean";
   /** Effect of the flag, on one line. */
   readonly help: string;
-  /** The value that counts there where the flag is absent. */
+  /** The value that counts there if the flag is absent. */
   readonly default?: string;
   /** An environment variable of that server with the same effect. */
   readonly env?: string;
@@ -13,7 +13,7 @@ export type ForeignFlag = {
 } & Effect;
 
 type Effect =
-  /** Sets one of our settings; `toText` gives the setting's text, or undefined where the value leaves it as it is. */
+  /** Sets one of our settings; `toText` gives the setting's text, or undefined if the value leaves it as it is. */
   | { readonly setting: SettingName; readonly toText?: (text: string) => string | undefined }
   /** Gives every model a `-o` option of this key; `toText` as above. */
   | { readonly option: string; readonly toText?: (text: string) => string | undefined }

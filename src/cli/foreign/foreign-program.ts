@@ -10,17 +10,17 @@ import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 export interface ForeignCommandLine {
   /** Settings that its flags say; these count as our own flags do. */
   readonly settings: FileSettings;
-  /** Settings as that server has them where nothing is said; these count less than environment variables and files. */
+  /** Settings as that server has them if nothing is said; these count less than environment variables and files. */
   readonly defaults: FileSettings;
   /** The model that the flags describe, if they describe one. */
   readonly models: readonly ModelConfig[];
   /** Folder from which its platform loads models while it runs; absent = no platform does. */
   readonly platform?: PlatformFolder;
-  /** Starts where no model has a version yet. */
+  /** Starts even if no model has a version yet. */
   readonly mayBeEmpty?: true;
   /** Reads configuration files once, at the start. */
   readonly keepsFiles: boolean;
-  /** The password of `--auth-username`, where the command line has it and no file does. */
+  /** The password of `--auth-username`, if the command line has it and no file does. */
   readonly password?: string;
   /** Flags that change nothing here, one line each. */
   readonly warnings: readonly string[];
@@ -30,7 +30,7 @@ export interface ForeignCommandLine {
 
 /** A start that failed. */
 export interface FailedStart {
-  /** Absent where it could not be read. */
+  /** Absent if it could not be read. */
   readonly commandLine?: ForeignCommandLine | undefined;
   /** Versions that did not load. */
   readonly failed: readonly ServedVersion[];
@@ -38,7 +38,7 @@ export interface FailedStart {
 
 /** Another server's program as one of our commands. */
 export interface ForeignProgram {
-  /** Reads its arguments; an exit code where that was all, such as for help. Throws `invalid_argument`. */
+  /** Reads its arguments; an exit code if that was all, such as for help. Throws `invalid_argument`. */
   read(argv: readonly string[], env: Environment): Promise<ForeignCommandLine | number>;
   /** Waits until a start makes sense, as that server does; absent = it does not. */
   waitForModels?(models: readonly ModelConfig[], settings: Settings<"serve">): Promise<void>;

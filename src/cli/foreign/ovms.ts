@@ -61,7 +61,7 @@ async function read(argv: readonly string[]): Promise<ForeignCommandLine | numbe
   const { settings, options, fields, warnings } = translateFlags(withConfigFile(values), OVMS_FLAGS);
   if (host !== undefined) settings.set("host", settingOf("host", host, "--grpc_bind_address"));
   const httpPort = settings.get("httpPort");
-  // Without a gRPC flag, gRPC has no port of its own.
+  // Without a gRPC flag, gRPC has no separate port.
   if (!settings.has("port") && httpPort !== undefined) settings.set("port", httpPort);
   const given = Object.entries(options).map(([key, text]) => `${key}=${text}`);
   if (given.length > 0) settings.set("option", { value: given, origin: "the command line" });

@@ -4,7 +4,7 @@ import type { ForeignFlag, ForeignFlags } from "./foreign-flag.ts";
 export interface FlagStyle {
   /** A value may be the next word: `--port 9000`. */
   readonly takesNextWord: boolean;
-  /** A flag may be cut short where only one begins so. */
+  /** A flag may be cut short if only one begins so. */
   readonly abbreviates?: boolean;
 }
 
@@ -26,7 +26,7 @@ interface MisreadFlag {
   readonly value: string;
 }
 
-/** Reads words by a table of flags. Never throws: each program has its own answer to what is wrong. */
+/** Reads words by a table of flags. Never throws: each program answers to faults in its own way. */
 export function readForeignFlags(argv: readonly string[], flags: ForeignFlags, style: FlagStyle): ReadFlags {
   const values = new Map<string, string>();
   const [unknown, incomplete, misread]: [string[], string[], MisreadFlag[]] = [[], [], []];

@@ -90,7 +90,7 @@ function withPlainWords(values: ReadonlyMap<string, string>): ReadonlyMap<string
   return new Map(entries);
 }
 
-/** Settings as the original has them where nothing is said. */
+/** Settings as the original has them if nothing is said. */
 function defaultsFor(port: string, isOne: boolean): FileSettings {
   const defaults = [
     ["port", port],

@@ -166,7 +166,7 @@ function notAvailable(failed: readonly ServedVersion[]): string {
 
 interface FaultyFile {
   readonly file: string;
-  /** The place in it and what is wrong there. */
+  /** The place in it and the fault. */
   readonly problem: string;
 }
 

@@ -67,7 +67,7 @@ async function waitForVersion(model: ModelConfig, pollMs: number): Promise<void>
 
 async function problemOf(model: ModelConfig): Promise<string | undefined> {
   const { name, path } = model;
-  // The server itself waits for what is elsewhere, and its state tells why.
+  // The server itself waits for models that are elsewhere, and its state tells why.
   if (isRemoteAddress(path ?? "")) return undefined;
   try {
     const { chosen } = await chosenVersions(model);

@@ -106,7 +106,7 @@ class HttpServerProcess {
     const { argv, env, log } = this.#source;
     const [program, ...args] = argv;
     const startedAt = performance.now();
-    // A process group of its own keeps the terminal's Ctrl-C from it, which would cut the
+    // Its own process group keeps the terminal's Ctrl-C from it, which would cut the
     // requests that we still want to finish.
     const child = spawn(program, args, { env, stdio: ["ignore", "inherit", "inherit"], detached: true });
     child.on("error", (err) => log.debug("http server command", { err }));

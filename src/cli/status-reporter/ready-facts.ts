@@ -68,7 +68,7 @@ async function summarize(service: InferenceService, status: ServableState, probl
   }
 }
 
-/** One line on the permissions of clients on other machines; undefined where only this machine reaches the server. */
+/** One line on the permissions of clients on other machines; undefined if only this machine reaches the server. */
 export function openAccessNotice(host: string, allowControl: ControlAccess): string | undefined {
   if (host === "localhost" || isLoopback(host)) return undefined;
   const control = allowControl === "all" ? ", load and unload models, and change what is logged" : "";

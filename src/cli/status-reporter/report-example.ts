@@ -43,7 +43,7 @@ export interface ExampleTarget {
 /** Up to so many elements a value is written out. */
 const MAX_INLINE_ELEMENTS = 24;
 
-/** A shell line that sends a request with the inputs. Over HTTP where that is served, else over gRPC. */
+/** A shell line that sends a request with the inputs. Over HTTP if that is served, else over gRPC. */
 export function exampleRequest(target: ExampleTarget): string {
   const { inputs } = target;
   const hasJsonForm = inputs.every(({ dtype }) => !dtype.startsWith("complex"));

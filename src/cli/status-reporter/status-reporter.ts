@@ -7,17 +7,17 @@ import type { ModelSummary } from "./model-table.ts";
 
 /** Facts about a started program, for the people who started it. */
 export interface ReadyFacts {
-  /** The model's name; absent where the models run elsewhere. */
+  /** The model's name; absent if the models run elsewhere. */
   readonly name?: string;
   /** As a client on this machine reaches it, never a wildcard. */
   readonly grpcAddress: string;
-  /** As a client on this machine reaches it; absent where HTTP is off. */
+  /** As a client on this machine reaches it; absent if HTTP is off. */
   readonly httpUrl?: string;
-  /** The page for people; absent where there is none. */
+  /** The page for people; absent if there is none. */
   readonly pageUrl?: string;
-  /** Empty where the models run elsewhere, or have names. */
+  /** Empty if the models run elsewhere, or have names. */
   readonly stages: readonly StageSummary[];
-  /** The named models; absent where there is one pipeline, or none. */
+  /** The named models; absent if there is one pipeline, or none. */
   readonly models?: readonly ModelSummary[];
 }
 

@@ -11,9 +11,9 @@ export interface ProcessDeath {
 
 /** Things that a supervisor gives the process that serves; descriptors are that process's. */
 export interface SupervisedInfo {
-  /** Of the marks of runs; absent where no file could be made. */
+  /** Of the marks of runs; absent if no file could be made. */
   readonly marks?: number;
-  /** Of a pipe with the {@link StartSecrets}; absent where there are none. */
+  /** Of a pipe with the {@link StartSecrets}; absent if there are none. */
   readonly secrets?: number;
   /** Listening sockets that an earlier process has opened, by the address that was asked for. */
   readonly sockets: readonly (readonly [title: string, fd: number])[];

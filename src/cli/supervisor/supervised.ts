@@ -22,7 +22,7 @@ type SignalListener = (signal: AskingSignal) => void;
 /** A process that serves, as its supervisor has started it. */
 export class Supervised {
   readonly info: SupervisedInfo;
-  /** Absent where no file could be made. */
+  /** Absent if no file could be made. */
   readonly marks: RunMarks | undefined;
   readonly #listeners = new EventEmitter();
   readonly #counts = new Map<AskingSignal, SignalCount>();
@@ -119,7 +119,7 @@ interface SignalCount {
 let current: Supervised | undefined;
 
 /**
- * Takes what a supervisor has passed, of which child processes are to know nothing; gives the secrets among it, where
+ * Takes what a supervisor has passed, of which child processes are to know nothing; gives the secrets among it, if
  * there are any.
  */
 export function takeSupervised(env: NodeJS.ProcessEnv): StartSecrets | undefined {
@@ -140,7 +140,7 @@ function readSecrets(pipe: number): StartSecrets {
   }
 }
 
-/** This process as its supervisor knows it; undefined where it has none. */
+/** This process as its supervisor knows it; undefined if it has none. */
 export function supervised(): Supervised | undefined {
   return current;
 }

@@ -41,7 +41,7 @@ interface SuperviseOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Path of the file of marks; undefined = it ends with the supervisor. */
   readonly marksPath: string | undefined;
-  /** The program's words and variables, where any is a secret; they are neither among `program` nor in `env`. */
+  /** The program's words and variables, if any is a secret; they are neither among `program` nor in `env`. */
   readonly secrets: StartSecrets | undefined;
   /** Milliseconds in which the child has to say that it has begun. Default {@link FIRST_SIGN_MS}. */
   readonly firstSignMs?: number;
@@ -56,7 +56,7 @@ interface End {
 /**
  * Runs the program in a child process, and again when it dies of something that it did not decide: a native library's
  * crash, or the system's want of memory. It keeps the listening sockets meanwhile, so that clients wait and are not
- * refused. Resolves with the program's exit code; ends by its signal where it did.
+ * refused. Resolves with the program's exit code; ends by its signal if it did.
  */
 export function supervise(program: readonly string[], options: SuperviseOptions): Promise<number> {
   return new Supervisor(program, options).run();
@@ -73,7 +73,7 @@ class Supervisor {
   #child: ChildProcess | undefined;
   /** The last signal that was passed on. */
   #asked: AskingSignal | undefined;
-  /** Also where that is not known. */
+  /** Also if that is not known. */
   #hasServed = false;
   readonly #deaths: { readonly at: number; readonly isExplained: boolean }[] = [];
   #count = 0;
@@ -107,7 +107,7 @@ class Supervisor {
     }
   }
 
-  /** To the next child too, where this one dies without having heeded it. */
+  /** To the next child too, if this one dies without having heeded it. */
   #pass(signal: AskingSignal): void {
     this.#asked = signal;
     if (this.#child?.connected) this.#child.send({ signal }, () => {});

@@ -1,5 +1,4 @@
 import { LOG_LEVELS } from "../../observability/log-filter.ts";
-import { SERVER_DEFAULTS } from "./server-settings.ts";
 import { BOTH, SERVE, type Setting } from "./setting.ts";
 
 /** Defaults of request logs: one table for `createServer`, configuration files and the command line. */

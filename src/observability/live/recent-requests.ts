@@ -38,7 +38,7 @@ export class RecentRequests {
     return this.#kept.toReversed();
   }
 
-  /** Keeps a request that is over, where it reached a model of this server. */
+  /** Keeps a request that is over, if it reached a model of this server. */
   add(record: RequestRecord, { status, endStatus = status, code }: RequestOutcome): void {
     if (!record.isServedHere) return;
     const marks = record.marks();

@@ -15,7 +15,7 @@ const ROUTE = [...VERSION, "protocol", "method"];
 const SECONDS = { type: "histogram", bounds: SECONDS_BOUNDS } as const;
 
 /**
- * Every metric of the server. `model` and `version` are those that answered, and empty where a request reached none:
+ * Every metric of the server. `model` and `version` are those that answered, and empty if a request reached none:
  * what a client writes never becomes a label.
  */
 export const METRICS = {

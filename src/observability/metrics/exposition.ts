@@ -15,7 +15,7 @@ export const PROMETHEUS_TEXT: Exposition = {
 };
 
 /**
- * OpenMetrics 1.0, where a counter's name has `_total` in its samples alone. What another server counts without it is
+ * OpenMetrics 1.0, in which a counter's name has `_total` in its samples alone. What another server counts without it is
  * of unknown type there: readers refuse all metrics for one such counter.
  */
 export const OPENMETRICS_TEXT: Exposition = {

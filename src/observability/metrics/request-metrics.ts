@@ -10,7 +10,7 @@ export interface RouteSeries {
   readonly version: string;
   /** Numbers of requests by HTTP's status or gRPC's code. */
   readonly counts: Map<number | string, number>;
-  /** Each time in seconds; without values where no request got so far. */
+  /** Each time in seconds; without values if no request got so far. */
   readonly times: Readonly<Record<keyof typeof TIMES, Histogram>>;
   /** Examples of each request that has any. */
   readonly examples: Histogram;
@@ -234,7 +234,7 @@ function addBytes(sums: Map<string, ByteCounts>, protocol: string, { received, s
   sum.sent += sent;
 }
 
-/** A map's value of a key, made where it has none. */
+/** A map's value of a key, made if it has none. */
 function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key);
   if (known !== undefined) return known;

@@ -124,7 +124,7 @@ class Watchers {
   readonly all = new Set<Watcher>();
   readonly #counts = new Map<string, number>();
 
-  /** Returns how to remove it; throws `resource_exhausted` where there are too many. */
+  /** Returns how to remove it; throws `resource_exhausted` if there are too many. */
   add(watcher: Watcher, peer = ""): () => void {
     const client = networkOf(plainAddress(peer.replace(/^ipv[46]:/, "")) ?? peer);
     const count = this.#counts.get(client) ?? 0;

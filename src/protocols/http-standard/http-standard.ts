@@ -11,7 +11,7 @@ export const httpHealth: Protocol = {
   }),
 };
 
-/** 200 while requests can be answered, else 503; in text where Simple TensorFlow Serving is meant. */
+/** 200 while requests can be answered, else 503; in text if Simple TensorFlow Serving is meant. */
 function healthRoute(service: InferenceService, isText: boolean): HttpRoute {
   const answer: HttpRoute["answer"] = async () => {
     const isReady = service.isReady();

@@ -117,7 +117,7 @@ export function createKibernetikaRules(input: string): JsonTensorRules {
 }
 
 /**
- * The bytes of a string: decoded where the whole of it is standard base64 with its
+ * The bytes of a string: decoded if the whole of it is standard base64 with its
  * padding (line breaks aside), else its UTF-8. So did the original, whose clients
  * encode every string; the price is that a text such as `test` is decoded too.
  */

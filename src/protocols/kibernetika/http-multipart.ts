@@ -31,7 +31,7 @@ type FormType = (typeof FORM_TYPES)[number];
 
 /**
  * Parses a form whose fields are called TYPE_NAME, with `out_filter` or `out_filters` and `out_mime_type` in addition.
- * `contentType` is the header, which has the boundary; `maxBytes` bounds what is made of the body.
+ * `contentType` is the header, which has the boundary; `maxBytes` bounds the memory of the result.
  */
 export async function parseKibernetikaForm(
   body: Uint8Array,

@@ -31,7 +31,7 @@ export function writeOutputsTo(writer: JsonWriter, outputs: NamedOutputs): void 
 
 /**
  * Strict JSON: NaN is null, an infinity the largest value of its dtype; bytes are text
- * where they are UTF-8, else base64.
+ * if they are UTF-8, else base64.
  */
 const STYLE: TensorStyle = {
   separator: ",",

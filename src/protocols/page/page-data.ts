@@ -4,9 +4,9 @@ export interface PageState {
   readonly version: string;
   /** Name of the user; empty = no name is needed. */
   readonly user: string;
-  /** True where the page may load and unload models. */
+  /** True if the page may load and unload models. */
   readonly mayControl: boolean;
-  /** True where the page may show requests and the log. */
+  /** True if the page may show requests and the log. */
   readonly mayWatch: boolean;
   /** The running server's, for a page that has been open since before its start. */
   readonly token: string;
@@ -60,9 +60,9 @@ export interface PageTensor {
   readonly datatype: string;
   /** -1 = any size; undefined = any rank. */
   readonly shape?: readonly number[] | undefined;
-  /** True where encoded images are taken too. */
+  /** True if encoded images are taken too. */
   readonly takesImages: boolean;
-  /** True where a request may leave it out. */
+  /** True if a request may leave it out. */
   readonly isOptional: boolean;
   /** Names of its classes, by index. */
   readonly labels?: readonly string[] | undefined;

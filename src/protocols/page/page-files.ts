@@ -48,7 +48,7 @@ export class PageFiles {
     this.#token = token;
   }
 
-  /** A file; 304 for a client that has it. Throws `failed_precondition` where the program was built without. */
+  /** A file; 304 for a client that has it. Throws `failed_precondition` if the program was built without. */
   answer(name: PageFile, { headers }: IncomingMessage): HttpAnswer {
     const { plain, gzip, etag } = this.#read(name);
     const own = { ...HEADERS, etag };

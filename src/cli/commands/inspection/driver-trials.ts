@@ -9,7 +9,7 @@ import { parseOptionFlags } from "../../settings/parse-option-flags.ts";
 /** A driver that was asked to load a model. */
 export interface DriverTrial {
   readonly driver: string;
-  /** The reason for which it refused; absent where it loaded the model. */
+  /** The reason for which it refused; absent if it loaded the model. */
   readonly problem?: string;
   /** The runtime with its version and place. */
   readonly runtime?: string;

@@ -17,9 +17,9 @@ export interface Inspection {
   /** Of its files. */
   readonly bytes: number;
   readonly facts: FileFacts;
-  /** Memory that one copy is expected to take; absent where no driver is known. */
+  /** Memory that one copy is expected to take; absent if no driver is known. */
   readonly memoryBytes?: number;
-  /** Empty where nothing was to be loaded. */
+  /** Empty if nothing was to be loaded. */
   readonly trials: readonly DriverTrial[];
 }
 
