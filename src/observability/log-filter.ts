@@ -17,7 +17,7 @@ export class LogFilter {
   readonly #written: Int32Array<SharedArrayBuffer>;
 
   /**
-   * Writes events that are at least as important as a level, or those of the filter whose {@link shared} memory it gets.
+   * Writes events at least as important as a level, or those of the filter whose {@link shared} memory it gets.
    */
   constructor(logged: Logged) {
     if (typeof logged !== "string") {

@@ -15,8 +15,8 @@ export const PROMETHEUS_TEXT: Exposition = {
 };
 
 /**
- * OpenMetrics 1.0, in which a counter's name has `_total` in its samples alone. What another server counts without it is
- * of unknown type there: readers refuse all metrics for one such counter.
+ * OpenMetrics 1.0, in which a counter's name has `_total` in its samples alone. What another server counts without it
+ * is of unknown type there: readers refuse all metrics for one such counter.
  */
 export const OPENMETRICS_TEXT: Exposition = {
   contentType: "application/openmetrics-text; version=1.0.0; charset=utf-8",

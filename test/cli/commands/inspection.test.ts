@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { toInspectionLines } from "../../../../src/cli/commands/inspection/inspection.ts";
-import { FIRM_SPACE } from "../../../../src/cli/status-reporter/model-table.ts";
-import type { Signature } from "../../../../src/signature/signature.ts";
+import { FIRM_SPACE } from "../../../src/cli/status-reporter/model-table.ts";
+import type { Signature } from "../../../src/index.ts";
 
 /** The line of the only signature. */
 function lineOf(signature: Signature): string {
