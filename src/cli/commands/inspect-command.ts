@@ -1,20 +1,23 @@
 import type { Command } from "commander";
 import { findDriver } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
+import type { FileFacts, WeightCount } from "../../inspection/file-facts.ts";
 import { inspectFile } from "../../inspection/inspect-file.ts";
 import { findModel } from "../../repository/folders/find-model.ts";
 import { fingerprintOf } from "../../repository/folders/fingerprint.ts";
 import { memoryOf } from "../../repository/reserve-memory.ts";
 import { LazyStorage } from "../../server/lazy-storage.ts";
 import { withDefaults } from "../../server/server-options.ts";
+import { knownInputs, type Signature } from "../../signature/signature.ts";
 import { claimPath } from "../../storage/local-name.ts";
 import { isRemoteAddress, toPlace } from "../../storage/remote-address.ts";
+import { toColumns } from "../../text/columns.ts";
 import { printable } from "../../text/printable.ts";
+import { sizeText } from "../../text/size-text.ts";
 import { drawDownloads, LiveLine } from "../live-line.ts";
-import { FIRM_SPACE } from "../status-reporter/model-table.ts";
+import { FIRM_SPACE, flowText } from "../status-reporter/model-table.ts";
 import { collect, createParser, runParser } from "./create-parser.ts";
-import { tryDrivers } from "./inspection/driver-trials.ts";
-import { toInspectionLines, toPlainInspection } from "./inspection/inspection.ts";
+import { type DriverTrial, tryDrivers } from "./driver-trials.ts";
 import { refuseServer } from "./server-addresses.ts";
 
 const EPILOGUE = `
@@ -28,6 +31,12 @@ Examples:
 Signatures come from the first driver that loads the model; --no-load reads its files alone, and runs no code of it.
 The exit code is 1 where the file cannot be read, or no driver can run the model.
 `;
+
+/** Operators that are listed, the most frequent ones first. */
+const MAX_OPERATORS = 40;
+
+/** Characters of a metadata value that are shown; --json has all of it. */
+const MAX_VALUE = 100;
 
 interface InspectFlags {
   readonly driver: readonly string[];
@@ -104,4 +113,94 @@ async function withLocalFiles(place: string, run: (files: LocalFiles) => Promise
   } finally {
     storage.close();
   }
+}
+
+/** Everything that `kserving inspect` has found about a model. */
+export interface Inspection {
+  readonly path: string;
+  /** Of its files. */
+  readonly bytes: number;
+  readonly facts: FileFacts;
+  /** Memory that one copy is expected to take; absent if no driver is known. */
+  readonly memoryBytes?: number;
+  /** Empty if nothing was to be loaded. */
+  readonly trials: readonly DriverTrial[];
+}
+
+/** The inspection as JSON. */
+export function toPlainInspection({ facts, trials, ...rest }: Inspection): object {
+  const { operators, weights, ...others } = facts;
+  return {
+    ...rest,
+    ...others,
+    ...(operators && { operators: Object.fromEntries(operators) }),
+    ...(weights && { weights: Object.fromEntries(weights) }),
+    signatures: trials.find(({ signatures }) => signatures !== undefined)?.signatures ?? {},
+    drivers: trials.map(({ signatures, ...trial }) => ({ ...trial, runs: signatures !== undefined })),
+  };
+}
+
+/** An inspection for people. */
+export function toInspectionLines({ path, bytes, facts, memoryBytes, trials }: Inspection): string[] {
+  const { format, producer, metadata } = facts;
+  const rows = [
+    ["Format", format],
+    ...(producer === undefined ? [] : [["Producer", producer]]),
+    ["Size", sizeText(bytes)],
+    ...(memoryBytes === undefined ? [] : [["Memory", `about ${sizeText(memoryBytes)} for each copy`]]),
+    ...Object.entries(metadata).map(([name, value]) => [name, shorten(value)]),
+  ];
+  const signatures = trials.find((trial) => trial.signatures !== undefined)?.signatures ?? {};
+  return [
+    path,
+    ...indent(toColumns(rows)),
+    ...titled("Signatures", signatureRows(signatures)),
+    ...operatorLines(facts),
+    ...titled("Weights and constants", weightRows(facts.weights)),
+    ...titled("Drivers", trials.map(toTrialRow)),
+  ];
+}
+
+function titled(title: string, rows: readonly (readonly string[])[]): string[] {
+  return rows.length === 0 ? [] : ["", title, ...indent(toColumns(rows))];
+}
+
+function signatureRows(signatures: Readonly<Record<string, Signature>>): string[][] {
+  return Object.entries(signatures).map(([name, signature]) => {
+    const flow = { inputs: knownInputs(signature), outputs: signature.outputs };
+    return [name, flowText(flow)];
+  });
+}
+
+function operatorLines({ operators }: FileFacts): string[] {
+  if (operators === undefined || operators.size === 0) return [];
+  const counted = [...operators].toSorted(([a, m], [b, n]) => n - m || a.localeCompare(b));
+  const total = counted.reduce((sum, [, count]) => sum + count, 0);
+  const rows = counted.slice(0, MAX_OPERATORS).map(([name, count]) => [name, String(count)]);
+  const rest = counted.length > MAX_OPERATORS ? [`  and ${counted.length - MAX_OPERATORS} more kinds`] : [];
+  return ["", `Operators (${total}, of ${counted.length} kinds)`, ...indent(toColumns(rows)), ...rest];
+}
+
+function weightRows(weights: ReadonlyMap<string, WeightCount> = new Map()): string[][] {
+  const all = [...weights].toSorted(([, a], [, b]) => b.bytes - a.bytes);
+  return all.map(([type, { tensors, elements, bytes }]) => [
+    type,
+    `${tensors} ${tensors === 1 ? "tensor" : "tensors"}`,
+    `${elements.toLocaleString("en")} values`,
+    sizeText(bytes),
+  ]);
+}
+
+function toTrialRow({ driver, problem, runtime = "", loadMs = 0 }: DriverTrial): string[] {
+  if (problem !== undefined) return [driver, `refuses: ${problem}`];
+  return [driver, `runs: ${runtime === "" ? "" : `${runtime}, `}loaded in ${Math.round(loadMs)} ms`];
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+function shorten(text: string): string {
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > MAX_VALUE ? `${line.slice(0, MAX_VALUE)}… (${text.length} characters)` : line;
 }
