@@ -102,9 +102,8 @@ function findGroups(): string {
 }
 
 /**
- * Node's own, but for those that RFC 9113 forbids to HTTP/2: of those whose key is the server's RSA key, whoever gets
- * that later can read what was recorded, and those with their own hash have block chaining, whose padding has been
- * read by its time.
+ * Node's own, but for those that RFC 9113 forbids to HTTP/2. If the key is the server's RSA key, a later thief of it
+ * can read recorded traffic; those with their own hash have block chaining, whose padding has been read by its time.
  */
 const CIPHERS = `${DEFAULT_CIPHERS}:!kRSA:!SHA1:!SHA256:!SHA384`;
 

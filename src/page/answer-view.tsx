@@ -14,7 +14,7 @@ interface AnswerViewProps {
 const [MAX_ROWS, MAX_COLUMNS, MAX_RAW] = [20, 8, 1000];
 
 /** The outputs of an answer, each in the form that suits it, and the answer as JSON. */
-export function AnswerView({ outputs, ms, specs }: AnswerViewProps) {
+function AnswerView({ outputs, ms, specs }: AnswerViewProps) {
   return (
     <section aria-label="Answer">
       <h4>

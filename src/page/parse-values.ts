@@ -23,7 +23,7 @@ export function parseInput({ name, datatype, shape, values }: WrittenInput): For
 }
 
 /** The tensor of what JSON has; an undefined shape is that of its rows. Throws as {@link parseInput} does. */
-export function toTensor(
+function toTensor(
   {
     name,
     datatype,
@@ -87,7 +87,7 @@ const MARK = "\uE000";
 const MARKED = new RegExp(`^${MARK}(-?\\d+)$`);
 
 /** Reads JSON; whole numbers of 16 digits and more are BigInts. */
-export function readExactJson(text: string): unknown {
+function readExactJson(text: string): unknown {
   const marked = text.replace(LONG, (found) => (found.startsWith('"') ? found : `"${MARK}${found}"`));
   return JSON.parse(marked, (_, value) => {
     const [, digits] = (typeof value === "string" && MARKED.exec(value)) || [];

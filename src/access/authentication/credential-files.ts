@@ -59,7 +59,7 @@ const NAME = /^[^\p{Cc}:]{1,200}$/u;
  * Reads lines of `NAME:VALUE`; empty ones and those that begin with # say nothing. Throws `failed_precondition` with
  * the number of a line that cannot be read, never with what it holds.
  */
-export function readNameLines<Value>(text: string, file: string, read: (value: string) => Value): Map<string, Value> {
+function readNameLines<Value>(text: string, file: string, read: (value: string) => Value): Map<string, Value> {
   const values = new Map<string, Value>();
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue;

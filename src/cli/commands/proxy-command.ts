@@ -60,14 +60,14 @@ export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Envir
 }
 
 /** A proxy that serves HTTP. */
-export interface OpenProxy extends Running {
+interface OpenProxy extends Running {
   readonly url: string;
   /** True if clients need a password or a token. */
   readonly hasAuth: boolean;
 }
 
 /** Opens a proxy's port, and the connections to the servers behind it when they are needed. */
-export async function openProxy(settings: Settings<"proxy">, env: Environment, log: Logger): Promise<OpenProxy> {
+async function openProxy(settings: Settings<"proxy">, env: Environment, log: Logger): Promise<OpenProxy> {
   keepTickShape();
   const { host, httpPort } = settings;
   const own = sliceSettings(toOptions(settings));

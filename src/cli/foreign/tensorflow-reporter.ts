@@ -87,7 +87,7 @@ function noVersions(name: string, path = ""): string {
  * Writes a line to standard error as TensorFlow's log has it: the time with
  * microseconds, the level (I, W, E), the place.
  */
-export function tensorflowLog(level: "I" | "W" | "E", text: string): void {
+function tensorflowLog(level: "I" | "W" | "E", text: string): void {
   process.stderr.write(`${logTime(new Date())}000: ${level} kserving] ${text}\n`);
 }
 

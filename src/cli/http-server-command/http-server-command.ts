@@ -42,7 +42,7 @@ export async function openFront(server: Server, settings: Settings<"serve">, log
 }
 
 /** Addresses and limits for another program that serves HTTP for us. */
-export interface HttpServerCommandOptions {
+interface HttpServerCommandOptions {
   readonly grpcAddress: string;
   readonly httpPort: number;
   readonly log: Logger;
@@ -53,7 +53,7 @@ export interface HttpServerCommandOptions {
  * (KSERVING_GRPC_ADDRESS, KSERVING_HTTP_PORT, which `kserving proxy` reads too) or from `{grpc_address}`, `{grpc_port}`
  * and `{http_port}` in its arguments.
  */
-export async function startHttpServerCommand(
+async function startHttpServerCommand(
   [program, ...args]: readonly [string, ...string[]],
   { grpcAddress, httpPort, log }: HttpServerCommandOptions,
 ): Promise<HttpServerProcess> {

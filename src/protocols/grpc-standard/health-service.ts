@@ -153,9 +153,9 @@ async function firstOf(messages: AsyncIterable<Uint8Array>): Promise<Uint8Array>
 }
 
 /** Numbers of grpc.health.v1.HealthCheckResponse.ServingStatus. */
-export const HEALTH_STATUS = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
+const HEALTH_STATUS = { serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 /** One of {@link HEALTH_STATUS}. */
-export type HealthStatus = (typeof HEALTH_STATUS)[keyof typeof HEALTH_STATUS];
+type HealthStatus = (typeof HEALTH_STATUS)[keyof typeof HEALTH_STATUS];
 
 const SERVICE = 1;
 const STATUS = 1;
@@ -174,12 +174,12 @@ export function decodeHealthRequest(bytes: Uint8Array): string {
 }
 
 /** A HealthCheckResponse. */
-export function encodeHealthResponse(status: HealthStatus): Buffer {
+function encodeHealthResponse(status: HealthStatus): Buffer {
   return encodeMessage(statusParts(status));
 }
 
 /** A HealthListResponse in which every name has the same status. */
-export function encodeHealthList(names: readonly string[], status: HealthStatus): Buffer {
+function encodeHealthList(names: readonly string[], status: HealthStatus): Buffer {
   const value = messageField(MAP_ENTRY.value, statusParts(status));
   return encodeMessage(names.map((name) => messageField(STATUSES, [textElement(MAP_ENTRY.key, name), value])));
 }

@@ -118,7 +118,7 @@ function toBytesTensor(elements: Iterable<string>, count: number): Tensor {
 }
 
 /** Number of the elements of texts, split at commas. */
-export function countElements(texts: readonly string[]): number {
+function countElements(texts: readonly string[]): number {
   let count = texts.length;
   for (const text of texts) {
     for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", comma + 1)) count++;
@@ -127,7 +127,7 @@ export function countElements(texts: readonly string[]): number {
 }
 
 /** The elements of texts, split at commas; sequentially, as a list of them would take many times their bytes. */
-export function* elementsOf(texts: readonly string[]): Generator<string> {
+function* elementsOf(texts: readonly string[]): Generator<string> {
   for (const text of texts) {
     let start = 0;
     for (let comma = text.indexOf(","); comma !== -1; comma = text.indexOf(",", start)) {

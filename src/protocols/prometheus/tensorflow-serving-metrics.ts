@@ -140,7 +140,7 @@ function groupsOf<One extends { readonly labels: readonly string[] }>(all: reado
 }
 
 /** Microseconds of a second. */
-export const MICROS = 1e6;
+const MICROS = 1e6;
 
 const TIMES = { type: "histogram", bounds: SECONDS_BOUNDS.map((seconds) => Math.round(seconds * MICROS)) } as const;
 
