@@ -21,7 +21,7 @@ interface ClientParts {
   readonly log: Logger;
 }
 
-/** What the settings let clients do, as the transports obey it. */
+/** Reads from the settings, for the transports, who may use a server and how much of it. */
 export function openClientAccess(
   { access, limits }: ServerSettings,
   { proxies, authentication, pageToken, connections, log }: ClientParts,

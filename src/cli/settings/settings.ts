@@ -1,6 +1,24 @@
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
-import { SETTING_GROUPS, SETTING_TABLE } from "../../limits/settings/server-settings.ts";
+import { AUTH_SETTINGS } from "../../limits/settings/access-settings.ts";
+import { HOOK_SETTINGS } from "../../limits/settings/hook-settings.ts";
+import { LIMIT_SETTINGS } from "../../limits/settings/limit-settings.ts";
+import { LOG_SETTINGS } from "../../limits/settings/log-settings.ts";
+import { MODEL_SETTINGS } from "../../limits/settings/model-settings.ts";
+import { NETWORK_SETTINGS } from "../../limits/settings/network-settings.ts";
+import { REPOSITORY_SETTINGS } from "../../limits/settings/repository-settings.ts";
+import { SETTING_TABLE } from "../../limits/settings/server-settings.ts";
 import type { AbsentValueOf, Setting, SettingsCommand, ValueOf } from "../../limits/settings/setting.ts";
+
+/** The groups of settings, in the order of help and docs/configuration.md. */
+const SETTING_GROUPS = {
+  Models: MODEL_SETTINGS,
+  "Several models": REPOSITORY_SETTINGS,
+  Hooks: HOOK_SETTINGS,
+  Network: NETWORK_SETTINGS,
+  Authentication: AUTH_SETTINGS,
+  Limits: LIMIT_SETTINGS,
+  Logging: LOG_SETTINGS,
+} as const satisfies Record<string, Record<string, Setting>>;
 
 /** Every setting of the command line, with the names of drivers, which the table itself cannot know. */
 export const SETTINGS = {

@@ -4,26 +4,26 @@ import { LIMIT_SETTINGS } from "./limit-settings.ts";
 import { LOG_SETTINGS } from "./log-settings.ts";
 import { MODEL_SETTINGS } from "./model-settings.ts";
 import { NETWORK_SETTINGS } from "./network-settings.ts";
+import type { PROTOCOL_SETTINGS } from "./protocol-settings.ts";
 import { REPOSITORY_SETTINGS } from "./repository-settings.ts";
 import type { Default, Setting, ValueOf } from "./setting.ts";
 
-/** The groups of settings, in the order of help and docs/configuration.md. */
-export const SETTING_GROUPS = {
-  Models: MODEL_SETTINGS,
-  "Several models": REPOSITORY_SETTINGS,
-  Hooks: HOOK_SETTINGS,
-  Network: NETWORK_SETTINGS,
-  Authentication: AUTH_SETTINGS,
-  Limits: LIMIT_SETTINGS,
-  Logging: LOG_SETTINGS,
-} as const satisfies Record<string, Record<string, Setting>>;
+// By the names of the tables: their doc comments would not be in the declarations of a type that is inferred.
+type Table = typeof MODEL_SETTINGS &
+  typeof REPOSITORY_SETTINGS &
+  typeof HOOK_SETTINGS &
+  typeof PROTOCOL_SETTINGS &
+  typeof NETWORK_SETTINGS &
+  typeof AUTH_SETTINGS &
+  typeof LIMIT_SETTINGS &
+  typeof LOG_SETTINGS;
 
 /**
  * Every setting, by the name that it has everywhere in the code. A row is all that there is to say of one: its flag,
  * its variable, its key in configuration files, their check, help and documentation follow from it; if it has a slice,
  * so do its option of `createServer` with that one's check, and its way through the server.
  */
-export const SETTING_TABLE = {
+export const SETTING_TABLE: Table = {
   ...MODEL_SETTINGS,
   ...REPOSITORY_SETTINGS,
   ...HOOK_SETTINGS,
@@ -31,9 +31,7 @@ export const SETTING_TABLE = {
   ...AUTH_SETTINGS,
   ...LIMIT_SETTINGS,
   ...LOG_SETTINGS,
-} as const satisfies Record<string, Setting>;
-
-type Table = typeof SETTING_TABLE;
+};
 
 /** A setting that is an option of `createServer` too. */
 export type OptionName = { [Name in keyof Table]: Table[Name] extends { slice: string } ? Name : never }[keyof Table];
@@ -59,7 +57,7 @@ type Complete<Names extends OptionName> = Given<Table, Extract<Names, DefaultNam
 
 /** All settings of a server, by the part that obeys them. Each part gets its slice as it is. */
 export type ServerSettings = { readonly [Slice in SliceName]: Complete<NamesIn<Slice>> };
-/** What each protocol answers, over both transports. */
+/** Settings of the answers of each protocol, over both transports. */
 export type ProtocolSettings = ServerSettings["protocols"];
 /** Limits on requests, clients and connections. */
 export type LimitSettings = ServerSettings["limits"];
@@ -72,12 +70,12 @@ const OPTIONS = Object.entries<Setting>(SETTING_TABLE).filter(([, { slice }]) =>
 /** The options with what they are checked by. */
 export const OPTION_ROWS: ReadonlyMap<OptionName, Setting> = new Map(OPTIONS);
 
-/** What counts if an option is left out. */
+/** Values of options that are left out. */
 export const SERVER_DEFAULTS = Object.fromEntries(
   OPTIONS.map(([name, row]) => [name, defaultOf(row)]).filter(([, value]) => value !== undefined),
 ) as Given<Table, DefaultName>;
 
-/** The value of a setting that nobody gives. */
+/** The value of a setting that is not given. */
 export function defaultOf(setting: Setting): unknown {
   return setting.type === "list" ? [] : setting.default;
 }

@@ -77,5 +77,5 @@ export type ValueOf<S extends Setting> = S extends { choices: readonly (infer Ch
 /** Any default. */
 export type Default = string | number | boolean;
 
-/** The value of a setting that nobody gives: undefined, if it has no default. */
+/** The value of a setting that is not given: undefined, if it has no default. */
 export type AbsentValueOf<S extends Setting> = S extends { type: "list" } | { default: Default } ? never : undefined;
