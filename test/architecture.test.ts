@@ -39,9 +39,9 @@ grpc: text async observability tensor net limits shared-memory access codecs ser
 proxy: text async observability net limits shared-memory access codec-host serving
 protocols: text async observability tensor signature net limits shared-memory access codecs codec-host serving media
   grpc proxy
-page: text tensor protocols observability
 remote: text async observability tensor signature limits access codec-host serving pipeline grpc protocols
 client: text async observability tensor signature limits codecs grpc protocols remote
+page: text tensor limits protocols observability client
 request-log: text async observability tensor signature limits codecs codec-host pipeline serving protocols
 repository: text async observability tensor signature codecs user-module storage drivers hooks model-host pipeline
   hook-host serving

@@ -40,8 +40,13 @@ export function inferBody(request: Omit<InferRequest, "model" | "version">, isBi
     parameters: { ...parameters, ...(isBinary && { binary_data_output: true }) },
   };
   const json = `{"inputs":[${described.join()}],${JSON.stringify(common).slice(1)}`;
+  if (isBinary) return joinBody(json, parts);
+  return { headers: { "content-type": "application/json" }, body: new TextEncoder().encode(json) };
+}
+
+/** The JSON of a request with tensors' bytes after it. */
+export function joinBody(json: string, parts: readonly Uint8Array[]): InferBody {
   const head = new TextEncoder().encode(json);
-  if (!isBinary) return { headers: { "content-type": "application/json" }, body: head };
   const headers = { "content-type": "application/octet-stream", [JSON_BYTES]: String(head.length) };
   return { headers, body: concat([head, ...parts]) };
 }

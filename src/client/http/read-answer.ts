@@ -26,19 +26,27 @@ interface WireAnswer {
  * `invalid_argument` for any other body.
  */
 export function readAnswer(body: Uint8Array, jsonBytes: string | null): Omit<ModelAnswer, "metadata"> {
-  const end = jsonBytes === null ? body.length : Number(jsonBytes);
-  const answer = parseExactJson(new TextDecoder().decode(body.subarray(0, end))) as WireAnswer;
+  const { json, take } = splitBody(body, jsonBytes);
+  const answer = parseExactJson(json) as WireAnswer;
   const model = answer.model_name ?? "";
   const budget = new DecodeBudget(Number.POSITIVE_INFINITY);
-  let position = end;
   const outputs = (answer.outputs ?? []).map((output) => {
     const size = output.parameters?.binary_data_size;
     if (size === undefined) return [output.name, fromJson(output)] as const;
-    const raw = body.subarray(position, position + size);
-    position += size;
-    return [output.name, fromRaw(output, raw, { model, budget })] as const;
+    return [output.name, fromRaw(output, take(size), { model, budget })] as const;
   });
   return { model, version: answer.model_version ?? "", outputs: createTensors(outputs) };
+}
+
+/** The JSON of a body of KServe V2, and what takes the bytes after it, a tensor at a time, in their order. */
+export function splitBody(body: Uint8Array, jsonBytes: string | null) {
+  let position = jsonBytes === null ? body.length : Number(jsonBytes);
+  const json = new TextDecoder().decode(body.subarray(0, position));
+  const take = (size: number) => {
+    position += size;
+    return body.subarray(position - size, position);
+  };
+  return { json, take };
 }
 
 function fromJson({ name, datatype, shape, data = [] }: WireOutput): Tensor {
