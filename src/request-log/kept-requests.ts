@@ -68,7 +68,7 @@ interface OwnForm {
 }
 
 /** A lease whose request lies in a file while it runs, which stays there if the process ends that runs the model. */
-export class KeptLease implements Lease {
+class KeptLease implements Lease {
   readonly description: ServableDescription;
   readonly #lease: Lease;
   readonly #call: Pick<RecordedCall, "ref" | "memory">;

@@ -135,7 +135,7 @@ function isOtherForm(reason: unknown): boolean {
 const MAX_PATHS = 1000;
 
 /** The addresses of files in the cache: messages are about these, as people do not know the cache. */
-export class CachedNames {
+class CachedNames {
   readonly #titles = new Map<string, string>();
 
   add(path: string, title: string): void {

@@ -44,7 +44,7 @@ export function createTracing(env: Environment, log: Logger, shared?: SharedArra
 const SERVER_FAULTS: readonly number[] = [2, 4, 12, 13, 14, 15];
 
 /** The spans of a request that is over: its own first, then those of its parts. */
-export function requestSpans(record: RequestRecord, trace: RequestTrace, outcome: RequestOutcome): Span[] {
+function requestSpans(record: RequestRecord, trace: RequestTrace, outcome: RequestOutcome): Span[] {
   const offset = toEpochMs(0);
   const { span: context, parentId } = trace;
   const { start, end, decode, encode } = record.marks();

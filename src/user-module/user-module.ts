@@ -140,7 +140,7 @@ function buildOptions(entry: string): Build {
 }
 
 /** The error of a file that esbuild cannot compile, with file, line and column. */
-export function compileError(path: string, reason: unknown): ServingError {
+function compileError(path: string, reason: unknown): ServingError {
   const lost = lostPackage(reason);
   if (lost !== undefined) return lost;
   const failure = reason as Partial<BuildFailure>;

@@ -196,7 +196,7 @@ const OLD_MS = 24 * 60 * 60 * 1000;
  * Removes what ended downloads have left: those from the same source, whose files have been replaced, and those a day
  * old. What a running process has claimed stays.
  */
-export async function removeAbandonedStages(parent: string, own: StageClaim): Promise<void> {
+async function removeAbandonedStages(parent: string, own: StageClaim): Promise<void> {
   for (const name of await readdir(parent)) {
     const folder = join(parent, name);
     if (folder === own.folder) continue;

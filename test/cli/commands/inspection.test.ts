@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { toInspectionLines } from "../../../src/cli/commands/inspect-command.ts";
 import { FIRM_SPACE } from "../../../src/cli/status-reporter/model-table.ts";
 import type { Signature } from "../../../src/index.ts";
-import type { Signature } from "../../../src/signature/signature.ts";
 
 /** The line of the only signature. */
 function lineOf(signature: Signature): string {
