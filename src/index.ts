@@ -37,6 +37,7 @@ export { drawBoxes, type LabelledBox } from "./media/draw-boxes.ts";
 export { type EncodeOptions, encodeImage } from "./media/encode-image.ts";
 export type { ImageTensor } from "./media/image-tensor.ts";
 export type { Point } from "./media/projection.ts";
+export { boxCorners, minAreaBox, type RotatedBox } from "./media/projection.ts";
 export {
   type Edges,
   type Letterbox,
@@ -45,7 +46,6 @@ export {
   type ResizeOptions,
   resizeImage,
 } from "./media/resize-image.ts";
-export { boxCorners, minAreaBox, type RotatedBox } from "./media/rotated-box.ts";
 export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";
 export type { StageOptions } from "./repository/stage.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { cropImage, cropQuad } from "../../src/media/crop-image.ts";
-import { boxCorners, minAreaBox } from "../../src/media/rotated-box.ts";
+import { boxCorners, minAreaBox } from "../../src/media/projection.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { gradientImage } from "./gradient-image.ts";
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { cropQuad } from "../../src/media/crop-image.ts";
-import { minAreaBox } from "../../src/media/rotated-box.ts";
+import { minAreaBox } from "../../src/media/projection.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { missingPython, PYTHON } from "../helpers/missing-python.ts";
 

@@ -20,17 +20,20 @@ import {
 } from "../tensorflow-serving/http-predict.ts";
 import { versionHeaders } from "../tensorflow-serving/http-version.ts";
 import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
+import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
 import {
   type ArrayForm,
+  type BodyForm,
+  bodyForm,
   eachWithoutLineBreaks,
+  toPredictBody,
+  toPredictBodyJob,
   withoutLineBreaks,
   withoutLineBreaksJob,
   writeArray,
   writeArrayJob,
-} from "./answer-jobs.ts";
-import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
+} from "./http-codec.ts";
 import { errorOfLine } from "./json-lines.ts";
-import { type BodyForm, bodyForm, toPredictBody, toPredictBodyJob } from "./predict-body.ts";
 
 /**
  * Answers `POST /invocations`, whose body is JSON, lines of JSON, CSV, or one image, array or file for a model with one

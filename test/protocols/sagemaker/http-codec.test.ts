@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type BodyForm, bodyForm, toPredictBody } from "../../../src/protocols/sagemaker/predict-body.ts";
+import { type BodyForm, bodyForm, toPredictBody } from "../../../src/protocols/sagemaker/http-codec.ts";
 
 const body = (text: string, form: BodyForm) =>
   Buffer.from(toPredictBody(Buffer.from(text), form, 1000).json).toString();
