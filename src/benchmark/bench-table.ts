@@ -1,4 +1,4 @@
-import { toColumns } from "../text/columns.ts";
+import { toColumns } from "../text/terminal.ts";
 import { failureCount, isClientBound, isSilent, type LevelResult } from "./measure/level.ts";
 
 const HEAD = ["Requests/s", "p50 ms", "p90 ms", "p99 ms", "Max ms", "Requests", "Failed", "Client", ""];

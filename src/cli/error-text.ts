@@ -5,7 +5,7 @@ import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
 import { findUserFrame, placeOf, toExcerpt, type UserFrame } from "../observability/user-frame.ts";
 import { maskSecrets } from "../text/mask-secrets.ts";
-import { printable } from "../text/printable.ts";
+import { printable } from "../text/terminal.ts";
 
 /** Parts that are printed in addition to the message. */
 export interface ErrorTextOptions {

@@ -1,7 +1,7 @@
 import { compareTensors, type Tolerances } from "../replay/compare-tensors.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { toColumns } from "../text/columns.ts";
+import { toColumns } from "../text/terminal.ts";
 import type { Target } from "./targets.ts";
 
 /** Answer of one target. */

@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { failedPrecondition } from "../errors.ts";
-import { shellQuoted } from "../text/shell-word.ts";
+import { shellQuoted } from "../text/terminal.ts";
 import { assertNoConfig, hookTargets } from "./container.ts";
 import type { DeployedModel, Deployment, ExportedFiles } from "./deployment.ts";
 import { endLines, literal, programLines } from "./dockerfile.ts";

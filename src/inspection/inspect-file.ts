@@ -4,7 +4,7 @@ import { describeFileKind, readHead } from "../drivers/file-kind.ts";
 import { ProtobufError } from "../drivers/onnx/protobuf-file.ts";
 import { findModelSource, looksLikeModel } from "../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../errors.ts";
-import { readProblem } from "../text/read-problem.ts";
+import { readProblem } from "../text/file-problem.ts";
 import { countOne, countWeight, type FileFacts, type WeightCount } from "./file-facts.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { percentile } from "../observability/metrics/histogram.ts";
-import { toColumns } from "../text/columns.ts";
+import { toColumns } from "../text/terminal.ts";
 import type { Difference } from "./compare-tensors.ts";
 
 /** Maximum number of distinct texts of failures. */

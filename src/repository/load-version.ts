@@ -9,7 +9,7 @@ import type { Logger } from "../observability/logger.ts";
 import type { Servable } from "../serving/servable.ts";
 import type { OutputLabels, TensorFacts } from "../signature/describe-tensors.ts";
 import type { TensorSpec } from "../signature/signature.ts";
-import { readProblem } from "../text/read-problem.ts";
+import { readProblem } from "../text/file-problem.ts";
 import { assertMayRun } from "./archive-hooks.ts";
 import { assertEnsemble, assertExpected } from "./check-tensors.ts";
 import type { ModelConfig } from "./config/model-config.ts";

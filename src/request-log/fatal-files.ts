@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "../observability/logger.ts";
-import { shellWord } from "../text/shell-word.ts";
+import { shellWord } from "../text/terminal.ts";
 import { systemProblem } from "./log-files.ts";
 import { fileNameOf, forget, leftBehind, removeFile, type UnderWayFile, writeUnderWay } from "./under-way-files.ts";
 

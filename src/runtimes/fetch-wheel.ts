@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
-import { megabytes } from "../text/megabytes.ts";
+import { megabytes } from "../text/size-text.ts";
 import { openUrl } from "./open-url.ts";
 import { findIndexUrl, listIndexFiles } from "./package-index.ts";
 import { pipErrorText, pythonCommands, runPython } from "./python.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { limitedSignal } from "../async/cancel-source.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
 import { followRedirects } from "../storage/http/follow-redirects.ts";
-import { megabytes } from "../text/megabytes.ts";
+import { megabytes } from "../text/size-text.ts";
 import { pytorch } from "./native-runtimes.ts";
 import {
   createEnvironment,

@@ -1,5 +1,5 @@
 import { reasonText } from "../errors.ts";
-import { toColumns } from "../text/columns.ts";
+import { toColumns } from "../text/terminal.ts";
 import { seemsToHaveGpu } from "./cuda.ts";
 import { findLibraries, findLibrary } from "./find-library.ts";
 import { NATIVE_RUNTIMES, type NativeRuntime, onnx, onnxCuda } from "./native-runtimes.ts";

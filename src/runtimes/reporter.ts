@@ -1,4 +1,4 @@
-import { progressBar } from "../text/progress-bar.ts";
+import { progressBar } from "../text/size-text.ts";
 
 /** Reports the progress of a long command. */
 export interface Reporter {

@@ -3,7 +3,7 @@ import { statfs, writeFile } from "node:fs/promises";
 import { join, posix, resolve, win32 } from "node:path";
 import { failedPrecondition, ServingError, systemCode } from "../errors.ts";
 import { homeFolder } from "../machine/system.ts";
-import { megabytes } from "../text/megabytes.ts";
+import { megabytes } from "../text/size-text.ts";
 
 /** Environment variables by name. */
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,4 @@
-import { withoutEnd } from "./without-end.ts";
+import { withoutEnd } from "./shorten.ts";
 
 /**
  * Beginnings of absolute paths on POSIX systems, had by this machine or not: libraries name paths of the machine that

@@ -1,4 +1,4 @@
-import { shellWord } from "../text/shell-word.ts";
+import { shellWord } from "../text/terminal.ts";
 import type { Candidate } from "./candidate.ts";
 
 /** A model as the user gave it. */

@@ -1,7 +1,7 @@
 import { type Goal, meets } from "../benchmark/bench-flags.ts";
 import { msText, rateText } from "../benchmark/bench-table.ts";
 import { failureCount, type Latencies, type LevelResult } from "../benchmark/measure/level.ts";
-import { toColumns } from "../text/columns.ts";
+import { toColumns } from "../text/terminal.ts";
 import { type Candidate, candidateText } from "./candidate.ts";
 import type { TuningOutcome } from "./run-tuning.ts";
 import { type TunedModel, toCommand, toConfig } from "./to-config.ts";

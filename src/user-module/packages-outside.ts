@@ -4,7 +4,7 @@ import { builtinModules } from "node:module";
 import { dirname, extname, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { ImportKind, Loader, OnLoadResult, OnResolveArgs, OnResolveResult, Plugin, PluginBuild } from "esbuild";
-import { readProblem } from "../text/read-problem.ts";
+import { readProblem } from "../text/file-problem.ts";
 
 /** Keeps packages out of the compiled file, as absolute URLs, so that it can live in a temporary folder. */
 export const packagesOutside: Plugin = {

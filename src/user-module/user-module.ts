@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import type { BuildFailure, BuildOptions, BuildResult, OutputFile } from "esbuild";
 import { failedPrecondition, reasonText, type ServingError } from "../errors.ts";
 import { lostPackage } from "../lost-package.ts";
-import { readProblem } from "../text/read-problem.ts";
+import { readProblem } from "../text/file-problem.ts";
 import { PLACE_NAMES, packagesOutside } from "./packages-outside.ts";
 import { createScratchFile } from "./scratch-file.ts";
 

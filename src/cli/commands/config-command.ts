@@ -8,9 +8,9 @@ import { type InspectedModel, inspectModel, listModels } from "../../repository/
 import { warmUpFiles } from "../../repository/warm-up/warm-up-entry.ts";
 import { problemsOfNeeds } from "../../serving/check-needs.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
-import { printable } from "../../text/printable.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { printable } from "../../text/terminal.ts";
 import { configSchema } from "../settings/config-schema.ts";
 import type { Environment } from "../settings/environment.ts";
 import { toUsageError } from "../settings/parse-settings.ts";

@@ -3,7 +3,7 @@ import type { Driver } from "../../drivers/driver.ts";
 import type { OptionSpec, OptionTable } from "../../drivers/option-table.ts";
 import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { HOST_OPTIONS } from "../../model-host/host-options.ts";
-import { toColumns } from "../../text/columns.ts";
+import { toColumns } from "../../text/terminal.ts";
 import { helpWidth } from "../help-width.ts";
 import { toWrappedTable } from "../status-reporter/model-table.ts";
 import { createParser, runParser } from "./create-parser.ts";

@@ -11,9 +11,9 @@ import { EXPORT_TARGETS, type ExportTarget, exportFiles } from "../../export/exp
 import { MODEL_FILE, modelImage } from "../../export/kserve-files.ts";
 import { npmPack } from "../../runtimes/npm.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
+import { outputProblem } from "../../text/file-problem.ts";
 import { maskSecrets } from "../../text/mask-secrets.ts";
-import { outputProblem } from "../../text/output-problem.ts";
-import { shellWord } from "../../text/shell-word.ts";
+import { shellWord } from "../../text/terminal.ts";
 import { type DeploymentNames, readDeployment } from "../export/read-deployment.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { assertEmptyFolder } from "./out-files.ts";

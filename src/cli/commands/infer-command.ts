@@ -11,8 +11,8 @@ import { type ExampleInput, guessExamples, randomTensors } from "../../signature
 import type { Signature } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
-import { printable } from "../../text/printable.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
+import { printable } from "../../text/terminal.ts";
 import { withProgress } from "../live-line.ts";
 import { FIRM_SPACE, flowText } from "../status-reporter/model-table.ts";
 import { addModelFlags, collect, createParser, type ModelFlags, readCount, runParser } from "./create-parser.ts";

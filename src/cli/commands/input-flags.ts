@@ -4,7 +4,7 @@ import { readNpy } from "../../codecs/npy.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
 import type { Signature } from "../../signature/signature.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 
 type Value = Values[string];
 

@@ -7,7 +7,7 @@ import { imageFormat } from "../../media/image-format.ts";
 import { topK } from "../../tensor/along-axis.ts";
 import { comparableElements, type Element, elementNumbers, toNested } from "../../tensor/elements.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { toColumns } from "../../text/columns.ts";
+import { toColumns } from "../../text/terminal.ts";
 
 /** Elements of an output that are shown whole. */
 const MAX_SHOWN = 32;

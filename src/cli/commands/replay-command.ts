@@ -6,7 +6,7 @@ import type { ReplayRate } from "../../replay/pace.ts";
 import { assertRequestLog } from "../../replay/recorded-calls.ts";
 import { type ReplayOutcome, toReplayTable } from "../../replay/replay-outcome.ts";
 import { runReplay } from "../../replay/run-replay.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import { LiveLine } from "../live-line.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { collect, createParser, runParser } from "./create-parser.ts";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type Goal, parseGoal } from "../../benchmark/bench-flags.ts";
 import { driversFor } from "../../drivers/drivers-for.ts";
 import { failedPrecondition } from "../../errors.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import { type Candidate, candidateText } from "../../tuning/candidate.ts";
 import { runTuning, type TuningOutcome } from "../../tuning/run-tuning.ts";
 import type { TunedModel } from "../../tuning/to-config.ts";

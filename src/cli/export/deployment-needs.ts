@@ -10,7 +10,7 @@ import { createSilentLogger } from "../../observability/logger.ts";
 import { type LocatedModel, locateModel } from "../../repository/folders/find-model.ts";
 import { listVersions } from "../../repository/folders/list-versions.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { compileUserModule } from "../../user-module/user-module.ts";
 
 interface GivenModel {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { findKserveModels, type KserveWishes } from "../../repository/formats/kserve.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import { toExitCode } from "../exit-codes.ts";
 import { endOnSignal } from "../lifecycle/shutdown.ts";
 import type { Environment } from "../settings/environment.ts";

@@ -5,7 +5,7 @@ import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { Findings } from "../../repository/config/findings.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readOpenvinoModelServer } from "../../repository/formats/openvino-model-server.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import { readVersion } from "../../version.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import { flagList } from "./foreign-flag.ts";

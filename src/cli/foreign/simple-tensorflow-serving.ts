@@ -5,7 +5,7 @@ import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { Findings } from "../../repository/config/findings.ts";
 import type { ModelConfig } from "../../repository/config/model-config.ts";
 import { readSimpleTensorflowServing } from "../../repository/formats/simple-tensorflow-serving.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";

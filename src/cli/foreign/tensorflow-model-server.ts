@@ -5,7 +5,7 @@ import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts"
 import type { ServedVersion } from "../../server/served-version.ts";
 import { notAvailableText } from "../../serving/not-available-text.ts";
 import { filePath } from "../../storage/remote-address.ts";
-import { printable } from "../../text/printable.ts";
+import { printable } from "../../text/terminal.ts";
 import { readVersion } from "../../version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";

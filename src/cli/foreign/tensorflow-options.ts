@@ -9,7 +9,7 @@ import { Findings } from "../../repository/config/findings.ts";
 import { readConfigFile } from "../../repository/config/read-config-file.ts";
 import { readFields } from "../../repository/config/read-fields.ts";
 import { batchingOptions } from "../../repository/formats/tensorflow-serving.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import type { SettingName } from "../settings/settings.ts";
 import { TENSORFLOW_FLAGS } from "./tensorflow-flags.ts";
 import { settingOf, type Translation } from "./translate-flags.ts";

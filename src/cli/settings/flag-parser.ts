@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { Setting, SettingsCommand } from "../../limits/settings/setting.ts";
-import { toColumns } from "../../text/columns.ts";
 import { sizeText } from "../../text/size-text.ts";
+import { toColumns } from "../../text/terminal.ts";
 import { readVersion } from "../../version.ts";
 import { COMMANDS, FOREIGN_COMMAND_NAMES } from "../command-names.ts";
 import { helpWidth } from "../help-width.ts";

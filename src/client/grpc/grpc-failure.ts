@@ -3,7 +3,7 @@ import { fromGrpcStatus, reasonText } from "../../errors.ts";
 import { lastError } from "../../remote/connection-problem.ts";
 import { detailsOf } from "../../remote/grpc-messages.ts";
 import { retryDelayMs } from "../../retry-info.ts";
-import { withoutEnd } from "../../text/without-end.ts";
+import { withoutEnd } from "../../text/shorten.ts";
 import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
 import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
 import { isObject } from "../../tensor/record.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import { readProblem } from "../../text/read-problem.ts";
 import { FlatbufferTable } from "../tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import {

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { failedPrecondition } from "../../errors.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { createScratchFile } from "../../user-module/scratch-file.ts";
 import type { CompiledModule } from "../../user-module/user-module.ts";
 

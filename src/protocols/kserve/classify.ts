@@ -3,7 +3,7 @@ import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/byte-ranges.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toFixedPoint } from "../../text/fixed-point.ts";
+import { toFixedPoint } from "../../text/size-text.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
 /** An output to classify, the requested number of classes, and their names. */

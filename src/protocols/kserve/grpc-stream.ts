@@ -9,7 +9,7 @@ import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
-import { cutText } from "../../text/cut-text.ts";
+import { cutText } from "../../text/shorten.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly } from "./grpc-request.ts";
 import { readRequestId } from "./grpc-request-id.ts";
 import {

@@ -4,7 +4,7 @@ import { sep } from "node:path";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
 import { claimPath } from "../../storage/local-name.ts";
 import { filePath, isRemoteAddress, REMOTE_SCHEMES, schemeOf, toPlace } from "../../storage/remote-address.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import type { ReadOptions } from "./read-fields.ts";
 
 /** The file that is read, and the list of its errors. */

@@ -3,8 +3,8 @@ import { opendir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { fileStamp } from "../../text/file-stamp.ts";
-import { readProblem } from "../../text/read-problem.ts";
 
 /** Maximum number of entries in a folder of models; a mistaken path may be a folder of a million images. */
 const MAX_ENTRIES = 10_000;

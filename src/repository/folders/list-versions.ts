@@ -4,7 +4,7 @@ import { pathHint } from "../../drivers/file-kind.ts";
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { isDetected, modelsIn } from "./find-model.ts";
 import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
 

@@ -3,7 +3,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { readProblem } from "../../text/read-problem.ts";
+import { readProblem } from "../../text/file-problem.ts";
 import { type ModelConfig, modelConfig } from "../config/model-config.ts";
 
 /** The folder below which a platform puts models. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { failedPrecondition, invalidArgument, reasonText } from "../../errors.ts";
 import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { homeFolder } from "../../machine/system.ts";
-import { withoutEnd } from "../../text/without-end.ts";
+import { withoutEnd } from "../../text/shorten.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import { type Expiring, ofMachine, postForm, readToken, untilExpired } from "../http/access-token.ts";
 import { readJson, statusError } from "../http/answers.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { wholeEnvironment } from "../../machine/start-secrets.ts";
 import { homeFolder } from "../../machine/system.ts";
-import { withoutEnd } from "../../text/without-end.ts";
+import { withoutEnd } from "../../text/shorten.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import { type Expiring, untilExpired } from "../http/access-token.ts";
 import { readJson, statusError } from "../http/answers.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { homeFolder } from "../../machine/system.ts";
-import { withoutEnd } from "../../text/without-end.ts";
+import { withoutEnd } from "../../text/shorten.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 
 /** Place of a bucket. */

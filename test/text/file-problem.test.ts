@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readProblem } from "../../src/text/read-problem.ts";
+import { outputProblem, readProblem } from "../../src/text/file-problem.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 test.each([
@@ -22,4 +22,22 @@ test.each([
 
 test("an error without a code has a reason too", () => {
   expect(readProblem(undefined)).toBe("cannot be read (unknown error)");
+});
+
+test.each([
+  ["nowhere/file", "is in a folder that does not exist"],
+  ["file/file", "cannot be there, since a part of its path is not a folder"],
+  ["", "is a folder"],
+])("the reason why %j cannot be written", (path, text) => {
+  const folder = tempFolder({ file: "" });
+  try {
+    writeFileSync(join(folder, path), "");
+    expect.unreachable();
+  } catch (reason) {
+    expect(outputProblem(reason)).toBe(text);
+  }
+});
+
+test("a reason that is not known has the system's word", () => {
+  expect(outputProblem({ code: "EDQUOT" })).toBe("cannot be written (EDQUOT)");
 });

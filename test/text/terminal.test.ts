@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { printable } from "../../src/text/printable.ts";
+import { printable } from "../../src/text/terminal.ts";
 
 test("commands to a terminal become visible, tabs and line breaks stay", () => {
   expect(printable("a\u001b[2Jb\r\u009bc\u202ed\te\nf")).toBe("a\\u001b[2Jb\\u000d\\u009bc\\u202ed\te\nf");
