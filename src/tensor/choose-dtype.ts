@@ -23,9 +23,9 @@ const FLOAT_ROUNDING: Readonly<Record<FloatDType, (value: number) => number>> = 
   float64: (value) => value,
 };
 
-const INT32 = integerRange("int32") as IntegerRange;
-const INT64 = integerRange("int64") as IntegerRange;
-const UINT64 = integerRange("uint64") as IntegerRange;
+const INT32 = integerRange("int32");
+const INT64 = integerRange("int64");
+const UINT64 = integerRange("uint64");
 
 /**
  * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of

@@ -91,6 +91,8 @@ const INTEGER_RANGES: Partial<Record<DType, IntegerRange>> = {
 };
 
 /** The range of an integer dtype; undefined for any other. */
+export function integerRange(dtype: Extract<DType, `${"u" | ""}int${number}`>): IntegerRange;
+export function integerRange(dtype: DType): IntegerRange | undefined;
 export function integerRange(dtype: DType): IntegerRange | undefined {
   return INTEGER_RANGES[dtype];
 }

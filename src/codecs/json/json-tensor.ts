@@ -1,4 +1,4 @@
-import { type DType, type IntegerRange, integerRange } from "../../tensor/dtype.ts";
+import { type DType, integerRange } from "../../tensor/dtype.ts";
 import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { ElementBuffer, type NumberRules } from "./element-buffer.ts";
 import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue } from "./json-value.ts";
@@ -156,8 +156,8 @@ function indicesOf(index: number, shape: readonly number[]): number[] {
     .toReversed();
 }
 
-const INT32 = integerRange("int32") as IntegerRange;
-const INT64 = integerRange("int64") as IntegerRange;
+const INT32 = integerRange("int32");
+const INT64 = integerRange("int64");
 
 /**
  * The dtype of values that no signature describes, together: integer literals are int32 if all fit, else int64, or
