@@ -84,7 +84,7 @@ function collectLargeHeap(): void {
   if (heapBytes + externalBytes >= largeHeapBytes()) collectAll();
 }
 
-/** Size from which a heap is collected, in bytes: less where the container is short of memory. */
+/** Size from which a heap is collected, in bytes: less if the container is short of memory. */
 function largeHeapBytes(): number {
   return Math.min(LARGE_HEAP_BYTES, containerRoom.freeBytes * KEPT_SHARE);
 }
@@ -93,8 +93,8 @@ function largeHeapBytes(): number {
 const NICE = 5;
 
 /**
- * Lets other threads, of which the main thread waits for sockets, go before this one where cores are short. Only Linux
- * has priorities of threads: elsewhere, and where a sandbox has none, nothing changes.
+ * Lets other threads, of which the main thread waits for sockets, go before this one if cores are short. Only Linux
+ * has priorities of threads: elsewhere, and if a sandbox has none, nothing changes.
  */
 export function yieldToThreads(): void {
   if (process.platform !== "linux") return;

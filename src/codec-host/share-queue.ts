@@ -70,7 +70,7 @@ export class ShareQueue<Item> {
     return this.#waiting.size === 0;
   }
 
-  /** Bytes at which the next job starts; infinite where there is none. */
+  /** Bytes at which the next job starts; infinite if there is none. */
   get nextStart(): number {
     const client = this.#next();
     return client === undefined ? Number.POSITIVE_INFINITY : this.#clock.startOf(client);

@@ -48,7 +48,7 @@ function isDoubtful(field: string): boolean {
 const HAS_NUMBER = 1;
 const HAS_TEXT = 2;
 
-/** True for columns that have numbers, and else nothing but missing ones; for all columns where no field is a text. */
+/** True for columns that have numbers, and else nothing but missing ones; for all columns if no field is a text. */
 function numericColumns(text: string, columns: number): (index: number) => boolean {
   const found = new Uint8Array(columns);
   let hasText = false;

@@ -6,7 +6,7 @@ import { cutText } from "../text/shorten.ts";
 const MAGIC = "\x93NUMPY";
 /** Bytes of the magic text and the version. */
 const VERSION_END = 8;
-/** NumPy reads longer headers only where it is asked to. */
+/** NumPy reads longer headers only if it is asked to. */
 const MAX_HEADER_BYTES = 10_000;
 /** Types as numpy writes them, without the sign for their byte order. */
 const DTYPES: Readonly<Record<string, NumericDType>> = {

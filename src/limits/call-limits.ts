@@ -41,7 +41,7 @@ export function limitsOf(limits: CallLimits): CallLimits {
 }
 
 /**
- * The limits for another thread; undefined where there are none, since plain data costs as much as the rest of a small
+ * The limits for another thread; undefined if there are none, since plain data costs as much as the rest of a small
  * record.
  */
 export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
@@ -50,7 +50,7 @@ export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
   return { deadline, priority, client, queueTimeoutMs, depth, warmUp };
 }
 
-/** True where there is no limit, but perhaps a client's number. */
+/** True if there is no limit, but perhaps a client's number. */
 export function hasClientAlone({ deadline, priority, queueTimeoutMs, depth, warmUp }: PlainLimits): boolean {
   return deadline === undefined && !priority && !queueTimeoutMs && !depth && warmUp === undefined;
 }

@@ -1,4 +1,4 @@
-/** All that one client holds of a server now: an address, a /64 of IPv6, or a user where it has authenticated. */
+/** All that one client holds of a server now: an address, a /64 of IPv6, or a user if it has authenticated. */
 export class ClientAccount {
   /** Key of the client, as that of its limits. */
   readonly key: string;
@@ -16,7 +16,7 @@ export class ClientAccount {
     this.number = number;
   }
 
-  /** True where it holds nothing, and may be forgotten. */
+  /** True if it holds nothing, and may be forgotten. */
   get isIdle(): boolean {
     return this.requests === 0 && this.bytes === 0;
   }

@@ -18,7 +18,7 @@ export interface ClientRules {
 }
 
 interface Client {
-  /** Requests that it may send now; below 0 where it waits for its turn. */
+  /** Requests that it may send now; below 0 if it waits for its turn. */
   tokens: number;
   /** Time at which they were counted, in milliseconds. */
   countedAt: number;

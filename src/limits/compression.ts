@@ -63,8 +63,8 @@ export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory 
 }
 
 /**
- * The size that gzip data says it has, in its last four bytes (RFC 1952); 0 where there are none. It may be wrong, and
- * is that of the last part alone where there are several.
+ * The size that gzip data says it has, in its last four bytes (RFC 1952); 0 if there are none. It may be wrong, and
+ * is that of the last part alone if there are several.
  */
 function statedSize({ buffer, byteOffset, length }: Uint8Array): number {
   return length < 4 ? 0 : new DataView(buffer, byteOffset + length - 4).getUint32(0, true);
@@ -83,7 +83,7 @@ const MIN_BYTES = 256;
 
 /**
  * Compresses the bytes of an answer; undefined for a small one. `count` is called with the number of new bytes as they
- * are created, and throws where there is no room for them.
+ * are created, and throws if there is no room for them.
  */
 export async function compress(
   answer: readonly Uint8Array[],

@@ -67,7 +67,7 @@ export class ConnectionLimit {
     this.#onProblem(problem);
   }
 
-  /** Adds a connection where there is a descriptor for it; false where it was refused. */
+  /** Adds a connection if there is a descriptor for it; false if it was refused. */
   #keep(socket: Socket): boolean {
     const max = this.#descriptors.take();
     const hasEnded = max !== undefined && this.#open.endOldestIdle(socket);
@@ -113,7 +113,7 @@ class OpenConnections {
     socket.once("close", () => this.#sockets.delete(socket));
   }
 
-  /** Ends the oldest one that is idle, other than a new one; returns false where none is. */
+  /** Ends the oldest one that is idle, other than a new one; returns false if none is. */
   endOldestIdle(newcomer: Socket): boolean {
     for (const socket of this.#sockets) {
       const use = uses.get(socket);
@@ -127,7 +127,7 @@ class OpenConnections {
   }
 }
 
-/** Open files and sockets of the process, and how many it may have; undefined where the system does not tell. */
+/** Open files and sockets of the process, and how many it may have; undefined if the system does not tell. */
 export interface DescriptorCount {
   readonly open: number;
   readonly max: number;
@@ -139,7 +139,7 @@ export function countDescriptors(): DescriptorCount | undefined {
     const max = Number(/^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1]);
     return Number.isFinite(max) ? { open: readdirSync("/proc/self/fd").length, max } : undefined;
   } catch {
-    // Also where there is no descriptor left to read them with.
+    // Also if there is no descriptor left to read them with.
     return undefined;
   }
 }
@@ -161,7 +161,7 @@ export class DescriptorReserve {
     this.#count = count;
   }
 
-  /** Counts a new connection; returns the number of descriptors where it takes one of the reserve. */
+  /** Counts a new connection; returns the number of descriptors if it takes one of the reserve. */
   take(): number | undefined {
     this.#since++;
     if (this.#isOld()) this.#countAgain();

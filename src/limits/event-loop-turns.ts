@@ -49,7 +49,7 @@ export class TurnUse {
 interface Waiting {
   readonly use: TurnUse;
   readonly goOn: () => void;
-  /** True where it has few bytes to handle, as far as they are known. */
+  /** True if it has few bytes to handle, as far as they are known. */
   readonly isSmall: () => boolean;
 }
 
@@ -100,7 +100,7 @@ export class EventLoopTurns {
     return turn === 0 || turn === this.#turn - 1;
   }
 
-  /** True where so many connections wait that to read more of them would delay those that have sent little. */
+  /** True if so many connections wait that to read more of them would delay those that have sent little. */
   get hasManyWaiting(): boolean {
     return this.#waiting.length >= MANY;
   }
@@ -119,7 +119,7 @@ export class EventLoopTurns {
     setImmediate(() => this.#continue());
   }
 
-  /** Resolves in the next turn, or in a later one where a connection's new work would have to wait. */
+  /** Resolves in the next turn, or in a later one if a connection's new work would have to wait. */
   next(use: TurnUse): Promise<void> {
     return new Promise((resolve) => {
       if (this.begin(use) > 0) setImmediate(resolve);
@@ -190,7 +190,7 @@ export class EventLoopTurns {
     return smallest;
   }
 
-  /** True where no waiting piece of work should take less time than a new one. */
+  /** True if no waiting piece of work should take less time than a new one. */
   #isSmallest({ expectedMs }: TurnUse): boolean {
     return this.#waiting.length === 0 || this.#expectedAt(this.#smallest()) >= expectedMs;
   }
@@ -201,7 +201,7 @@ export class EventLoopTurns {
   }
 }
 
-/** True where a piece of work with so many bytes counts as small. */
+/** True if a piece of work with so many bytes counts as small. */
 export function isSmallPiece(bytes: number): boolean {
   return bytes <= SMALL_BYTES;
 }

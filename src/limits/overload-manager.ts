@@ -12,7 +12,7 @@ export interface Transfer {
   readonly leftBytes: number;
   /** Bytes of which the transport learns together that they have gone. */
   readonly stepBytes: number;
-  /** False while the client is not waited for, such as where nothing is there for it. */
+  /** False while the client is not waited for, such as when nothing is there for it. */
   readonly isClientsTurn: boolean;
   /** True for what comes from a server behind this one, in the place of a client. */
   readonly isFromBackend?: boolean;
@@ -104,7 +104,7 @@ const FUTILE_MS = 50;
 const SOON_SECONDS = 10;
 
 /**
- * Ends requests of clients that send or take less than a minimum over time, and, where there is no room for another
+ * Ends requests of clients that send or take less than a minimum over time, and, if there is no room for another
  * request, those that hold most with the least progress beyond their client's fair share. A request is ended only while
  * its client is waited for: what runs is not.
  */
@@ -148,7 +148,7 @@ export class OverloadManager {
   }
 
   /**
-   * Ends requests that a newcomer's may take the place of, until they have given `bytes`; returns false where there is
+   * Ends requests that a newcomer's may take the place of, until they have given `bytes`; returns false if there is
    * none. A client within its fair share takes from those beyond theirs; else the one that will last longer gives way.
    */
   makeRoom(bytes: number, newcomer: Holder): boolean {
@@ -229,7 +229,7 @@ interface Candidate {
   readonly leftSeconds: number;
 }
 
-/** A client's own requests make room where they will not end soon; another's, where it has more than its share. */
+/** A client's own requests make room if they will not end soon; another's, where it has more than its share. */
 function mayTake(giver: Candidate, taker: Candidate, fairBytes: number): boolean {
   const [from, to] = [giver.share.client, taker.share.client];
   if (from !== to) return from.bytes > fairBytes && from.bytes > to.bytes + taker.bytes;
@@ -242,13 +242,13 @@ function transferOf({ receiving, sending }: Holder): Transfer | undefined {
   return receiving?.isClientsTurn ? receiving : undefined;
 }
 
-/** Seconds until a transfer ends at its speed; 0 for a request that waits for no client, infinite where it stopped. */
+/** Seconds until a transfer ends at its speed; 0 for a request that waits for no client, infinite if it stopped. */
 function leftSeconds(share: Holder): number {
   const transfer = transferOf(share);
   if (transfer === undefined) return 0;
   const { pace } = share;
   if (pace?.transfer !== transfer || !pace.isKnown) return transfer.leftBytes / PRESUMED_RATE;
-  // Infinite where it has stopped.
+  // Infinite if it has stopped.
   return transfer.leftBytes / Math.max(pace.bytesPerSecond, pace.formerBytesPerSecond);
 }
 

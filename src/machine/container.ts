@@ -6,7 +6,7 @@ const FILES = { 1: "memory.limit_in_bytes", 2: "memory.max" } as const;
 
 /**
  * Memory that the container may use at most, in bytes: the least limit of its control groups below that of the machine.
- * Undefined where there is none. `root` is the folder of proc and sys.
+ * Undefined if there is none. `root` is the folder of proc and sys.
  */
 export function containerMemory(root = "/"): number | undefined {
   const limits = controlGroups("memory", root).map(({ version, folder }) =>
@@ -24,14 +24,14 @@ function machineMemory(root: string): number {
 
 let found: number | undefined;
 
-/** Processors that this process may keep busy: those of the machine, or of its container where that has fewer. */
+/** Processors that this process may keep busy: those of the machine, or of its container if that has fewer. */
 export function processors(): number {
   found ??= Math.min(availableParallelism(), containerProcessors() ?? Number.POSITIVE_INFINITY);
   return found;
 }
 
 /**
- * Processors of the container by its control groups, at least 1; undefined where they have no limit. A part of one does
+ * Processors of the container by its control groups, at least 1; undefined if they have no limit. A part of one does
  * not count, as newer versions of Node.js have it: the kernel would stop all threads for the rest of each period.
  * `root` is the folder of proc and sys.
  */
@@ -41,7 +41,7 @@ export function containerProcessors(root = "/"): number | undefined {
   return Number.isFinite(least) ? Math.max(1, Math.floor(least)) : undefined;
 }
 
-/** Not a number where the group has no limit, negative where it says so in version 1. */
+/** Not a number if the group has no limit, negative if it says so in version 1. */
 function shareOf({ version, folder }: ControlGroup): number {
   const read = (file: string) => readText(join(folder, file));
   const [quota, period] =

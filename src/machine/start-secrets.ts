@@ -27,7 +27,7 @@ type HideWords = (words: readonly string[]) => readonly string[];
 
 /**
  * Overwrites what the system shows of this process's start, in /proc/PID/environ and /proc/PID/cmdline: the whole
- * environment, of which copies stay, and the words that `hide` changes. Does nothing where there are no such files, or
+ * environment, of which copies stay, and the words that `hide` changes. Does nothing if there are no such files, or
  * where the system refuses it, as sandboxes and kernels with `proc_mem.restrict_write` do.
  */
 export function overwriteStart(hide: HideWords): void {

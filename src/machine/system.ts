@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 
-/** The text of a file; empty where there is none, or where it cannot be read. */
+/** The text of a file; empty if there is none, or if it cannot be read. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -28,7 +28,7 @@ export function hasCapability(...names: readonly Capability[]): boolean {
 }
 
 /**
- * The user's folder. That for temporary files where the user has none: containers run under ids that no file knows,
+ * The user's folder. That for temporary files if the user has none: containers run under ids that no file knows,
  * with the root folder, which they cannot write, as their home.
  */
 export function homeFolder(): string {

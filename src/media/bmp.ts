@@ -15,7 +15,7 @@ const COMPRESSIONS: Readonly<Record<number, string>> = { 1: "run lengths", 2: "r
 interface Header {
   readonly width: number;
   readonly height: number;
-  /** True where the first row is the lowest. */
+  /** True if the first row is the lowest. */
   readonly isBottomUp: boolean;
   readonly bits: number;
   readonly compression: number;
@@ -30,7 +30,7 @@ interface Header {
 
 /**
  * Opens a BMP of 1, 4, 8, 16, 24 or 32 bits, and gives the pixels that OpenCV gives: a palette of greys is grey, 32
- * bits have alpha only where masks say so, 16 bits are not stretched to the whole range. Throws for one that is damaged
+ * bits have alpha only if masks say so, 16 bits are not stretched to the whole range. Throws for one that is damaged
  * or compressed.
  */
 export function openBmp(bytes: Uint8Array): PlainImage {
@@ -155,7 +155,7 @@ function maskedRow(row: Uint8Array, bytes: Uint8Array, { width, bits, masks, cha
   }
 }
 
-/** The value of a mask's bits as a byte: its upper bits, where they are fewer; all of them where there is no mask. */
+/** The value of a mask's bits as a byte: its upper bits, where they are fewer; all of them if there is no mask. */
 function scaleOf(mask: number): (pixel: number) => number {
   if (mask === 0) return () => 255;
   const low = 31 - Math.clz32(mask & -mask);

@@ -78,7 +78,7 @@ interface Decoding extends Size {
   readonly channels: number;
 }
 
-/** Bytes of the decoder, of the whole image where it is turned, and of the result; grey is computed from colours. */
+/** Bytes of the decoder, of the whole image if it is turned, and of the result; grey is computed from colours. */
 function bytesNeeded(bytes: Uint8Array, header: ImageHeader, { width, height, channels }: Decoding): number {
   const { form, isTurned } = header;
   const turned = isTurned ? form.width * form.height * form.channels * form.sampleBytes : 0;
@@ -122,7 +122,7 @@ function ofPlain(plain: PlainImage): ImageHeader {
   return { width, height, form, isTurned: false, plain };
 }
 
-/** As bytes, scaled where a full sample is another number. */
+/** As bytes, scaled if a full sample is another number. */
 async function openPlain(plain: PlainImage): Promise<Sharp> {
   const { width, height, channels, maxValue } = plain;
   const values = plain.decode();

@@ -31,7 +31,7 @@ const SIGNATURES: readonly (readonly [format: ImageFormat, signature: string])[]
 /** Two letters begin a BMP, so that the length of its second header counts too. */
 const BITMAP = "BM????\0\0\0\0????";
 const BITMAP_HEADERS: readonly number[] = [12, 40, 52, 56, 64, 108, 124];
-/** A netpbm image is text up to its pixels: its kind, a space, and a number, a comment, or a word where it is a PAM. */
+/** A netpbm image is text up to its pixels: its kind, a space, and a number, a comment, or a word if it is a PAM. */
 const NETPBM = /^P(?:[1-6]\s[\s\d#]|7\n[A-Z#])/;
 /** Canon's raw photos begin as TIFF does; what libraries find in them is a thumbnail. */
 const RAW_PHOTO = "????????CR";

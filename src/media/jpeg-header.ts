@@ -9,7 +9,7 @@ interface JpegHeader {
   /** 1 = grey, 3 = colours. */
   readonly channels: 1 | 3;
   readonly isProgressive: boolean;
-  /** False where EXIF before the frame says that the image is to be turned, or cannot be read. */
+  /** False if EXIF before the frame says that the image is to be turned, or cannot be read. */
   readonly isUpright: boolean;
 }
 
@@ -68,7 +68,7 @@ const HEADER_BYTES = 8;
 /** Place of the value within a directory's entry. */
 const VALUE_AT = 8;
 
-/** Checks that an APP1 segment's content does not turn its image; false too where it cannot be read. */
+/** Checks that an APP1 segment's content does not turn its image; false too if it cannot be read. */
 function isUpright(content: Uint8Array): boolean {
   if (!EXIF.equals(content.subarray(0, EXIF.length))) return true;
   const tiff = new DataView(content.buffer, content.byteOffset + EXIF.length, content.byteLength - EXIF.length);

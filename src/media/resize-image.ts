@@ -20,7 +20,7 @@ export interface ResizeOptions {
   /** Kernel that computes new pixels. Default `lanczos3`; `linear` is what most models were trained with. */
   readonly kernel?: "nearest" | "linear" | "cubic" | "lanczos3";
   /**
-   * Treatment of another aspect ratio where both sides are given: `stretch` (default), or `letterbox`: the whole image,
+   * Treatment of another aspect ratio if both sides are given: `stretch` (default), or `letterbox`: the whole image,
    * padded. See letterboxOf.
    */
   readonly fit?: "stretch" | "letterbox";

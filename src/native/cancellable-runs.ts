@@ -95,7 +95,7 @@ export class RunLimit {
     this.#limit = limit;
   }
 
-  /** Runs a task when its turn has come; rejects with the signal's reason where that aborts before. */
+  /** Runs a task when its turn has come; rejects with the signal's reason if that aborts before. */
   async run<Result>(task: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     if (this.#running >= this.#limit) await this.#turn(signal);
     else this.#running++;

@@ -36,7 +36,7 @@ export class MappedFile {
   }
 
   /**
-   * Copies bytes to a place; throws where they do not fit, or the machine has no memory for them. No page may be left
+   * Copies bytes to a place; throws if they do not fit, or the machine has no memory for them. No page may be left
    * out before it is behind others.
    */
   write(place: number, bytes: Uint8Array): void {
@@ -55,7 +55,7 @@ export class MappedFile {
 
   /**
    * Fills memory with a copy of the bytes at a place, which another process may be
-   * changing; throws where the file has none.
+   * changing; throws if the file has none.
    */
   read(place: number, memory: ArrayBuffer): ArrayBuffer {
     const start = this.#startFor(place + memory.byteLength);

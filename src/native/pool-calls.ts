@@ -14,7 +14,7 @@ export class PoolCalls {
     this.#limit = limit;
   }
 
-  /** Counts a call, for {@link end}, and returns true where there is room for it. */
+  /** Counts a call, for {@link end}, and returns true if there is room for it. */
   tryBegin(): boolean {
     if (Atomics.add(this.#count, 0, 1) < this.#limit) return true;
     this.end();

@@ -12,7 +12,7 @@ const DEBUGGABLE = "KSERVING_DEBUGGABLE";
 /**
  * Has Linux refuse this process's memory, environment and open files to other processes, those of the same user too: no
  * debugger attaches, and a crash leaves no core dump. What this thread starts gets no right to read any process either,
- * as root has outside of containers. Does nothing on other systems, and where `--debuggable` is given.
+ * as root has outside of containers. Does nothing on other systems, and if `--debuggable` is given.
  */
 export function hideProcess(): void {
   if (process.platform !== "linux" || /^(?:true|yes|on|1)$/i.test(process.env[DEBUGGABLE] ?? "")) return;

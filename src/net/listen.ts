@@ -9,7 +9,7 @@ export interface ListenPlace {
   readonly port: number;
   /** Descriptor of the socket, which replaces the address. */
   readonly fd?: number | undefined;
-  /** True where it listens for a moment only. */
+  /** True if it listens for a moment only. */
   readonly isBrief?: boolean;
 }
 
@@ -26,8 +26,8 @@ export function sharePorts(): void {
 }
 
 /**
- * Resolves with the bound address once a server listens, with its connections counted where they are limited. Throws
- * `unavailable` with the reason where it cannot listen, `failed_precondition` for a socket that is not of TCP.
+ * Resolves with the bound address once a server listens, with its connections counted if they are limited. Throws
+ * `unavailable` with the reason if it cannot listen, `failed_precondition` for a socket that is not of TCP.
  */
 export async function listen(
   server: Server,
@@ -107,7 +107,7 @@ export function isKept(title: string): boolean {
   return keeper?.taken.some((kept) => kept.title === title) ?? false;
 }
 
-/** The descriptor of a socket that an earlier process has left; undefined where there is none, or no more. */
+/** The descriptor of a socket that an earlier process has left; undefined if there is none, or no more. */
 export function takeKept(title: string): number | undefined {
   const index = keeper?.taken.findIndex((kept) => kept.title === title) ?? -1;
   return index < 0 ? undefined : keeper!.taken.splice(index, 1)[0]!.fd;

@@ -12,13 +12,13 @@ export interface ReadSwitch {
   readStart(): void;
 }
 
-/** The switch of a session's socket; undefined where it has none. */
+/** The switch of a session's socket; undefined if it has none. */
 export function readSwitchOf(socket: Socket): ReadSwitch | undefined {
   const handle = handleOf<ReadSwitch>(socket);
   return typeof handle?.readStop === "function" ? (handle as ReadSwitch) : undefined;
 }
 
-/** The descriptor of a connection without unsent bytes; undefined where it has some, or where that is not known. */
+/** The descriptor of a connection without unsent bytes; undefined if it has some, or if that is not known. */
 export function idleDescriptorOf(socket: Socket): number | undefined {
   const { fd = -1, writeQueueSize } = handleOf<{ readonly fd: number; readonly writeQueueSize: number }>(socket) ?? {};
   return fd >= 0 && writeQueueSize === 0 ? fd : undefined;
@@ -38,7 +38,7 @@ function carrierOf(socket: Socket): { readonly writeQueueSize?: number; readonly
   return (socket instanceof TLSSocket ? handle?._parent : handle) ?? {};
 }
 
-/** Bytes that the system has taken of a connection, encrypted ones where it is; they grow alone. */
+/** Bytes that the system has taken of a connection, encrypted ones if it is; they grow alone. */
 export function sentBytesOf(socket: Socket): number {
   const { writeQueueSize = 0, bytesWritten = 0 } = carrierOf(socket);
   return bytesWritten - writeQueueSize;
@@ -51,7 +51,7 @@ export function unsentBytesOf(socket: Socket): number {
 
 /**
  * The bytes that an encrypted connection had sent when it stopped: it has more, and the connection that carries it has
- * nothing to send. Undefined where it goes on, as far as that can be known.
+ * nothing to send. Undefined if it goes on, as far as that can be known.
  */
 export function stoppedAt(socket: TLSSocket): number | undefined {
   const { writeQueueSize = 0, _parent: carrier } = handleOf<EncryptedHandle>(socket) ?? {};
@@ -76,13 +76,13 @@ export function carrierSocketOf(socket: Socket): Socket {
   return socket instanceof TLSSocket ? (handleOf<EncryptedHandle>(socket)?._parentWrap ?? socket) : socket;
 }
 
-/** The HTTP/2 session of a connection; undefined where there is none yet, or that is not known. */
+/** The HTTP/2 session of a connection; undefined if there is none yet, or that is not known. */
 export function sessionOf(socket: Socket): Http2Session | undefined {
   const name = symbolOf(socket, "session");
   return name && (socket as unknown as Record<symbol, Http2Session | undefined>)[name];
 }
 
-/** True while a session has streams; undefined where that is not known. */
+/** True while a session has streams; undefined if that is not known. */
 export function hasStreams(session: Http2Session): boolean | undefined {
   const name = symbolOf(session, "state");
   const { streams } = (name && (session as unknown as Record<symbol, { streams?: Map<number, unknown> }>)[name]) ?? {};
@@ -97,7 +97,7 @@ export interface AcceptedConnection {
 
 /**
  * Calls back for each connection that a listening server accepts, in place of creating its socket; the system gives all
- * that wait at once. Returns false, without effect, where Node creates them itself.
+ * that wait at once. Returns false, without effect, if Node creates them itself.
  */
 export function onAccepted(server: Server, listener: (connection: AcceptedConnection) => void): boolean {
   const handle = handleOf<ListeningHandle>(server);
@@ -123,7 +123,7 @@ export interface ListeningSocket {
 
 /**
  * The socket on which a server listens, to be sent to another process: as a server it would take connections there.
- * Undefined where that is not known.
+ * Undefined if that is not known.
  */
 export function listeningSocketOf(server: Server): ListeningSocket | undefined {
   const handle = handleOf<ListeningSocket>(server);
@@ -131,7 +131,7 @@ export function listeningSocketOf(server: Server): ListeningSocket | undefined {
 }
 
 /**
- * True where node:http has paused a socket, because its client does not read answers; false where that is not known.
+ * True if node:http has paused a socket, because its client does not read answers; false if that is not known.
  */
 export function isPausedByHttp(socket: Socket): boolean {
   return (socket as { readonly _paused?: boolean })._paused === true;
@@ -154,7 +154,7 @@ export interface StreamReceiver {
 /**
  * Lets Node write a stream's or an accepted socket's data into the receiver's buffer, as `net.connect({ onread })` does
  * for a client's socket. Otherwise each read allocates a buffer, and large messages keep V8 collecting garbage. The
- * stream still has to be resumed, and emits `end`. Returns false, without effect, where this version of Node cannot do
+ * stream still has to be resumed, and emits `end`. Returns false, without effect, if this version of Node cannot do
  * it, and for encrypted sockets: those deliver decrypted data even after a pause.
  */
 export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {

@@ -18,7 +18,7 @@ export interface UnixSocket {
 
 /** Choices of a Unix socket. */
 export interface UnixSocketOptions {
-  /** True where it takes the path over from a server that listens there. Default false. */
+  /** True if it takes the path over from a server that listens there. Default false. */
   readonly takesOver?: boolean | undefined;
   /** Limit of its connections. Default: there is none. */
   readonly connections?: PortLimit | undefined;
@@ -26,7 +26,7 @@ export interface UnixSocketOptions {
 
 /**
  * Listens on a Unix socket; replaces the file of an ended server, and with `takesOver` that of one that listens, which
- * keeps its connections. Throws `unavailable` for a path that is too long or in use, or where no socket can be created.
+ * keeps its connections. Throws `unavailable` for a path that is too long or in use, or if no socket can be created.
  */
 export async function listenUnix(
   path: string,
@@ -74,7 +74,7 @@ function close(server: Server, path: string, ino: number | undefined): void {
   if (ino !== undefined && inodeOf(path) === ino) unlinkSync(path);
 }
 
-/** Undefined where there is no file. */
+/** Undefined if there is no file. */
 function inodeOf(path: string): number | undefined {
   return lstatSync(path, { throwIfNoEntry: false })?.ino;
 }

@@ -41,7 +41,7 @@ export class RunMarks {
 
   /**
    * Opens the file at a path, with what an earlier server has left in it: a death that it did not live to see counts
-   * now. Without a path the file has no name, and ends with those that have it open. Throws the system's error where
+   * now. Without a path the file has no name, and ends with those that have it open. Throws the system's error if
    * that is not possible.
    */
   static open(path?: string): RunMarks {
@@ -84,7 +84,7 @@ export class RunMarks {
     return blamed.map(([, row]) => toModel(row));
   }
 
-  /** Gives a row to a model; false where the file has no such row. */
+  /** Gives a row to a model; false if the file has no such row. */
   take(index: number, { key, name, deaths }: MarkedModel): boolean {
     if (index >= ROWS) return false;
     const row = Buffer.alloc(ROW.bytes);

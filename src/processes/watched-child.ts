@@ -93,8 +93,8 @@ export function childStream(child: ChildProcess, descriptor: number): Duplex {
 }
 
 /**
- * Memory of a process, including its share of shared memory, or all of that where the process is hidden from this one;
- * undefined where the system does not report it, which is everywhere but on Linux.
+ * Memory of a process, including its share of shared memory, or all of that if the process is hidden from this one;
+ * undefined if the system does not report it, which is everywhere but on Linux.
  */
 export async function processMemory(pid: number | undefined): Promise<number | undefined> {
   const text = await read(pid, "smaps_rollup").catch(() => read(pid, "status").catch(() => ""));

@@ -105,7 +105,7 @@ interface OpenObject {
 
 /**
  * Opens the file of a shared memory object; `key` = its name for errors. Never follows a link nor waits. Throws
- * `not_found`, `permission_denied` or `invalid_argument` where there is no object that this process may read and write.
+ * `not_found`, `permission_denied` or `invalid_argument` if there is no object that this process may read and write.
  */
 function openObject(file: string, key: string): OpenObject {
   const fd = open(file, key);

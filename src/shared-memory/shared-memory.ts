@@ -22,7 +22,7 @@ export class SharedMemory {
     );
   }
 
-  /** Adds a region; throws where its name is taken, or its object cannot be used. */
+  /** Adds a region; throws if its name is taken, or its object cannot be used. */
   register(request: RegionRequest): void {
     const { name } = request;
     if (name === "") throw invalidArgument("'region name' is necessary to register system shared memory region");
@@ -39,7 +39,7 @@ export class SharedMemory {
     this.#regions.set(name, new RegionUse(region, () => this.#regions.delete(name)));
   }
 
-  /** Removes a region as soon as no request uses it; nothing where there is none of this name. */
+  /** Removes a region as soon as no request uses it; nothing if there is none of this name. */
   unregister(name: string): void {
     this.#regions.get(name)?.end();
   }
@@ -49,7 +49,7 @@ export class SharedMemory {
     for (const use of this.#regions.values()) use.end();
   }
 
-  /** A region; undefined where there is none of this name. */
+  /** A region; undefined if there is none of this name. */
   find(name: string): MemoryRegion | undefined {
     return this.#regions.get(name)?.region;
   }
@@ -59,7 +59,7 @@ export class SharedMemory {
     return [...this.#regions.values()].map(({ region }) => region);
   }
 
-  /** A stretch for one request, which has to release it; throws where no region has it. */
+  /** A stretch for one request, which has to release it; throws if no region has it. */
   hold({ region: name, offset, byteSize }: MemoryPlace): HeldMemory {
     const use = this.#regions.get(name);
     if (use === undefined) throw new ServingError("not_found", `Unable to find shared memory region: '${name}'`);

@@ -5,13 +5,13 @@ import { defaultSignatureName, type Signature, type TensorSpec } from "./signatu
 /** The signature that a request runs, found once. */
 export interface ChosenSignature {
   readonly name: string;
-  /** Undefined where a remote server does not list its signatures. */
+  /** Undefined if a remote server does not list its signatures. */
   readonly spec: Signature | undefined;
 }
 
 /**
  * Finds the signature of a name, the default one of an empty name; undefined for a name that is not among those known.
- * Its inputs and outputs have the runtime's own names where the request uses them.
+ * Its inputs and outputs have the runtime's own names if the request uses them.
  */
 export function chooseSignature(
   name: string,
@@ -40,7 +40,7 @@ export interface UsedNames {
 }
 
 /**
- * The signature with the runtime's own names where a request uses them, the same object where it uses none. Outputs
+ * The signature with the runtime's own names if a request uses them, the same object if it uses none. Outputs
  * that a request does not name are called as its inputs are.
  */
 function underUsedNames(signature: Signature, used: UsedNames): Signature {

@@ -8,7 +8,7 @@ export interface TensorFacts {
   readonly labels?: OutputLabels;
   /** Layouts of the inputs that are images. */
   readonly layouts?: ReadonlyMap<string, "NHWC" | "NCHW">;
-  /** Shapes of inputs, whose sizes count where the model's are open. */
+  /** Shapes of inputs, whose sizes count if the model's are open. */
   readonly inputShapes?: Shapes;
   /** Such shapes of outputs. */
   readonly outputShapes?: Shapes;

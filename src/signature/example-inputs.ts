@@ -7,11 +7,11 @@ import type { Dimension, TensorSpec } from "./signature.ts";
 export interface ExampleInputs {
   readonly inputs: readonly ExampleInput[];
   /**
-   * True where the model ran on them; absent = it was not tried, since hooks take the inputs, or a run may change the
+   * True if the model ran on them; absent = it was not tried, since hooks take the inputs, or a run may change the
    * model.
    */
   readonly ran?: boolean;
-  /** True where the model still runs on the tried inputs; no code waits for it any more. */
+  /** True if the model still runs on the tried inputs; no code waits for it any more. */
   readonly stillRuns?: boolean;
   /** Names of inputs of which a size was guessed, beyond the first dimension, or everything but the name. */
   readonly guessed: readonly string[];
@@ -28,7 +28,7 @@ export interface ExampleInput {
 /** A number, for booleans and complex numbers too, or the bytes of a string. */
 type ExampleElement = 0 | 0.5 | 1 | Uint8Array;
 
-/** Example inputs of the shapes that a signature has, with the smallest size above 0 where it leaves one open. */
+/** Example inputs of the shapes that a signature has, with the smallest size above 0 if it leaves one open. */
 export function guessExamples(specs: readonly TensorSpec[]): readonly ExampleInput[] {
   return specs.map(({ name, dtype, shape = [] }) => {
     const sizes = shape.map(toSize);

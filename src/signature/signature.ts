@@ -14,14 +14,14 @@ export function defaultSignatureName(signatures: Readonly<Record<string, unknown
 export interface Signature {
   /** Absent = any names and dtypes. */
   readonly inputs?: readonly TensorSpec[];
-  /** The inputs' names, where their dtypes are not known; absent where `inputs` has them, or they are unknown too. */
+  /** The inputs' names, where their dtypes are not known; absent if `inputs` has them, or they are unknown too. */
   readonly inputNames?: readonly string[];
   /**
-   * Inputs that clients may send where any names and dtypes are taken; information for people and metadata, which
+   * Inputs that clients may send if any names and dtypes are taken; information for people and metadata, which
    * nothing is compared with.
    */
   readonly suggestedInputs?: readonly LooseSpec[];
-  /** True where inputs are rows of features, or columns: texts beside numbers, of which some may be missing. */
+  /** True if inputs are rows of features, or columns: texts beside numbers, of which some may be missing. */
   readonly isTabular?: true;
   /** Absent = not known before a request. */
   readonly outputs?: readonly TensorSpec[];
@@ -53,16 +53,16 @@ export interface TensorSpec {
   /** Used when a request leaves the input out. */
   readonly default?: Tensor;
   /**
-   * The runtime's own name, where that is another, which requests may use: `serving_default_x:0` of a TensorFlow graph.
+   * The runtime's own name, if that is another, which requests may use: `serving_default_x:0` of a TensorFlow graph.
    */
   readonly nativeName?: string;
   /** The dtype in the model's file, where its graph takes another one; for clients that ask for the declaration. */
   readonly declaredDType?: DType;
-  /** Layout of an input's images; set by a driver only where one of its own options determines it. */
+  /** Layout of an input's images; set by a driver only if one of its own options determines it. */
   readonly imageLayout?: "NHWC" | "NCHW";
-  /** True where hooks stand between a client's image and what would decode it; the server sets it. */
+  /** True if hooks stand between a client's image and what would decode it; the server sets it. */
   readonly refusesImages?: true;
-  /** True where numbers of other dtypes are converted to the input's; the server sets it. */
+  /** True if numbers of other dtypes are converted to the input's; the server sets it. */
   readonly convertsNumbers?: true;
   /** Names of an output's classes, by index. */
   readonly labels?: readonly string[];
@@ -107,7 +107,7 @@ export function fitsDimension(size: number, allowed: Dimension): boolean {
 
 /**
  * Checks if an input takes encoded images in addition to tensors: one of numbers of rank 4 does, and the model's edge
- * decodes them, but where hooks take them first.
+ * decodes them, but if hooks take them first.
  */
 export function takesImages({ dtype, shape, refusesImages }: Omit<TensorSpec, "name">): boolean {
   return dtype !== "bytes" && shape?.length === 4 && refusesImages !== true;

@@ -14,7 +14,7 @@ export function staysCompatible(
   });
 }
 
-/** A request of before lacks a new input, which is possible where that has a default. */
+/** A request of before lacks a new input, which is possible if that has a default. */
 function takesAll(before: readonly TensorSpec[] | undefined, now: readonly TensorSpec[] | undefined): boolean {
   if (before === undefined || now === undefined) return true;
   return hasAll(before, now) && now.every((spec) => spec.default !== undefined || hasAll([spec], before));

@@ -4,7 +4,7 @@ import { createTensor, elementCount, type Tensor } from "./tensor.ts";
 
 /**
  * The index of the largest element along an axis (default: the last; negative ones count from the end): the first of
- * equal ones; the first NaN where there is any, as in numpy. Gives int32 of the shape without the axis:
+ * equal ones; the first NaN if there is any, as in numpy. Gives int32 of the shape without the axis:
  * `[rows, classes]` becomes `[rows]`. Throws `invalid_argument` for an axis that is not there or is empty, and for
  * bytes and complex numbers.
  */
@@ -75,7 +75,7 @@ export interface TopK {
 }
 
 /**
- * The `k` largest elements along an axis (default: the last; negative ones count from the end), all of them where there
+ * The `k` largest elements along an axis (default: the last; negative ones count from the end), all of them if there
  * are fewer. The largest comes first, of equal ones the one with the smaller index, and NaN before all numbers. Both
  * tensors have the shape of the input with the axis shortened. Throws `invalid_argument` for a `k` other than a
  * positive integer, an axis that is not there, and for bytes and complex numbers.
@@ -107,7 +107,7 @@ export function topK(tensor: Tensor, k: number, axis = -1): TopK {
   };
 }
 
-/** Below 0 where the first is smaller; NaN is larger than any number. */
+/** Below 0 if the first is smaller; NaN is larger than any number. */
 function compare(one: number | bigint | undefined, other: number | bigint | undefined): number {
   const [isOneNaN, isOtherNaN] = [Number.isNaN(one), Number.isNaN(other)];
   if (isOneNaN || isOtherNaN) return Number(isOneNaN) - Number(isOtherNaN);

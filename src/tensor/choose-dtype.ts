@@ -28,7 +28,7 @@ const INT64 = integerRange("int64");
 const UINT64 = integerRange("uint64");
 
 /**
- * The dtype that a plain value's elements get together: the wanted one where it holds them, else the narrowest rule of
+ * The dtype that a plain value's elements get together: the wanted one if it holds them, else the narrowest rule of
  * PlainValue. Throws `invalid_argument`, naming the place, for elements that no dtype holds: mixed types, integers
  * beyond 64 bits, finite fractions that would become infinite.
  */

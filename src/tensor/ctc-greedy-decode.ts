@@ -17,7 +17,7 @@ export interface CtcOptions {
 export interface CtcSequence {
   /** The classes read, without blanks and repeats. */
   readonly classes: number[];
-  /** The score of each, at the time step where it was first read: a probability where the model gives probabilities. */
+  /** The score of each, at the time step where it was first read: a probability if the model gives probabilities. */
   readonly scores: number[];
   /** That time step. */
   readonly steps: number[];

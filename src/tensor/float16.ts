@@ -47,7 +47,7 @@ export const HALF_CONVERSIONS: Partial<Record<DType, (value: number) => number>>
 };
 
 /**
- * The float32 bit pattern just below a magnitude, its last bit set where the number lies between two: rounded to the
+ * The float32 bit pattern just below a magnitude, its last bit set if the number lies between two: rounded to the
  * nearest, it could become a tie of bfloat16 that the number is not.
  */
 function toOddFloat32(value: number): number {

@@ -97,7 +97,7 @@ const FORMATS: Readonly<Record<string, (a: number, b: number, c: number, d: numb
   }),
 };
 
-/** Intersection over union, 0 where both are empty. */
+/** Intersection over union, 0 if both are empty. */
 function overlap(one: Box, other: Box): number {
   const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
   const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);

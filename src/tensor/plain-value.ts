@@ -178,8 +178,8 @@ export interface TensorOfOptions {
 
 /**
  * The tensor under a name, with the type of its data known: `tensorOf(inputs, "x", "float32").data` is a Float32Array.
- * Plain values, as hooks get them over PredictJSON, become tensors of that dtype first. Throws where the name is
- * missing, saying which there are, and where the tensor has another dtype.
+ * Plain values, as hooks get them over PredictJSON, become tensors of that dtype first. Throws if the name is
+ * missing, saying which there are, and if the tensor has another dtype.
  */
 export function tensorOf<D extends DType>(
   values: Values,

@@ -115,7 +115,7 @@ function hasOnlyBits(bytes: Uint8Array): boolean {
 }
 
 /**
- * By Buffer, where there is one, it is aligned to 8; small ones share a pool, which
+ * By Buffer, if there is one, it is aligned to 8; small ones share a pool, which
  * costs less than an ArrayBuffer each.
  */
 function alignedCopy(bytes: Uint8Array): Uint8Array {

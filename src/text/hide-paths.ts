@@ -13,7 +13,7 @@ const ABSOLUTE = String.raw`(?:file:\/{1,3}|[A-Za-z]:[/\\]|\\\\|\/)[^\s/\\'"\`]`
 const LETTER = String.raw`[^\s'"\`<>|,;()[\]{}]`;
 const WORD = String.raw`[^\s'"\`<>|,;()[\]{}/\\]+`;
 /**
- * A path continues after a space where the next word has a separator (and is not a URL), or where a few words lead to a
+ * A path continues after a space if the next word has a separator (and is not a URL), or if a few words lead to a
  * file name with an ending.
  */
 const BEHIND_SPACE = String.raw` (?:(?!\w+:\/\/)${WORD}[/\\]${LETTER}*|(?:${WORD} ){1,3}${WORD}[/\\]${LETTER}*\.\w{1,6}(?!\w))`;
@@ -30,7 +30,7 @@ const ENDING = /\.\w{1,6}(?::\d+)*$/;
 
 /**
  * A text without absolute paths of files, POSIX or Windows, in quotes or not. The paths in `known` are hidden wherever
- * they stand in quotes, and everywhere where they have a separator. Names that only begin with a slash, such as
+ * they stand in quotes, and everywhere if they have a separator. Names that only begin with a slash, such as
  * `/conv1/Conv`, stay. Takes time beyond the text's length: cut it first.
  */
 export function hidePaths(text: string, known: readonly string[] = []): string {

@@ -7,7 +7,7 @@ const SECRET_WORDS =
 const NAME_START = String.raw`(?<![\w.-])[\w.-]{0,64}`;
 const VALUE = String.raw`[^&\s"'\`<>|,;()\\]+`;
 
-/** `scheme://user:password@`, also where the password has an `@` or is missing. */
+/** `scheme://user:password@`, also if the password has an `@` or is missing. */
 const URL_USER = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s"'`<>\\/?#]{1,1024}@/gi;
 /** `name=value` in URLs and options. */
 const ASSIGNMENT = new RegExp(`(${NAME_START}(?:${SECRET_WORDS})=)(?:(?:bearer|basic) )?${VALUE}`, "gi");

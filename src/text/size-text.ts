@@ -21,7 +21,7 @@ export function megabytes(bytes: number): string {
 
 /**
  * The progress of a download for a terminal: `████░░░░  50 %  1.0 MB of 2.0 MB`; the
- * bytes alone where the total is not known.
+ * bytes alone if the total is not known.
  */
 export function progressBar(doneBytes: number, totalBytes: number | undefined): string {
   if (totalBytes === undefined || totalBytes === 0) return `  ${megabytes(doneBytes)}`;

@@ -59,7 +59,7 @@ export class FrameWriter {
     for (const buffer of buffers) handedOver.delete(buffer);
   }
 
-  /** True where nothing was written since the last {@link take}. */
+  /** True if nothing was written since the last {@link take}. */
   get isEmpty(): boolean {
     return this.#records === 0;
   }

@@ -10,7 +10,7 @@ const { apply } = Reflect;
  */
 export interface HostPort {
   /**
-   * True where a message is copied while it is posted, so that this side can go on using its buffers. Default false.
+   * True if a message is copied while it is posted, so that this side can go on using its buffers. Default false.
    */
   readonly copies?: boolean;
   /** Bytes of plain data that a record of the other side may have. Default: as many as it likes. */

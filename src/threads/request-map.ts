@@ -44,7 +44,7 @@ export class RequestMap<Value> {
     this.#placed++;
   }
 
-  /** Returns false where there is no such request. */
+  /** Returns false if there is no such request. */
   delete(id: number): boolean {
     const place = id & (PLACES - 1);
     if (this.#ids[place] !== id) return this.#others.delete(id);

@@ -21,7 +21,7 @@ export interface ResponderOptions {
    */
   readonly check?: (request: WireRecord) => void;
   /**
-   * True where the code that answers has no further use for an answer's tensors, so that large ones may be transferred.
+   * True if the code that answers has no further use for an answer's tensors, so that large ones may be transferred.
    * Default false.
    */
   readonly transfer?: boolean;

@@ -47,7 +47,7 @@ function cutCause({ message, stack }: NonNullable<WireError["cause"]>): NonNulla
 /** Depth to which the causes of a cause are told; an error may be its own cause. */
 const MAX_CAUSES = 5;
 
-/** The stacks of an error and of its causes, outermost first; undefined where it has none. */
+/** The stacks of an error and of its causes, outermost first; undefined if it has none. */
 function stacksOf(reason: unknown): string | undefined {
   const stacks: string[] = [];
   for (let one = reason; stacks.length < MAX_CAUSES; one = causeOf(one)) {

@@ -117,7 +117,7 @@ class TreeReader {
   }
 }
 
-/** The value of a text, a number or a word; undefined where it is none, such as `1.` or a text with a line break. */
+/** The value of a text, a number or a word; undefined if it is none, such as `1.` or a text with a line break. */
 function scalarOf(source: string): ConfigScalar["value"] | undefined {
   try {
     const value = JSON.parse(source) as string | number | boolean | null;

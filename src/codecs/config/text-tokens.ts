@@ -12,7 +12,7 @@ export interface TextToken {
 const SPACE = /[ \t\r\n\v\f]+|#[^\n]*/y;
 const TOKEN =
   /(?<word>[A-Za-z_]\w*)|(?<number>0[xX][\dA-Fa-f]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[fF]?)|(?<quote>["'])|(?<mark>[{}<>[\]:;,\-/.])/y;
-/** Parts of a text in quotes. One pattern for the whole would overflow V8's stack where a text has many escapes. */
+/** Parts of a text in quotes. One pattern for the whole would overflow V8's stack if a text has many escapes. */
 const PART = { '"': /[^"\\\n]+|\\[^\n]/y, "'": /[^'\\\n]+|\\[^\n]/y } as const;
 
 /** Splits protobuf's text format into tokens, without comments; throws `invalid_argument` for an invalid one. */
@@ -46,7 +46,7 @@ export class TextTokens {
       throw configError(place, `The file has more than ${MAX_CONFIG_NODES} values.`);
   }
 
-  /** Takes the next token where it is one of these marks. */
+  /** Takes the next token if it is one of these marks. */
   takeMark(...marks: readonly string[]): TextToken | undefined {
     return this.#ahead.kind === "mark" && marks.includes(this.#ahead.text) ? this.next() : undefined;
   }

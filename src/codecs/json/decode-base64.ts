@@ -1,6 +1,6 @@
 /**
  * The bytes of base64 in the standard alphabet, or undefined for any other text. White space is skipped, and the
- * padding may be left out, but is right where it is there.
+ * padding may be left out, but is right if it is there.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
   return decodePacked(text) ?? (/\s/.test(text) ? decodePacked(withoutSpaces(text)) : undefined);

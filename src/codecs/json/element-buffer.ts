@@ -40,7 +40,7 @@ export class ElementBuffer {
     return taken;
   }
 
-  /** Appends one element that is not a number, a text as UTF-8; returns false where the dtype does not take it. */
+  /** Appends one element that is not a number, a text as UTF-8; returns false if the dtype does not take it. */
   append(element: boolean | string | Uint8Array): boolean {
     if (this.dtype !== (typeof element === "boolean" ? "bool" : "bytes")) return false;
     if (typeof element !== "boolean") {
@@ -53,7 +53,7 @@ export class ElementBuffer {
     return true;
   }
 
-  /** Appends NaN; returns false where the dtype has none. */
+  /** Appends NaN; returns false if the dtype has none. */
   appendNaN(): boolean {
     const bits = NAN_BITS[this.dtype];
     if (bits === undefined) return false;

@@ -113,7 +113,7 @@ export const SHORT_DIGITS = 6;
 const SHORT_LIMIT = 10 ** SHORT_DIGITS;
 
 /**
- * Writes six digits, of which the first stands for 10^exponent, or 10^6 where they
+ * Writes six digits, of which the first stands for 10^exponent, or 10^6 if they
  * were rounded up to it; returns where the text ends.
  */
 export function writeShort(text: DataView, start: number, digits: number, exponent: number): number {

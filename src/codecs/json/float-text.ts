@@ -42,7 +42,7 @@ const BITS = new Int32Array(FLOAT.buffer);
 export function writeFloat32(text: DataView, start: number, bits: number): number {
   const magnitude = bits & MAGNITUDE;
   if (magnitude < COMMON_FROM_BITS || magnitude >= COMMON_BELOW_BITS) return writeRare32(text, start, bits);
-  // Written over where there is none.
+  // Written over if there is none.
   text.setUint8(start, MINUS);
   return writeCommon32(text, start + (bits >>> 31), magnitude);
 }
@@ -106,7 +106,7 @@ function scaled(value: number, scale: number): number {
   return scale >= 0 ? value * POWERS[scale]! : value / POWERS[-scale]!;
 }
 
-/** Undefined where the last digit is not certain. */
+/** Undefined if the last digit is not certain. */
 function writeLong32(text: DataView, start: number, magnitude: number, exponent: number): number | undefined {
   const scale = FLOAT32_DIGITS - 1 - exponent;
   const exact = scaled(magnitude, scale);

@@ -8,7 +8,7 @@ const STOPS = new Set([...'}]" \n\r\t'].map((character) => character.charCodeAt(
 /** Position of a reader in JSON text. */
 export class JsonCursor {
   /**
-   * The text. Its last byte cannot be part of a number (a NUL is appended where it could): so scanning a number
+   * The text. Its last byte cannot be part of a number (a NUL is appended if it could): so scanning a number
    * never runs past the end, which would slow all scans down for good.
    */
   readonly bytes: Buffer;

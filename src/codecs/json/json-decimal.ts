@@ -11,8 +11,8 @@ export const HEAD_DIGITS = 9;
 export const MAX_FRACTION = POWERS.length - 1;
 
 /**
- * The double nearest to `(head · 10^tailDigits + tail) / 10^fraction`, or NaN where this arithmetic cannot decide:
- * then the text must be parsed the slow way. The head has up to nine digits, exactly nine where there is a tail.
+ * The double nearest to `(head · 10^tailDigits + tail) / 10^fraction`, or NaN if this arithmetic cannot decide:
+ * then the text must be parsed the slow way. The head has up to nine digits, exactly nine if there is a tail.
  * Up to 15 digits, digits and power are exact and one division rounds once; beyond that the division's own rounding
  * error is computed exactly (Dekker) and added back. Four numbers, not an object: it
  * runs for every number of a request.
@@ -32,7 +32,7 @@ export function decimalToDouble(head: number, tail: number, tailDigits: number, 
 }
 
 /**
- * `value + correction`, or NaN where it is so near to the middle between two doubles
+ * `value + correction`, or NaN if it is so near to the middle between two doubles
  * that the correction's error decides.
  */
 function rounded(value: number, correction: number): number {

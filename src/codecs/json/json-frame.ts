@@ -48,7 +48,7 @@ export class ArrayFrame {
     return this.#count;
   }
 
-  /** True where a single number may simply be pushed to the store and counted. */
+  /** True if a single number may simply be pushed to the store and counted. */
   get takesNumbers(): boolean {
     return this.#items === undefined && this.#elementShape.length === 0;
   }
@@ -157,7 +157,7 @@ export class ObjectFrame {
 
   /**
    * V8 would make room for all indexes up to this one: 12 KB for `{"999":1}`. It does
-   * not where a member once was a hidden one.
+   * not if a member once was a hidden one.
    */
   #expectIndex(key: string): void {
     this.#budget.spend(INDEX_BYTES, oneMoreMember);

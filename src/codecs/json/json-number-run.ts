@@ -17,7 +17,7 @@ const LETTER_E = 0x65;
 
 /**
  * Moves the number at the cursor to the store, and those that follow it as long as only commas come between.
- * `mayBeIntegers`: false where integers are so rare that looking for a run of them costs more than it saves.
+ * `mayBeIntegers`: false if integers are so rare that looking for a run of them costs more than it saves.
  */
 export function readNumberRun(cursor: JsonCursor, store: NumberStore, mayBeIntegers = true): void {
   if (mayBeIntegers && !readIntegers(cursor, store)) return;

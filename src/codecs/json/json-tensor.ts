@@ -5,7 +5,7 @@ import { isJsonList, type JsonList, JsonNumbers, type JsonObject, type JsonValue
 
 /** Rules for tensors in JSON, which differ between protocols. */
 export interface JsonTensorRules extends NumberRules {
-  /** True where null means NaN in a float tensor. */
+  /** True if null means NaN in a float tensor. */
   readonly nullIsNaN: boolean;
   /** The bytes of null among strings; absent = it is refused. */
   readonly nullText?: Uint8Array;
@@ -22,15 +22,15 @@ export type Mismatch = { readonly path: readonly number[]; readonly shape: reado
   | { readonly kind: "type"; readonly value: JsonValue; readonly dtype: DType }
   /** A list of `size` elements, where the first list of that level has another size. */
   | { readonly kind: "size"; readonly size: number }
-  /** A list where the first value at that level is not a list. */
+  /** A list if the first value at that level is not a list. */
   | { readonly kind: "list" }
-  /** A single value where the first one at that level is a list. */
+  /** A single value if the first one at that level is a list. */
   | { readonly kind: "value"; readonly value: JsonValue }
   | { readonly kind: "rank" }
 );
 
 /**
- * Numbers as a tensor of a dtype, or undefined where it does not take all of them:
+ * Numbers as a tensor of a dtype, or undefined if it does not take all of them:
  * {@link toJsonTensor} gives the reason.
  */
 export function toNumericTensor(numbers: JsonNumbers, dtype: DType, rules: NumberRules): Tensor | undefined {
@@ -134,7 +134,7 @@ class Appender {
     if (size !== this.#shape[level]) throw this.#refuse({ kind: "size", size }, level);
   }
 
-  /** `level` is deeper than the path where a list within a block of numbers is meant: the first one there. */
+  /** `level` is deeper than the path if a list within a block of numbers is meant: the first one there. */
   #refuse(reason: Reason, level = this.#path.length): Error {
     const path = [...this.#path, ...new Array<number>(level - this.#path.length).fill(0)];
     return this.#rules.refuse({ ...reason, path, shape: this.#shape } as Mismatch);

@@ -48,7 +48,7 @@ function takeMemory(bytes: number): { readonly memory: ArrayBuffer; readonly sta
 /** All numbers of a document, in its order. */
 export class NumberStore {
   values: Float64Array;
-  /** 1 where the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
+  /** 1 if the literal has a fraction or an exponent, is a word such as NaN, or does not fit 64 bits; else 0. */
   fractions: Uint8Array;
   /** The integer literals that a double does not hold, by index. */
   exact: Map<number, bigint> | undefined = undefined;
@@ -103,7 +103,7 @@ export class JsonNumbers {
     this.size = size;
   }
 
-  /** The number at an index, as bigint where a double would not hold it. */
+  /** The number at an index, as bigint if a double would not hold it. */
   at(index: number): number | bigint {
     const { store, start } = this;
     const value = store.values[start + index]!;

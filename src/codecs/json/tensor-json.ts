@@ -144,7 +144,7 @@ type FloatTensor = Tensor<"float16" | "bfloat16" | "float32" | "float64">;
 /** Elements that are written between two looks at the writer's room. */
 const FLOATS_AT_ONCE = 256;
 const ELEMENT_BYTES = MAX_FLOAT_BYTES + 2;
-/** Both separators, the comma in the lower byte: what follows is written over the space where there is none. */
+/** Both separators, the comma in the lower byte: what follows is written over the space if there is none. */
 const COMMA_SPACE = 0x202c;
 
 /** A function that writes elements of a tensor of floats. */

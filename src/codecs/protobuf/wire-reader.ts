@@ -83,7 +83,7 @@ export class WireReader {
     return BigInt.asIntN(64, (BigInt(this.#high) << 32n) | BigInt(this.#low));
   }
 
-  /** A varint as a signed 64-bit integer, rounded where a number cannot hold it. */
+  /** A varint as a signed 64-bit integer, rounded if a number cannot hold it. */
   integer(): number {
     this.#readVarint();
     return (this.#high | 0) * 2 ** 32 + this.#low;

@@ -10,7 +10,7 @@ const EMPTY = new Uint8Array(0);
 export const MAX_PREALLOCATED_BYTES = 16 * 1024;
 /** Bytes that a client is trusted to send for each one that it has sent. */
 const TRUST = 64;
-/** The same limit where no length is claimed, and only a maximum is known. */
+/** The same limit if no length is claimed, and only a maximum is known. */
 const TRUSTED_BYTES = 8 * 1024 * 1024;
 /** The width of the widest numbers. */
 const ALIGNMENT = 8;

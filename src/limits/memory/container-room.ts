@@ -36,13 +36,13 @@ class ContainerRoom {
     if (!isNew) this.#read = freeMemory;
   }
 
-  /** Free memory when it was last read, in bytes; infinite where there is no limit, or it is not read. */
+  /** Free memory when it was last read, in bytes; infinite if there is no limit, or it is not read. */
   get freeBytes(): number {
     const kib = Atomics.load(this.#cells, FREE);
     return kib === 0 ? Number.POSITIVE_INFINITY : (kib - 1) * KIB;
   }
 
-  /** True where requests may hold so many bytes more. */
+  /** True if requests may hold so many bytes more. */
   has(bytes: number): boolean {
     if (this.freeBytes === Number.POSITIVE_INFINITY) return true;
     if (this.#ageMs > FRESH_MS) this.#readAgain();

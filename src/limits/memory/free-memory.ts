@@ -24,7 +24,7 @@ const FILES = {
 
 /**
  * Memory that this process may still use: the free memory of the machine or of its control group, whichever is less.
- * Undefined where the system does not report it, which is everywhere but on Linux. `root` is the folder of proc and
+ * Undefined if the system does not report it, which is everywhere but on Linux. `root` is the folder of proc and
  * sys.
  */
 export function freeMemory(root = "/"): FreeMemory | undefined {
@@ -36,7 +36,7 @@ export function freeMemory(root = "/"): FreeMemory | undefined {
   return { bytes, of: bytes < machine ? "this container" : "this machine" };
 }
 
-/** Infinite where there is no limit, or the group is not visible, as in some containers. */
+/** Infinite if there is no limit, or the group is not visible, as in some containers. */
 function leftIn({ version, folder }: ControlGroup): number {
   const { limit, used, cache } = FILES[version];
   const most = Number.parseInt(readText(join(folder, limit)), 10);

@@ -63,7 +63,7 @@ let checkMs = MIN_CHECK_MS;
 
 /**
  * Resolves once there is room for this many bytes among the images and requests of all threads. Rejects with
- * `invalid_argument` where there can never be room, with `unavailable` after 10 s, and with the signal's reason once
+ * `invalid_argument` if there can never be room, with `unavailable` after 10 s, and with the signal's reason once
  * that aborts.
  */
 export async function reserveImages(bytes: number, signal?: CancelSignal): Promise<ImageReservation> {

@@ -56,7 +56,7 @@ export class MemoryBudget {
     return this.#shared === undefined ? this.#heldBytes : this.#heldBytes + this.#shared.others() * KIB;
   }
 
-  /** True where half of the bytes are held. */
+  /** True if half of the bytes are held. */
   get isHalfFull(): boolean {
     return this.heldBytes >= this.maxBytes / 2;
   }
@@ -92,7 +92,7 @@ export class MemoryBudget {
       throw problem();
   }
 
-  /** Makes the reason for which so many bytes do not fit; undefined where they do. */
+  /** Makes the reason for which so many bytes do not fit; undefined if they do. */
   #problem(bytes: number, ownBytes: number, freeableBytes = 0): (() => ServingError) | undefined {
     const totalBytes = ownBytes + bytes;
     if (totalBytes > SMALL_BYTES && !containerRoom.has(bytes - freeableBytes))

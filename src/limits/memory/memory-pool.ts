@@ -20,7 +20,7 @@ export class MemoryPool {
     this.#maxSpareBytes = maxSpareBytes;
   }
 
-  /** Memory of at least this size, with arbitrary contents; undefined where none fits. */
+  /** Memory of at least this size, with arbitrary contents; undefined if none fits. */
   take(bytes: number): ArrayBuffer | undefined {
     if (!isPooled(bytes)) return undefined;
     const isFit = (spareBytes: number) => spareBytes >= 0 && spareBytes <= this.#maxSpareBytes;

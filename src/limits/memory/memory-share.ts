@@ -16,7 +16,7 @@ interface SharedMemoryBudget {
 /** One request's part of a memory budget. */
 export class MemoryShare extends Holder {
   /**
-   * True where only the transport uses the tensors of the request and of its answer once there is an answer; set by the
+   * True if only the transport uses the tensors of the request and of its answer once there is an answer; set by the
    * code that ran the request. Otherwise hooks of this thread may have kept them.
    */
   isWireOnly = false;
@@ -43,7 +43,7 @@ export class MemoryShare extends Holder {
     return this.#bytes;
   }
 
-  /** The account of the client that sent the request; one for all where no client is known. */
+  /** The account of the client that sent the request; one for all if no client is known. */
   get client(): ClientAccount {
     return this.#client;
   }
@@ -84,7 +84,7 @@ export class MemoryShare extends Holder {
     this.#budget.checkAnnounced(bytes, this.#bytes);
   }
 
-  /** Reserves `bytes` more; throws `unavailable` where there is no room, `cancelled` once it was released. */
+  /** Reserves `bytes` more; throws `unavailable` if there is no room, `cancelled` once it was released. */
   grow(bytes: number): void {
     if (this.#isReleased) throw over();
     this.check(bytes);

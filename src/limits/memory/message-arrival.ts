@@ -33,7 +33,7 @@ export class MessageArrival implements Transfer {
     return this.#arrivedBytes;
   }
 
-  /** As many as have come where no length is announced, and at least a piece. */
+  /** As many as have come if no length is announced, and at least a piece. */
   get leftBytes(): number {
     const left = this.#announcedBytes - this.#arrivedBytes;
     return left > 0 ? left : Math.max(this.#arrivedBytes, AHEAD_BYTES);
@@ -44,7 +44,7 @@ export class MessageArrival implements Transfer {
     this.#announcedBytes = bytes;
   }
 
-  /** Counts arrived bytes; throws `unavailable` where there is no room for them. */
+  /** Counts arrived bytes; throws `unavailable` if there is no room for them. */
   add(bytes: number): void {
     this.#arrivedBytes += bytes;
     if (this.#arrivedBytes <= this.#countedBytes) return;

@@ -50,7 +50,7 @@ class ThreadMemory {
     return () => void Atomics.sub(this.#cells, LIMIT, kib);
   }
 
-  /** True where this many more bytes stay within the limit. */
+  /** True if this many more bytes stay within the limit. */
   hasRoom(bytes: number): boolean {
     return this.heldBytes + this.requestBytes + bytes <= this.limitBytes;
   }

@@ -27,7 +27,7 @@ export function permitCollections(): void {
 
 /**
  * Has V8 mark whole heaps less often, in all threads. It counts the buffers of large messages
- * with the heap, and where that is small, as in the main thread, would mark everything after
+ * with the heap, and if that is small, as in the main thread, would mark everything after
  * some tens of them. To be called for the first of them: Node compiles its own modules for
  * every thread that starts later, since those in its program are for unchanged flags.
  */
@@ -55,7 +55,7 @@ export function countGarbage(bytes: number): void {
 const PRESSURE_BYTES = 128 * 1024 * 1024;
 
 /**
- * Collects all garbage, which takes as long as marking all living objects; immediately where that is permitted,
+ * Collects all garbage, which takes as long as marking all living objects; immediately if that is permitted,
  * otherwise when V8 decides.
  */
 export function collectAll(): void {

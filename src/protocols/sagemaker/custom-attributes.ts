@@ -11,7 +11,7 @@ export interface CustomAttributes {
   readonly model: string;
   readonly version?: bigint;
   readonly method: InvokedMethod;
-  /** The method where the header names one. */
+  /** The method if the header names one. */
   readonly namedMethod?: InvokedMethod;
 }
 

@@ -17,7 +17,7 @@ const FORMS = {
 } as const;
 export type BodyForm = (typeof FORMS)[keyof typeof FORMS];
 
-/** The form of a body of this media type; undefined where it is not text of that API. */
+/** The form of a body of this media type; undefined if it is not text of that API. */
 export function bodyForm(mediaType: string): BodyForm | undefined {
   return Object.hasOwn(FORMS, mediaType) ? FORMS[mediaType as keyof typeof FORMS] : undefined;
 }
@@ -164,7 +164,7 @@ function textRows(elements: readonly Uint8Array[], columns: number): Uint8Array 
   return Buffer.from(`${lines.join("\n")}\n`);
 }
 
-/** Quoted where it has to be (RFC 4180). */
+/** Quoted if it has to be (RFC 4180). */
 function toField(bytes: Uint8Array): string {
   const text = Buffer.from(bytes).toString();
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -119,15 +119,15 @@ const ANY_TYPE: ReadonlySet<string> = new Set(["*/*", "application/*"]);
 /** Form of an answer that a client asked for. */
 interface AcceptedType {
   readonly contentType: string;
-  /** True where the client named a type: the container's JSON has no line breaks then. */
+  /** True if the client named a type: the container's JSON has no line breaks then. */
   readonly isNamed: boolean;
   /** The form of an answer that is one array; absent = JSON. */
   readonly array?: ArrayForm;
 }
 
 /**
- * Chooses the answer's type by the header `Accept`: JSON where that is named; only predictions can be arrays. Throws
- * 406 where it leaves no type that an answer can have.
+ * Chooses the answer's type by the header `Accept`: JSON if that is named; only predictions can be arrays. Throws
+ * 406 if it leaves no type that an answer can have.
  */
 export function acceptedType(header = "", method = "predict"): AcceptedType {
   const types = header.split(",").flatMap((entry) => {

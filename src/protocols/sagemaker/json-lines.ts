@@ -47,7 +47,7 @@ class LineJoiner {
   #depth = 0;
   #line = 1;
   #hasValue = false;
-  /** The line break behind the last value, which becomes a comma where another value follows. */
+  /** The line break behind the last value, which becomes a comma if another value follows. */
   #gap = 0;
 
   constructor(body: Uint8Array) {

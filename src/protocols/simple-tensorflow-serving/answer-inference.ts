@@ -81,7 +81,7 @@ async function readMultipart(exchange: HttpExchange): Promise<ReadRequest> {
   return { head: form.head, tensors };
 }
 
-/** The tensor of estimators that the original decodes where a request says `base64_decode`. */
+/** The tensor of estimators that the original decodes if a request says `base64_decode`. */
 const EXAMPLE_TENSOR = "input_example_tensor:0";
 
 function encodedInput({ spec }: ChosenSignature): string | undefined {
@@ -114,7 +114,7 @@ function chooseModel(service: InferenceService, name: string | undefined): strin
 
 /**
  * The answer to an inference request: an object with a value for each output, written
- * in a codec thread where it is large.
+ * in a codec thread if it is large.
  */
 async function toOutputsAnswer(response: InferResponse, exchange: HttpExchange): Promise<HttpAnswer> {
   const outputs = answeredTensors(response);

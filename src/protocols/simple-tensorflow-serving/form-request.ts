@@ -15,7 +15,7 @@ export interface FormRequest {
   readonly files: readonly Uint8Array[];
   /** Shape that decoded images get, such as [1, 784]; absent = the input's. */
   readonly shape?: readonly number[];
-  /** Channels of decoded images where the input leaves them open. Default 3. */
+  /** Channels of decoded images if the input leaves them open. Default 3. */
   readonly channels?: 1 | 3 | 4;
 }
 

@@ -14,8 +14,8 @@ import { assemblePixelsJob, encodeFiles, encodeFilesJob, type FormRequest } from
 const INPUTS = ["images", "image"];
 
 /**
- * The one input that a form's files are: URL-safe base64 of each where it takes strings, or is not described; their
- * pixels where it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
+ * The one input that a form's files are: URL-safe base64 of each if it takes strings, or is not described; their
+ * pixels if it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
  */
 export async function readFormTensors(form: FormRequest, known: Signature, exchange: HttpExchange): Promise<Tensors> {
   const target = targetOf(known);
@@ -61,7 +61,7 @@ interface PixelLayout {
 
 /**
  * Decodes a form's files into the pixels of one numeric input: grey, RGB or RGBA from 0 to 255, each image in the
- * input's size, all in the form's shape where it has one. Throws `invalid_argument` for what is not an image, and for
+ * input's size, all in the form's shape if it has one. Throws `invalid_argument` for what is not an image, and for
  * images that do not fit together.
  */
 async function decodeImages(

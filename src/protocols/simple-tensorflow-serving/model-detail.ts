@@ -13,7 +13,7 @@ export interface ModelDetail {
   /** Available versions, lowest first. */
   readonly model_version_list: readonly string[];
   readonly model_signature: { readonly inputs: readonly TensorDetail[]; readonly outputs: readonly TensorDetail[] };
-  /** Empty where no version is available. */
+  /** Empty if no version is available. */
   readonly platform: string;
 }
 
@@ -21,7 +21,7 @@ interface TensorDetail {
   readonly name: string;
   /** Number of TensorFlow's DataType; 0 = not known. */
   readonly dtype: number;
-  /** Sizes, -1 = any; empty where the rank is not known. */
+  /** Sizes, -1 = any; empty if the rank is not known. */
   readonly shape: readonly number[];
 }
 
@@ -49,7 +49,7 @@ export async function modelDetail(service: InferenceService, model: string): Pro
   };
 }
 
-/** The newest version's description; undefined where there is none any more. */
+/** The newest version's description; undefined if there is none any more. */
 async function describeModel(service: InferenceService, model: string): Promise<ServableDescription | undefined> {
   try {
     const lease = await service.acquire({ model });
