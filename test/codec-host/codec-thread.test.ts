@@ -4,10 +4,18 @@ import { builtModule } from "../helpers/built-module.ts";
 
 /** True if V8 was asked to collect in a thread like ours, which has so many bytes, of a process of its own. */
 function isAskedToCollect(before: string, bytes = 1e8): boolean {
-  const [heap, garbage] = ["codec-host/collect-large-heap", "limits/memory/young-garbage"].map((module) =>
+  const [thread, garbage] = ["codec-host/codec-thread", "limits/memory/young-garbage"].map((module) =>
     builtModule(`src/${module}.ts`),
   );
-  const inThread = `const large = new ArrayBuffer(${bytes}); import("${heap}").then((m) => m.collectLargeHeap()).then(() => large);`;
+  // A thread looks at its heap after each job, also after one that does not exist.
+  const inThread = `
+    const large = new ArrayBuffer(${bytes});
+    const { port1, port2 } = new MessageChannel();
+    port2.once("message", () => setImmediate(() => port2.close(large)));
+    import("${thread}").then(({ runCodecThread }) => {
+      runCodecThread(port1);
+      port2.postMessage({ module: "none", name: "none", args: { tree: null, views: [] } });
+    });`;
   const script = `import("${garbage}").then(async ({ permitCollections }) => {
     ${before}
     new (require("worker_threads").Worker)(${JSON.stringify(inThread)}, { eval: true });

@@ -3,7 +3,6 @@ import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts
 import { invalidArgument, reasonText } from "../../errors.ts";
 import { callUnary } from "../../remote/grpc-client.ts";
 import { connectGrpc } from "../../remote/grpc-connection.ts";
-import { parseServerAddress } from "../../remote/server-address.ts";
 import { withoutEnd } from "../../text/shorten.ts";
 import { CallError } from "../call-error.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
