@@ -17,13 +17,14 @@ export interface DemoClient {
 /** TensorFlow Serving's Predict. */
 export function createGrpcClient(address: string): DemoClient {
   const service = createRemoteService(address, {});
-  const request = { id: "demo", model: "", signature: "", metadata: {} };
+  const request = { ref: { model: "" }, signature: "" };
   return {
     ask: (photo) =>
       timed(async () => {
         const image = createTensor("bytes", [1], [photo]);
         const inputs = { kind: "tensors", tensors: { image } } as const;
-        const { outputs } = await service.infer({ ...request, inputs, signal: AbortSignal.timeout(30_000) });
+        const call = { id: "demo", metadata: {}, signal: AbortSignal.timeout(30_000) };
+        const { outputs } = await service.infer({ ...request, inputs, call });
         if (outputs.kind !== "tensors") throw new Error("The service answered JSON to a tensor request.");
         return fromTensors(outputs.tensors as unknown as FaceTensors);
       }),

@@ -25,12 +25,10 @@ await writeFile(EXPECTED_FACES_PATH, `${JSON.stringify(Object.fromEntries(record
 async function findFaces(path: string) {
   const image = createTensor("bytes", [], [await readFile(path)]);
   const { outputs } = await inferOnce(server.service, {
-    id: path,
-    model: "",
+    ref: { model: "" },
     signature: "",
     inputs: { kind: "tensors", tensors: { image } },
-    metadata: {},
-    signal: AbortSignal.timeout(10_000),
+    call: { id: path, metadata: {}, signal: AbortSignal.timeout(10_000) },
   });
   if (outputs.kind !== "tensors") throw new Error("The service answered no tensors.");
   const { boxes, emotions } = outputs.tensors as { boxes: Tensor<"float32">; emotions: Tensor<"bytes"> };

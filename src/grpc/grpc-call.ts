@@ -4,7 +4,7 @@ import type { Caller, CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import { MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { arrivalLimits, MAX_TIMER_MS } from "../limits/call-limits.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -90,8 +90,8 @@ export abstract class GrpcCall extends ListMember {
       const { source: signal, memory } = this;
       const { id, timeline } = record;
       const { name: peer } = peerOf(this.#session);
-      const client = memory.client.number;
-      const info = { id, metadata, peer, deadline, signal, memory, client, record, timeline };
+      const limits = arrivalLimits(deadline, memory.client.number);
+      const info = { id, metadata, peer, limits, signal, memory, record, timeline };
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);

@@ -21,7 +21,7 @@ export function peerOf(session: Http2Session | undefined): Peer {
   if (known !== undefined) return known;
   const { socket } = session;
   if (socket === undefined) return UNKNOWN;
-  const peer = { address: socket.remoteAddress ?? "", name: peerName(socket), connection: socket };
-  peers.set(session, peer);
-  return peer;
+  const found = { address: socket.remoteAddress ?? "", name: peerName(socket), connection: socket };
+  peers.set(session, found);
+  return found;
 }

@@ -1,25 +1,19 @@
-import { ClientTurns, rankOf } from "../model-host/queue/client-turns.ts";
+import { type CallLimits, NO_LIMITS } from "../limits/call-limits.ts";
+import { ClientTurns, clientOf, rankOf, type Turned } from "../model-host/queue/client-turns.ts";
 
 /** Attributes of an item in a {@link FairQueue}. */
 export interface Standing {
-  /** 1 = highest; 0 or absent = none, after all others of the same client. */
-  readonly priority?: number | undefined;
-  /** Number of the client, who takes turns with others; absent = 0. */
-  readonly client?: number | undefined;
+  /** Its client, and its priority among those of its client; absent = none. */
+  readonly limits?: CallLimits | undefined;
   /** A client's items of the same kind share turns. */
   readonly kind: string;
 }
 
-interface Entry<Item> {
+interface Entry<Item> extends Turned {
   item: Item;
   readonly kind: string;
-  readonly priority: number;
-  readonly client: number;
-  readonly rows: number;
-  readonly since: number;
   /** Turn of its kind among those of its client. */
   readonly kindTurn: number;
-  turn: number;
 }
 
 /** Turns of a client's kinds. */
@@ -39,13 +33,14 @@ export class FairQueue<Item> {
   readonly #clients = new ClientTurns<Entry<Item>>(isBefore);
   readonly #kinds = new Map<number, KindTurns>();
 
-  push(item: Item, { priority = 0, client = 0, kind }: Standing): void {
+  push(item: Item, { limits = NO_LIMITS, kind }: Standing): void {
+    const client = clientOf({ limits });
     const kinds = this.#kinds.get(client) ?? { now: 0, next: new Map() };
     this.#kinds.set(client, kinds);
     const kindTurn = kinds.next.get(kind) ?? kinds.now;
     kinds.next.set(kind, kindTurn + 1);
     const since = performance.now();
-    this.#clients.insert(this.#entries, { item, kind, priority, client, kindTurn, since, rows: 1, turn: 0 });
+    this.#clients.insert(this.#entries, { item, kind, limits, kindTurn, since, rows: 1, turn: 0 });
   }
 
   /** Removes and returns the first item; of certain kinds, where only these may be taken. */
@@ -56,7 +51,7 @@ export class FairQueue<Item> {
     // What overtakes others takes no turn from them.
     if (index === 0) {
       this.#clients.took(entry, this.#entries);
-      const kinds = this.#kinds.get(entry.client)!;
+      const kinds = this.#kinds.get(clientOf(entry))!;
       kinds.now = Math.max(kinds.now, entry.kindTurn);
     }
     this.#forget(entry);
@@ -67,10 +62,11 @@ export class FairQueue<Item> {
   remove(item: Item): void {
     let last = this.#entries.findIndex((entry) => entry.item === item);
     if (last < 0) return;
-    const { kind, priority, client } = this.#entries[last]!;
+    const { kind } = this.#entries[last]!;
+    const [rank, client] = [rankOf(this.#entries[last]!), clientOf(this.#entries[last]!)];
     for (let index = last + 1; index < this.#entries.length; index++) {
       const next = this.#entries[index]!;
-      if (next.kind !== kind || next.priority !== priority || next.client !== client) continue;
+      if (next.kind !== kind || rankOf(next) !== rank || clientOf(next) !== client) continue;
       this.#entries[last]!.item = next.item;
       last = index;
     }
@@ -99,8 +95,9 @@ export class FairQueue<Item> {
   }
 
   /** Clients choose the kinds, so unused ones must not accumulate. */
-  #forget({ kind, client }: Entry<Item>): void {
-    const isOwn = (entry: Entry<Item>) => entry.client === client;
+  #forget(gone: Entry<Item>): void {
+    const [kind, client] = [gone.kind, clientOf(gone)];
+    const isOwn = (entry: Entry<Item>) => clientOf(entry) === client;
     if (this.#entries.some((entry) => isOwn(entry) && entry.kind === kind)) return;
     if (this.#entries.some(isOwn)) this.#kinds.get(client)?.next.delete(kind);
     else this.#kinds.delete(client);

@@ -1,14 +1,12 @@
 import { reasonText, type ServingError } from "../errors.ts";
-import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { WarmedThread } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { CompiledModule } from "../user-module/user-module.ts";
-import type { ModelProvider } from "./hook-leases.ts";
 import type { DeclaredHooks } from "./hook-protocol.ts";
-import { type HookThreadOptions, HookWorker } from "./hook-worker.ts";
+import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-worker.ts";
 import { ThreadReplacements } from "./thread-replacements.ts";
 
 /** Maximum number of started requests per thread; more of them wait where another thread can take them. */
@@ -32,10 +30,8 @@ export interface GenerationServices {
 }
 
 /** Settings and services with which a generation starts its threads. */
-export interface HookStart {
+export interface HookStart extends WorkerStart {
   readonly workers: number;
-  readonly provider: ModelProvider;
-  readonly params: InitParams;
   /** Runs requests in a thread before it takes others. */
   readonly warmUp: (thread: WarmedThread) => Promise<void>;
   /** Called when a thread becomes able to take requests. */
@@ -193,7 +189,7 @@ export class HookGeneration {
 
   async #enlist(worker: HookWorker, start: HookStart, warmUp: HookStart["warmUp"]): Promise<void> {
     await worker.declared;
-    const signatures = await worker.start(start.provider, start.params);
+    const signatures = await worker.start(start);
     this.#signatures = signatures;
     await warmUp({ signatures, run: (request) => worker.run(request) });
     if (this.#isOver) return;

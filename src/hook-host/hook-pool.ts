@@ -1,26 +1,22 @@
 import { ServingError } from "../errors.ts";
-import type { InitParams } from "../hooks/hooks.ts";
 import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
+import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { cutLargeJson, isLargeJson } from "../pipeline/json-jobs.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
 import { wasNeverStarted } from "../threads/rpc-client.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
-import type { ModelProvider } from "./hook-leases.ts";
-import type { HookWorker } from "./hook-worker.ts";
+import type { HookWorker, WorkerStart } from "./hook-worker.ts";
 import { isWhole } from "./is-whole.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** Settings and services of a pool, in addition to the threads' own options. */
-export interface HookPoolParts {
+export interface HookPoolParts extends WorkerStart {
   readonly generation: HookGeneration;
   /** Opens the next generation, from the present file; the signal aborts when the pool closes. */
   readonly open: (signal: AbortSignal) => Promise<HookGeneration>;
   readonly workers: number;
-  readonly provider: ModelProvider;
-  readonly params: InitParams;
 }
 
 /**
@@ -42,7 +38,7 @@ export class HookPool implements PipelineRunner {
   /** The current generation, a starting one, and those that have not yet ended. */
   readonly #generations = new Set<HookGeneration>();
   /** Number of threads that died before they started a request. */
-  readonly #handedOn = new WeakMap<PipelineRequest, number>();
+  readonly #handedOn = new WeakMap<InferRequest, number>();
   readonly #closing = new AbortController();
   #generation: HookGeneration;
   /** Number of threads that earlier generations lost. */
@@ -53,10 +49,10 @@ export class HookPool implements PipelineRunner {
   /** Resolves once no reload is running or waiting. */
   #reloaded: Promise<unknown> = Promise.resolve();
 
-  constructor({ generation, open, workers, provider, params }: HookPoolParts) {
+  constructor({ generation, open, workers, provider, params, served }: HookPoolParts) {
     this.#open = open;
     const warmUp: HookStart["warmUp"] = (thread) => this.#warmUp(thread);
-    this.#start = { workers, provider, params, warmUp, onReady: () => this.#takeNext() };
+    this.#start = { workers, provider, params, served, warmUp, onReady: () => this.#takeNext() };
     this.#generation = generation;
     this.#generations.add(generation);
   }
@@ -120,13 +116,14 @@ export class HookPool implements PipelineRunner {
     this.#forget(old);
   }
 
-  async run(given: PipelineRequest): Promise<PipelineResult> {
+  async run(given: InferRequest): Promise<InferResponse> {
     this.#assertOpen();
     const request = isLargeJson(given) ? await cutLargeJson(given) : given;
     // It may have been closed meanwhile, and would never take it from its queue.
     this.#assertOpen();
-    const { warmUp, timeline } = request.call;
+    const { limits, timeline } = request.call;
     timeline?.beginWait();
+    const warmUp = limits?.warmUp;
     const worker = warmUp === undefined ? this.#generation.freest() : this.#generation.at(warmUp);
     if (worker !== undefined) return this.#runOn(worker, request);
     const waiting = this.#queue.wait(request);
@@ -175,7 +172,7 @@ export class HookPool implements PipelineRunner {
     if (this.#closing.signal.aborted) throw closedError();
   }
 
-  async #runOn(worker: HookWorker, request: PipelineRequest): Promise<PipelineResult> {
+  async #runOn(worker: HookWorker, request: InferRequest): Promise<InferResponse> {
     try {
       return await worker.run(request);
     } catch (reason) {
@@ -189,7 +186,7 @@ export class HookPool implements PipelineRunner {
   /**
    * Checks that a request that a thread did not start may be run by another, or wait for it like a new request.
    */
-  #canRunAgain(request: PipelineRequest): boolean {
+  #canRunAgain(request: InferRequest): boolean {
     const { inputs, call } = request;
     if (call.signal.aborted || this.#closing.signal.aborted || !isWhole(inputs)) return false;
     const times = this.#handedOn.get(request) ?? 0;
@@ -208,7 +205,7 @@ export class HookPool implements PipelineRunner {
   /** Starts requests of kinds of which few run, where all threads have enough of others. */
   #takeFew(): void {
     const workerFor = (kind: string) => this.#generation.freestFor(kind);
-    const run = (request: PipelineRequest, kind: string) => this.#runOn(workerFor(kind)!, request);
+    const run = (request: InferRequest, kind: string) => this.#runOn(workerFor(kind)!, request);
     while (this.#queue.runNext(run, (kind) => workerFor(kind) !== undefined));
   }
 }

@@ -4,8 +4,8 @@ import type { InitParams } from "../hooks/hooks.ts";
 import type { ModelFacts } from "../model-host/model-facts.ts";
 import type { Logged } from "../observability/log-filter.ts";
 import type { PlainCall } from "../pipeline/call-options.ts";
+import type { RawHead, ServedVersion } from "../pipeline/infer-request.ts";
 import type { Payload } from "../pipeline/payload.ts";
-import type { RawHead } from "../pipeline/pipeline-request.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { HookEdges } from "../pipeline/signatures.ts";
 import { FIRST_REQUEST } from "../threads/rpc-client.ts";
@@ -19,8 +19,6 @@ export const RUN = FIRST_REQUEST;
 /** The meta of {@link RUN}. */
 export interface RunMeta {
   readonly call: PlainCall;
-  readonly model: string;
-  readonly version: string;
   readonly signature: string;
   readonly kind: Payload["kind"];
   readonly outputs?: readonly string[] | undefined;
@@ -79,6 +77,7 @@ export type HookCommand =
       readonly start: {
         readonly models: readonly ModelConnection[];
         readonly params: InitParams;
+        readonly served: ServedVersion;
         readonly requests: MessagePort;
       };
     }

@@ -121,8 +121,9 @@ async function startPipeline({
   const others = new OtherModels(loadMore);
   const findOther = others.find.bind(others);
   const { globalCtx } = started;
+  const { served } = start;
   const clock = new HookClock(data.stageCount, data.times);
-  const pipeline = new Pipeline({ models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
+  const pipeline = new Pipeline({ served, models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
   const responder = new Responder(toHostPort(start.requests), {
     answer: (request, signal) =>
       runRequest(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),

@@ -1,17 +1,18 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
 import type { InitParams } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toPlainCall } from "../pipeline/call-options.ts";
 import { HookClock, type HookTimes } from "../pipeline/hook-times.ts";
+import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../pipeline/infer-request.ts";
 import { payloadToTensors } from "../pipeline/payload-tensors.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
 import { HeartbeatWatch, StartMark } from "../threads/heartbeat.ts";
 import { MalformedMessage, toHostPort } from "../threads/host-port.ts";
-import { RpcClient, type RpcRequest, type RpcResponse, tellLoss } from "../threads/rpc-client.ts";
+import { RpcClient, type RpcResponse, tellLoss, type UnsentRecord } from "../threads/rpc-client.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
@@ -23,6 +24,13 @@ import { kindOfRequest } from "./request-kind.ts";
 export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
   /** Time without a heartbeat after which the thread counts as stuck, in milliseconds; 0 = never. */
   readonly stallMs: number;
+}
+
+/** What a thread starts to run requests with. */
+export interface WorkerStart {
+  readonly provider: ModelProvider;
+  readonly params: InitParams;
+  readonly served: ServedVersion;
 }
 
 /** Bytes of plain data of an answer: the metadata of a response, and times. */
@@ -54,6 +62,7 @@ export class HookWorker {
   #lostRequestIds: readonly string[] = [];
   #leases: HookLeases | undefined;
   #client: RpcClient | undefined;
+  #served: ServedVersion | undefined;
   #hasAnswered = false;
   #pid: number | undefined;
 
@@ -116,9 +125,10 @@ export class HookWorker {
    * Connects the models, runs init_hook and resolves with the pipeline's signatures once requests can be run. Throws
    * what init_hook threw, and `unavailable` for a thread that has ended.
    */
-  async start(provider: ModelProvider, params: InitParams): Promise<Readonly<Record<string, Signature>>> {
+  async start({ provider, params, served }: WorkerStart): Promise<Readonly<Record<string, Signature>>> {
     const { edges, pid } = await this.declared;
     this.#pid = pid;
+    this.#served = served;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
     const send = this.#control.send.bind(this.#control);
@@ -139,7 +149,7 @@ export class HookWorker {
     // A thread that is ending also closes its connection, and has a reason of its own.
     this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
-    this.#control.start({ models, params, requests: port2 }, ports);
+    this.#control.start({ models, params, served, requests: port2 }, ports);
     await this.#control.ready;
     return pipelineSignatures(
       models.map(({ facts }) => facts),
@@ -151,30 +161,22 @@ export class HookWorker {
    * Runs one request; throws `unavailable` when the thread ends before the answer; wasNeverStarted checks if the thread
    * had started it.
    */
-  async run(request: PipelineRequest): Promise<PipelineResult> {
-    const { info, inputs, outputs, raw, call } = request;
-    const { id, model, version, signature } = info;
-    const meta: RunMeta = {
-      call: toPlainCall(call),
-      model,
-      version: String(version),
-      signature,
-      kind: inputs.kind,
-      outputs,
-      raw,
-    };
+  async run(request: InferRequest): Promise<InferResponse> {
+    const { signature, inputs, outputs, raw, call } = request;
+    const { id } = call;
+    const meta: RunMeta = { call: toPlainCall(call), signature: signature.name, kind: inputs.kind, outputs, raw };
     // A busy thread may die before it starts the request, and then another needs the inputs.
     const transfer = this.inFlight === 0;
-    const sent = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal: call.signal, transfer };
+    const record = { kind: RUN, meta, tensors: payloadToTensors(inputs) };
     const kind = kindOfRequest(request);
     this.#requestIds.add(id);
     this.#count(kind, 1);
-    const answer = await this.#ask(sent).finally(() => {
+    const answer = await this.#ask(record, call.signal, transfer).finally(() => {
       this.#requestIds.delete(id);
       this.#count(kind, -1);
     });
     try {
-      return readHookAnswer(inputs.kind, answer, call.timeline);
+      return toAnswer(this.#served as ServedVersion, request, readHookAnswer(inputs.kind, answer, call.timeline));
     } catch (reason) {
       if (reason instanceof ServingError) throw reason;
       if (reason instanceof MalformedMessage) this.#endMalformed(reason);
@@ -200,9 +202,9 @@ export class HookWorker {
     return this.#control.terminate();
   }
 
-  async #ask(request: RpcRequest): Promise<RpcResponse> {
+  async #ask(record: UnsentRecord, signal: CancelSignal, transfer: boolean): Promise<RpcResponse> {
     try {
-      const answer = await (this.#client as RpcClient).ask(request);
+      const answer = await (this.#client as RpcClient).ask(record, signal, transfer);
       this.#hasAnswered = true;
       return answer;
     } catch (reason) {

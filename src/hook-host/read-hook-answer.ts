@@ -1,9 +1,9 @@
 import { MAX_METADATA, metadataSize } from "../hooks/check-response.ts";
 import { isStatus } from "../hooks/route-entries.ts";
 import type { Timeline } from "../observability/timeline.ts";
+import type { Made } from "../pipeline/infer-request.ts";
 import type { Payload } from "../pipeline/payload.ts";
 import { payloadFromTensors } from "../pipeline/payload-tensors.ts";
-import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import { MalformedMessage } from "../threads/host-port.ts";
 import type { RpcResponse } from "../threads/rpc-client.ts";
 import { openTimedAnswer } from "../threads/timed-answer.ts";
@@ -18,11 +18,11 @@ export function readHookAnswer(
   kind: Payload["kind"],
   { meta, tensors }: RpcResponse,
   timeline: Timeline | undefined,
-): PipelineResult {
+): Made {
   if (timeline !== undefined) openTimedAnswer((meta as Partial<RanMeta> | undefined)?.timed, timeline);
   const outputs = payloadFromTensors(kind, tensors);
   if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
-  if (meta === undefined) return { metadata: {}, outputs };
+  if (meta === undefined) return { outputs };
   const { metadata, contentType, status } = (meta ?? {}) as { [Key in keyof RanMeta]?: unknown };
   if (!isTextRecord(metadata)) throw new MalformedMessage("its metadata are not texts");
   if (metadataSize(metadata) > MAX_METADATA) throw new MalformedMessage("its metadata are longer than headers are");

@@ -1,6 +1,6 @@
-import type { PipelineRequest } from "../pipeline/pipeline-request.ts";
+import type { InferRequest } from "../pipeline/infer-request.ts";
 
 /** The kind of a request, by its inputs: requests with other inputs are often for another model. */
-export function kindOfRequest({ info, inputs }: PipelineRequest): string {
-  return inputs.kind === "json" ? "json" : JSON.stringify([info.signature, ...Object.keys(inputs.tensors)]);
+export function kindOfRequest({ signature, inputs }: InferRequest): string {
+  return inputs.kind === "json" ? "json" : JSON.stringify([signature.name, ...Object.keys(inputs.tensors)]);
 }

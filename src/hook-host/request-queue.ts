@@ -1,15 +1,15 @@
 import { ServingError } from "../errors.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
+import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { kindOfRequest } from "./request-kind.ts";
 
-type RunRequest = (request: PipelineRequest, kind: string) => Promise<PipelineResult>;
+type RunRequest = (request: InferRequest, kind: string) => Promise<InferResponse>;
 
 /** A request that waits for a thread. */
 interface Waiting {
-  readonly request: PipelineRequest;
+  readonly request: InferRequest;
   readonly kind: string;
-  readonly resolve: (result: Promise<PipelineResult>) => void;
+  readonly resolve: (result: Promise<InferResponse>) => void;
   readonly reject: (reason: unknown) => void;
   /** Stops listening to the request's signal, to which its thread listens from then on. */
   readonly stopWatching: () => void;
@@ -26,8 +26,8 @@ export class RequestQueue {
    * Resolves with what {@link runNext} gets for the request; rejects where its client
    * leaves before, or with the reason of {@link clear}.
    */
-  wait(request: PipelineRequest): Promise<PipelineResult> {
-    const { signal, priority, client } = request.call;
+  wait(request: InferRequest): Promise<InferResponse> {
+    const { limits, signal } = request.call;
     // It would call no listener any more.
     if (signal.aborted) return Promise.reject(ServingError.from(signal.reason));
     return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ export class RequestQueue {
       const kind = kindOfRequest(request);
       const waiting = { request, kind, resolve, reject, stopWatching };
       signal.addEventListener("abort", abort, { once: true });
-      this.#queue.push(waiting, { priority, client, kind });
+      this.#queue.push(waiting, { limits, kind });
     });
   }
 

@@ -1,9 +1,9 @@
 import type { CancelSignal } from "../async/cancel-source.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { fromPlainCall } from "../pipeline/call-options.ts";
+import type { InferResponse } from "../pipeline/infer-request.ts";
 import { payloadFromTensors, payloadToTensors } from "../pipeline/payload-tensors.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
-import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { WireRecord } from "../threads/frame.ts";
 import type { Reply } from "../threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../threads/timed-answer.ts";
@@ -21,13 +21,14 @@ export async function runRequest(
   { meta, tensors = {} }: WireRecord,
   { signal, onError }: Running,
 ): Promise<Reply> {
-  const { call: plain, model, version, signature, kind, outputs, raw } = meta as RunMeta;
+  const { call: plain, signature: name, kind, outputs, raw } = meta as RunMeta;
   const began = steadyMs();
   const call = fromPlainCall(plain, signal);
   const { timeline } = call;
   try {
-    const info = { id: call.id, model, version: BigInt(version), signature };
-    const result = await pipeline.run({ info, inputs: payloadFromTensors(kind, tensors), outputs, raw, call });
+    const signature = { name, spec: undefined };
+    const inputs = payloadFromTensors(kind, tensors);
+    const result = await pipeline.run({ signature, inputs, outputs, targets: undefined, raw, call });
     const timed = timeline && { began, intervals: timeline.intervals };
     return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
   } catch (reason) {
@@ -37,7 +38,7 @@ export async function runRequest(
   }
 }
 
-function toRanMeta(result: PipelineResult, timed: TimedAnswer | undefined): RanMeta | undefined {
+function toRanMeta(result: InferResponse, timed: TimedAnswer | undefined): RanMeta | undefined {
   const { metadata, contentType, status } = result;
   if (contentType !== undefined && status !== undefined)
     return { metadata, contentType, status, ...(timed && { timed }) };

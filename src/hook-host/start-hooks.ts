@@ -94,7 +94,7 @@ async function closeHook(hooks: HookSet | undefined, globalCtx: unknown, log: Lo
 
 function initContext({ models, log, loadMore }: StartParts, loaded: LoadedModels): InitContext {
   // Unlike an AbortSignal, it takes a listener of each predict under way without a warning.
-  const scope = { limits: { signal: new CancelSource() }, requestId: undefined };
+  const scope = { call: { signal: new CancelSource() }, requestId: undefined };
   return {
     drivers: models.map((model, index) => new BoundStage(model, scope, `model ${index + 1}`)),
     log,

@@ -1,11 +1,13 @@
 import { type CancelSignal, CancelSource } from "../async/cancel-source.ts";
-import type { Timeline } from "../observability/timeline.ts";
 
 /** The client of requests whose priority counts among those of all clients. */
 export const BEFORE_OTHERS = -1;
 
-/** Limits of one request as plain data, the same in every thread that works on it. */
-export interface PlainLimits {
+/**
+ * Limits and marks of one request: plain data, handed on by reference from the transport to the models, and sent to
+ * other threads as it is.
+ */
+export interface CallLimits {
   /** Time at which the client stops waiting, in milliseconds since the epoch. */
   readonly deadline?: number | undefined;
   /** 1 = highest; 0 (default) = none, after all others of the same client. */
@@ -24,49 +26,45 @@ export interface PlainLimits {
    * client's request.
    */
   readonly warmUp?: number | undefined;
+  /**
+   * True for inputs from a hook, which may hold an image's pixels or a single encoded image for an input of numbers.
+   */
+  readonly fromHook?: boolean | undefined;
 }
 
-/** Limits of one request in this thread. */
-export interface CallLimits extends PlainLimits {
-  /** Aborts when the client leaves or its deadline passes. */
-  readonly signal: CancelSignal;
-  /** Records the times of the request's parts; absent = they are not wanted. */
-  readonly timeline?: Timeline | undefined;
-}
+/** The limits of a request without any. */
+export const NO_LIMITS: CallLimits = Object.freeze({});
 
-/** The limits among an object's other members. */
-export function limitsOf(limits: CallLimits): CallLimits {
-  const { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, timeline } = limits;
-  return { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, timeline };
-}
-
-/**
- * The limits for another thread; undefined if there are none, since plain data costs as much as the rest of a small
- * record.
- */
-export function toPlainLimits(limits: PlainLimits): PlainLimits | undefined {
-  const { deadline, priority = 0, client = 0, queueTimeoutMs = 0, depth = 0, warmUp } = limits;
-  if (client === 0 && hasClientAlone(limits)) return undefined;
-  return { deadline, priority, client, queueTimeoutMs, depth, warmUp };
+/** The limits of a client's request as it arrives; undefined for one without any, which is cheaper to send. */
+export function arrivalLimits(deadline: number | undefined, client: number): CallLimits | undefined {
+  return deadline === undefined && client === 0 ? undefined : { deadline, client };
 }
 
 /** True if there is no limit, but perhaps a client's number. */
-export function hasClientAlone({ deadline, priority, queueTimeoutMs, depth, warmUp }: PlainLimits): boolean {
-  return deadline === undefined && !priority && !queueTimeoutMs && !depth && warmUp === undefined;
+export function hasClientAlone(limits: CallLimits): boolean {
+  const { deadline, priority, queueTimeoutMs, depth, warmUp, fromHook } = limits;
+  const isPlain = deadline === undefined && !priority && !queueTimeoutMs && !depth;
+  return isPlain && warmUp === undefined && fromHook === undefined;
 }
 
-/** Checks that each limit from another thread is a finite number or absent. */
-export function arePlainLimits(value: { readonly [Key in keyof PlainLimits]?: unknown }): boolean {
-  const { deadline, priority, client, queueTimeoutMs, depth, warmUp } = value;
-  const limits = [deadline, priority, client, queueTimeoutMs, depth, warmUp];
-  return limits.every((limit) => limit === undefined || Number.isFinite(limit));
+/** Checks limits from another thread: finite numbers, and a boolean. */
+export function areCallLimits(value: unknown): boolean {
+  if (value === undefined) return true;
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).every(([name, limit]) => {
+    if (limit === undefined) return true;
+    return name === "fromHook" ? typeof limit === "boolean" : Number.isFinite(limit);
+  });
 }
 
 /** The longest possible timer, in milliseconds. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The signal and deadline of a request. */
-type TimeLimit = Pick<CallLimits, "signal" | "deadline">;
+interface TimeLimit {
+  readonly limits?: CallLimits | undefined;
+  readonly signal: CancelSignal;
+}
 
 /** A limit with a timer, if any, which {@link LimitedTime.clear} stops. */
 interface LimitedTime extends TimeLimit {
@@ -76,19 +74,20 @@ interface LimitedTime extends TimeLimit {
 /** The same limit, but at most `timeoutMs` from now; 0 = unchanged. The signal's reason is then a `TimeoutError`. */
 export function limitTime(limit: TimeLimit, timeoutMs: number): LimitedTime {
   const until = Date.now() + timeoutMs;
-  const isEarlier = (limit.deadline ?? Number.POSITIVE_INFINITY) <= until;
-  if (timeoutMs === 0 || isEarlier) return { signal: limit.signal, deadline: limit.deadline, clear: nothing };
+  const { limits, signal } = limit;
+  const isEarlier = (limits?.deadline ?? Number.POSITIVE_INFINITY) <= until;
+  if (timeoutMs === 0 || isEarlier) return { limits, signal, clear: nothing };
   const source = new CancelSource();
-  const passOn = () => source.abort(limit.signal.reason);
-  if (limit.signal.aborted) passOn();
-  limit.signal.addEventListener("abort", passOn, { once: true });
+  const passOn = () => source.abort(signal.reason);
+  if (signal.aborted) passOn();
+  signal.addEventListener("abort", passOn, { once: true });
   const expire = () => source.abort(deadlinePassed());
   const timer = setTimeout(expire, timeoutMs);
   const clear = () => {
     clearTimeout(timer);
-    limit.signal.removeEventListener("abort", passOn);
+    signal.removeEventListener("abort", passOn);
   };
-  return { signal: source, deadline: until, clear };
+  return { limits: { ...limits, deadline: until }, signal: source, clear };
 }
 
 /** The reason for aborting a request whose deadline has passed. */

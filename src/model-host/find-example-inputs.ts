@@ -64,7 +64,8 @@ async function tryOn(
   leftMs: number,
 ): Promise<"ran" | "failed" | "runs"> {
   const signal = new CancelSource();
-  const call = { signature: model.defaultSignature, signal, deadline: Date.now() + leftMs, warmUp: 0 };
+  const limits = { deadline: Date.now() + leftMs, warmUp: 0 };
+  const call = { signature: model.defaultSignature, limits, signal };
   const tensors: Tensors = createTensors(inputs.map((input) => [input.name, filledTensor(input)]));
   const run = model.predict(tensors, call).then(
     () => "ran" as const,

@@ -74,7 +74,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const signature = signatureOf(model, call.signature);
       assertOutputs(call.outputs, signature.outputs);
       const { inputs: specs = [] } = signature;
-      const choice = call.fromHook === true ? { ...images, fromHook: true } : images;
+      const choice = call.limits?.fromHook === true ? { ...images, fromHook: true } : images;
       try {
         if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
         const preprocessed = timedImages(preprocess(inputs, specs, choice, call.signal), call).then((decoded) =>

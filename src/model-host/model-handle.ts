@@ -1,5 +1,6 @@
-import type { PredictCall } from "../drivers/driver.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
 import type { CallLimits } from "../limits/call-limits.ts";
+import type { Timeline } from "../observability/timeline.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { RunStatistics } from "./queue/run-statistics.ts";
@@ -21,7 +22,9 @@ export interface ModelHandle extends ModelFacts {
 }
 
 /** One call of a model by a pipeline. */
-export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | "outputs" | "signal"> {
+export interface ModelCall {
+  /** A key of {@link ModelHandle.signatures}. */
+  readonly signature: string;
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   /**
@@ -32,13 +35,15 @@ export interface ModelCall extends CallLimits, Omit<PredictCall, "deadlineMs" | 
   /**
    * True where the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
-  readonly transfer?: boolean;
-  /**
-   * True for inputs from a hook, which may hold an image's pixels or a single encoded image for an input of numbers.
-   */
-  readonly fromHook?: boolean | undefined;
+  readonly transfer?: boolean | undefined;
   /** For the log; absent unless each run is logged. */
   readonly requestId?: string | undefined;
+  /** Those of the request; absent = none. */
+  readonly limits?: CallLimits | undefined;
+  /** Aborts when the request is given up. */
+  readonly signal: CancelSignal;
+  /** Records the times of the stage's parts; absent = they are not wanted. */
+  readonly timeline?: Timeline | undefined;
 }
 
 /** The plain data of a handle. */

@@ -1,6 +1,7 @@
 import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
 import type { Model, PredictCall } from "../drivers/driver.ts";
 import { failedPrecondition, publicText, ServingError } from "../errors.ts";
+import { NO_LIMITS } from "../limits/call-limits.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -91,7 +92,8 @@ class DriverCall implements PredictCall {
   readonly deadlineMs?: number;
   readonly #signal: CancelSignal;
 
-  constructor({ signature, outputs, signal, deadline, warmUp }: ModelCall) {
+  constructor({ signature, outputs, limits = NO_LIMITS, signal }: ModelCall) {
+    const { deadline, warmUp } = limits;
     this.signature = signature;
     this.#signal = signal;
     if (outputs !== undefined) this.outputs = outputs;

@@ -1,6 +1,6 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
-import { type CallLimits, limitsOf } from "../limits/call-limits.ts";
+import type { CallLimits } from "../limits/call-limits.ts";
 import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
@@ -8,10 +8,11 @@ import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { kindOf } from "../text/kind-of.ts";
+import type { CallOptions } from "./call-options.ts";
 
 /** The request that a model's calls belong to. */
 export interface CallScope {
-  readonly limits: CallLimits;
+  readonly call: Pick<CallOptions, "limits" | "signal" | "timeline">;
   /** For the log; absent unless each run of a model is logged. */
   readonly requestId: string | undefined;
   /** Number of the model's stage, from 1; absent = it is of none. */
@@ -59,21 +60,27 @@ export class BoundStage implements StageHandle {
       checkSignatureName(signature);
       checkOutputNames(options.outputs);
       const tensors = toTensors(inputs, dtypesOf(this.signatures[signature]?.inputs));
-      const { limits, requestId, stage = 0 } = this.#scope;
-      const fromHook = mayHoldImages(tensors) ? true : undefined;
-      const call = {
+      const { call, requestId, stage = 0 } = this.#scope;
+      return await this.#model.predict(tensors, {
         signature,
         outputs: options.outputs,
-        fromHook,
+        targets: undefined,
+        transfer: false,
         requestId,
-        ...limitsOf(limits),
-        timeline: limits.timeline?.at(stage),
-      };
-      return await this.#model.predict(tensors, call);
+        limits: limitsFor(tensors, call.limits),
+        signal: call.signal,
+        timeline: call.timeline?.at(stage),
+      });
     } catch (reason) {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);
     }
   }
+}
+
+/** The limits of a model's run on values that no client sent: they tell if these may hold images. */
+export function limitsFor(inputs: Tensors, limits: CallLimits | undefined): CallLimits | undefined {
+  const fromHook = mayHoldImages(inputs) ? true : undefined;
+  return limits?.fromHook === fromHook ? limits : { ...limits, fromHook };
 }
 
 /** JavaScript callers may pass any value. */

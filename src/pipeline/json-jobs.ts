@@ -4,9 +4,9 @@ import { defineJob } from "../codec-host/job.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import type { InferRequest } from "./infer-request.ts";
 import { cutJson } from "./json-cutter.ts";
 import { type JsonPayload, jsonScratchBytes, openPayload, sealJson } from "./payload.ts";
-import type { PipelineRequest } from "./pipeline-request.ts";
 
 /** The parts of an input that decide the dtype of a value. */
 export type WantedInput = Pick<TensorSpec, "name" | "dtype">;
@@ -42,12 +42,12 @@ export const cutJsonJob = defineJob(import.meta.url, "cutJsonJob", (json: Uint8A
 });
 
 /** Checks if JSON would hold a thread of hooks, which other requests need too. */
-export function isLargeJson({ inputs, raw }: PipelineRequest): boolean {
+export function isLargeJson({ inputs, raw }: InferRequest): boolean {
   return inputs.kind === "json" && inputs.json.length > CUT_BYTES && inputs.steps === undefined && raw === undefined;
 }
 
 /** The same request with JSON that can be parsed in turns; throws `invalid_argument` where it is none. */
-export async function cutLargeJson(request: PipelineRequest): Promise<PipelineRequest> {
+export async function cutLargeJson(request: InferRequest): Promise<InferRequest> {
   const { json } = request.inputs as JsonPayload;
   const { signal, memory } = request.call;
   const transfer = new Set([json.buffer]);

@@ -1,6 +1,5 @@
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
-import { createContext } from "../hooks/context.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import { RequestLogger } from "../observability/request-logger.ts";
 import type { Signature } from "../signature/signature.ts";
@@ -9,9 +8,10 @@ import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels, type FindModel } from "./bound-models.ts";
 import { BoundStage } from "./bound-stage.ts";
 import { checkDeclared } from "./check-declared.ts";
+import { createContext } from "./context.ts";
+import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { openJson, openPayload } from "./payload.ts";
 import { pickOutputs } from "./pick-outputs.ts";
-import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runJson } from "./run-json.ts";
 import { runRaw } from "./run-raw.ts";
@@ -21,6 +21,8 @@ import { type StageParts, Stages } from "./stages.ts";
 
 /** Parts of a pipeline. */
 export interface PipelineParts extends StageParts {
+  /** The version whose requests it runs. */
+  readonly served: ServedVersion;
   /** The value that `init_hook` returned. */
   readonly globalCtx?: unknown;
   readonly remote: RemoteClient;
@@ -44,7 +46,7 @@ export class Pipeline {
   }
 
   /** Runs one request; throws only ServingError. */
-  async run(request: PipelineRequest): Promise<PipelineResult> {
+  async run(request: InferRequest): Promise<InferResponse> {
     try {
       return await (this.#isModelAlone && request.inputs.kind === "tensors" && request.raw === undefined
         ? this.#runModel(request)
@@ -56,12 +58,13 @@ export class Pipeline {
     }
   }
 
-  async #run(request: PipelineRequest): Promise<PipelineResult> {
-    const { models, hooks } = this.#parts;
+  async #run(request: InferRequest): Promise<InferResponse> {
+    const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
     if (raw !== undefined) return runRaw(raw, request, { ...this.#parts, open: () => this.#context(request) });
     const stages = this.#stages;
-    if (hooks === undefined && payload.kind === "json") return runJson(request, payload.json, { models, stages });
+    if (hooks === undefined && payload.kind === "json")
+      return runJson(request, payload.json, { models, stages, served });
     const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
     const ctx = this.#context(request);
@@ -82,36 +85,28 @@ export class Pipeline {
   /**
    * Runs the only model, the most frequent case: each further step would cost a small request a fiftieth of its time.
    */
-  async #runModel(request: PipelineRequest): Promise<PipelineResult> {
+  async #runModel(request: InferRequest): Promise<InferResponse> {
     const { outputs, targets, call } = request;
     const model = this.#parts.models[0]!;
     const inputs = openPayload(request.inputs) as Tensors;
-    const { signal, deadline, priority, client, queueTimeoutMs, depth, warmUp, fromHook, timeline } = call;
+    const { limits, signal, timeline } = call;
     signal.throwIfAborted();
-    const signature = this.#stages.signatureOf(model, request);
-    const requestId = this.#stages.tracedId(request);
     const made = await model.predict(inputs, {
-      signature,
+      signature: this.#stages.signatureOf(model, request),
       outputs,
       targets,
       transfer: true,
-      fromHook,
-      requestId,
+      requestId: this.#stages.tracedId(request),
+      limits,
       signal,
-      deadline,
-      priority,
-      client,
-      queueTimeoutMs,
-      depth,
-      warmUp,
       timeline: timeline?.at(1),
     });
     const tensors = outputs === undefined ? made : pickOutputs(made, outputs);
-    return { outputs: { kind: "tensors", tensors }, metadata: NO_METADATA };
+    return toAnswer(this.#parts.served, request, { outputs: { kind: "tensors", tensors } });
   }
 
   /** Checks the inputs that hooks declare before any hook runs. */
-  #checkDeclared(values: Values, request: PipelineRequest): Values {
+  #checkDeclared(values: Values, request: InferRequest): Values {
     const { models, hooks } = this.#parts;
     const declared = hooks?.inputs;
     if (declared === undefined || request.inputs.kind === "json") return values;
@@ -120,32 +115,33 @@ export class Pipeline {
     return checkDeclared(values as Tensors, { declared, inputs });
   }
 
-  #seal(step: Step, request: PipelineRequest, ctx: HookContext | undefined): PipelineResult {
-    const { metadata, contentType } = ctx === undefined ? { metadata: {} } : checkResponse(ctx.response);
-    const outputs = sealOutputs(step, request, this.#parts.hooks !== undefined);
-    return { outputs, metadata, ...(contentType !== undefined && { contentType }) };
+  #seal(step: Step, request: InferRequest, ctx: HookContext | undefined): InferResponse {
+    const { hooks, served } = this.#parts;
+    const { metadata, contentType } = ctx === undefined ? NOTHING_SET : checkResponse(ctx.response);
+    return toAnswer(served, request, {
+      outputs: sealOutputs(step, request, hooks !== undefined),
+      metadata,
+      contentType,
+    });
   }
 
-  #context(request: PipelineRequest): HookContext {
-    const { models, globalCtx, remote, findOther, log } = this.#parts;
-    const { info, call } = request;
-    const { metadata, signal } = call;
-    const limits = call;
+  #context(request: InferRequest): HookContext {
+    const { models, globalCtx, remote, findOther, log, served } = this.#parts;
+    const { call, signature } = request;
     const requestId = this.#stages.tracedId(request);
     return createContext({
       drivers: models.map(
-        (model, index) => new BoundStage(model, { limits, requestId, stage: index + 1 }, this.#stages.placeOf(index)),
+        (model, index) => new BoundStage(model, { call, requestId, stage: index + 1 }, this.#stages.placeOf(index)),
       ),
       globalCtx,
-      metadata,
-      request: info,
-      signal,
+      request: { id: call.id, model: served.model, version: served.version, signature: signature.name },
       call,
-      log: new RequestLogger(log, info.id, call.timeline),
-      models: new BoundModels(findOther, { limits, requestId }),
+      log: new RequestLogger(log, call.id, call.timeline),
+      models: new BoundModels(findOther, { call, requestId }),
       remote: (address) => remoteHandle(remote, address, call),
     });
   }
 }
 
-const NO_METADATA: PipelineResult["metadata"] = {};
+/** By hooks, for an answer without any. */
+const NOTHING_SET: { readonly metadata?: undefined; readonly contentType?: undefined } = {};

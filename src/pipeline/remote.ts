@@ -1,5 +1,6 @@
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
+import { NO_LIMITS } from "../limits/call-limits.ts";
 import { RemotePart } from "../observability/remote-part.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
@@ -24,13 +25,14 @@ export interface RemoteClient {
 }
 
 /** One call to another server. */
-export interface RemoteCall extends Pick<CallOptions, "signal" | "deadline" | "metadata"> {
+export interface RemoteCall {
   readonly inputs: Tensors;
   /** Empty = the remote server's only model. */
   readonly model: string;
   /** Empty = the default. */
   readonly signature: string;
-  readonly outputs?: readonly string[];
+  readonly outputs?: readonly string[] | undefined;
+  readonly call: Pick<CallOptions, "metadata" | "limits" | "signal">;
 }
 
 /** `ctx.remote(address)`: calls that end with the request. */
@@ -38,8 +40,8 @@ export function remoteHandle(client: RemoteClient, address: string, caller: Call
   return {
     predict: async (inputs, options: RemotePredictOptions = {}) => {
       const { model = "", signature = "", outputs, timeoutMs, authorization } = options;
-      const deadline =
-        timeoutMs === undefined ? caller.deadline : Math.min(Date.now() + timeoutMs, caller.deadline ?? Infinity);
+      const { deadline = Number.POSITIVE_INFINITY } = caller.limits ?? NO_LIMITS;
+      const until = timeoutMs === undefined ? deadline : Math.min(Date.now() + timeoutMs, deadline);
       const part = new RemotePart(caller);
       let code: string | undefined;
       try {
@@ -47,10 +49,12 @@ export function remoteHandle(client: RemoteClient, address: string, caller: Call
           inputs: toTensors(inputs),
           model,
           signature,
-          signal: caller.signal,
-          metadata: { ...part.headers, ...(authorization !== undefined && { authorization }) },
-          ...(outputs && { outputs }),
-          ...(deadline !== undefined && { deadline }),
+          outputs,
+          call: {
+            metadata: { ...part.headers, ...(authorization !== undefined && { authorization }) },
+            limits: { deadline: until === Number.POSITIVE_INFINITY ? undefined : until },
+            signal: caller.signal,
+          },
         });
       } catch (reason) {
         code = ServingError.from(reason).code;

@@ -2,14 +2,15 @@ import { codecs } from "../codec-host/codec-pool.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Tensors } from "../tensor/tensor.ts";
+import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";
-import { jsonScratchBytes, openPayload } from "./payload.ts";
-import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
+import { jsonScratchBytes, openPayload, type Payload } from "./payload.ts";
 import { type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
 import type { Stages } from "./stages.ts";
 
 /** A pipeline without hooks. */
 interface PlainPipeline {
+  readonly served: ServedVersion;
   readonly models: readonly ModelHandle[];
   readonly stages: Stages;
 }
@@ -19,38 +20,37 @@ interface PlainPipeline {
  * large texts.
  */
 export async function runJson(
-  request: PipelineRequest,
+  request: InferRequest,
   json: Uint8Array,
-  { models, stages }: PlainPipeline,
-): Promise<PipelineResult> {
+  { models, stages, served }: PlainPipeline,
+): Promise<InferResponse> {
   if (json.length <= LARGE_MESSAGE_BYTES) {
     const step = await stages.run(openPayload(request.inputs), request);
-    return step.giver === undefined ? seal(step, request) : sealTensors(step, request);
+    const sealed = step.giver === undefined ? sealOutputs(step, request, false) : await sealTensors(step, request);
+    return toAnswer(served, request, { outputs: sealed });
   }
   const { signal, memory } = request.call;
   const transfer = new Set([json.buffer]);
   const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
   const first = models.findIndex(({ echoes }) => !echoes);
   const model = models[first];
-  if (model === undefined) return toResult(await codecs.run(echoJsonJob, [json], options));
+  if (model === undefined)
+    return toAnswer(served, request, { outputs: toPayload(await codecs.run(echoJsonJob, [json], options)) });
   const wanted = model.signatures[stages.signatureOf(model, request)]?.inputs ?? [];
   const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
   const tensors = await codecs.run(openJsonJob, [json, specs], options);
-  const inner: PipelineRequest = { ...request, inputs: { kind: "tensors", tensors } };
-  return sealTensors(await stages.run(tensors, inner, { first }), request);
+  const inner: InferRequest = { ...request, inputs: { kind: "tensors", tensors } };
+  const step = await stages.run(tensors, inner, { first });
+  return toAnswer(served, request, { outputs: await sealTensors(step, request) });
 }
 
-async function sealTensors(step: Step, request: PipelineRequest): Promise<PipelineResult> {
+async function sealTensors(step: Step, request: InferRequest): Promise<Payload> {
   const tensors = step.values as Tensors;
-  if (!isLargeText(Object.values(tensors))) return seal(step, request);
+  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, false);
   const sealed = sealInThread(tensors, request.call);
-  return toResult(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+  return toPayload(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
 }
 
-function seal(step: Step, request: PipelineRequest): PipelineResult {
-  return { outputs: sealOutputs(step, request, false), metadata: {} };
-}
-
-function toResult(json: Uint8Array): PipelineResult {
-  return { outputs: { kind: "json", json }, metadata: {} };
+function toPayload(json: Uint8Array): Payload {
+  return { kind: "json", json };
 }

@@ -5,12 +5,20 @@ import type { HookContext } from "../hooks/hooks.ts";
 import { callHook } from "../hooks/run-hook.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import type { HookClock } from "./hook-times.ts";
+import {
+  type InferRequest,
+  type InferResponse,
+  RAW_BODY,
+  type RawHead,
+  type ServedVersion,
+  toAnswer,
+} from "./infer-request.ts";
 import type { Payload } from "./payload.ts";
-import { type PipelineRequest, type PipelineResult, RAW_BODY, type RawHead } from "./pipeline-request.ts";
 import { timeHook } from "./time-hook.ts";
 
 /** The hooks of a pipeline, and a context for the request. */
 interface RawParts {
+  readonly served: ServedVersion;
   readonly hooks?: HookSet;
   readonly hookTimeoutMs?: number;
   readonly clock?: HookClock;
@@ -23,21 +31,22 @@ interface RawParts {
  */
 export async function runRaw(
   { entry: name, facts }: RawHead,
-  { info, inputs, call }: PipelineRequest,
-  { hooks, hookTimeoutMs: timeoutMs, clock, open }: RawParts,
-): Promise<PipelineResult> {
+  asked: InferRequest,
+  { served, hooks, hookTimeoutMs: timeoutMs, clock, open }: RawParts,
+): Promise<InferResponse> {
   const entry = hooks?.entries?.get(name);
   if (entry === undefined) {
-    const message = `Version ${info.version} of the model ${info.model} does not answer ${name}.`;
+    const message = `Version ${served.version} of the model ${served.model} does not answer ${name}.`;
     throw new ServingError("not_found", message);
   }
   const ctx = open();
+  const { inputs, call } = asked;
   const request = { facts, headers: call.metadata, body: bodyOf(inputs) };
   return timeHook({ kind: "process", stage: 0, call, clock }, async () => {
     const returned = await callHook(() => entry.call(request, ctx), entry.place, { ctx, timeoutMs });
     const { status, contentType, body } = entry.seal(returned);
     const { metadata } = checkResponse(ctx.response);
-    return { outputs: rawPayload(body), metadata, contentType, status };
+    return toAnswer(served, asked, { outputs: rawPayload(body), metadata, contentType, status });
   });
 }
 

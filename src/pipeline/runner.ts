@@ -1,7 +1,7 @@
 import type { ThreadStates } from "../observability/thread-states.ts";
 import type { Signature } from "../signature/signature.ts";
 import type { HookTimes } from "./hook-times.ts";
-import type { PipelineRequest, PipelineResult } from "./pipeline-request.ts";
+import type { InferRequest, InferResponse } from "./infer-request.ts";
 
 /** A hook thread before it takes requests. */
 export type WarmedThread = Pick<PipelineRunner, "signatures" | "run">;
@@ -14,7 +14,7 @@ export interface PipelineRunner {
   /** The hooks that requests go through, as `hookPlaces` names them; absent = there are none. */
   readonly hookPlaces?: readonly string[];
   /** Runs one request; throws only ServingError. */
-  run(request: PipelineRequest): Promise<PipelineResult>;
+  run(request: InferRequest): Promise<InferResponse>;
   /** Reports if requests can be run now: false while no hook thread is alive. */
   isReady(): boolean;
   /** Hook threads; absent where hooks have none. */

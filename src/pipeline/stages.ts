@@ -1,16 +1,14 @@
 import type { HookSet } from "../hooks/hook-set.ts";
 import type { Hook, HookContext } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
-import { limitsOf } from "../limits/call-limits.ts";
-import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { blameHook, dtypesOf } from "./bound-stage.ts";
+import { blameHook, dtypesOf, limitsFor } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
-import type { PipelineRequest } from "./pipeline-request.ts";
+import type { InferRequest } from "./infer-request.ts";
 import type { Step } from "./seal-outputs.ts";
 import { takeSkip } from "./skip.ts";
 import { timeHook } from "./time-hook.ts";
@@ -40,7 +38,7 @@ interface StagesRun {
 interface StageRun {
   readonly index: number;
   readonly model: ModelHandle;
-  readonly request: PipelineRequest;
+  readonly request: InferRequest;
   readonly ctx: HookContext | undefined;
 }
 
@@ -52,7 +50,7 @@ interface HookSlot {
 
 /** A request that runs hooks. */
 interface HookedRequest {
-  readonly request: PipelineRequest;
+  readonly request: InferRequest;
   readonly ctx: HookContext;
 }
 
@@ -71,8 +69,8 @@ export class Stages {
   }
 
   /** The requested signature applies to a single model; in a chain each model runs its default. */
-  signatureOf(model: ModelHandle, { info }: PipelineRequest): string {
-    return this.#parts.models.length === 1 && info.signature !== "" ? info.signature : model.defaultSignature;
+  signatureOf(model: ModelHandle, { signature: { name } }: InferRequest): string {
+    return this.#parts.models.length === 1 && name !== "" ? name : model.defaultSignature;
   }
 
   /** A model's name in messages. */
@@ -83,12 +81,12 @@ export class Stages {
   /**
    * The request id, only where each run of a model is logged: it would cost small requests more than their own data.
    */
-  tracedId({ info }: PipelineRequest): string | undefined {
-    return this.#parts.log.level === "trace" ? loggedId(info.id) : undefined;
+  tracedId({ call }: InferRequest): string | undefined {
+    return this.#parts.log.level === "trace" ? loggedId(call.id) : undefined;
   }
 
   /** Runs a request through the stages from `first` on; `ctx` is for their hooks. */
-  async run(inputs: Values, request: PipelineRequest, { ctx, first = 0 }: StagesRun = {}): Promise<Step> {
+  async run(inputs: Values, request: InferRequest, { ctx, first = 0 }: StagesRun = {}): Promise<Step> {
     let step: Step = { values: inputs, giver: undefined };
     for (const [index, model] of this.#parts.models.entries()) {
       if (index >= first) step = await this.#runStage({ index, model, request, ctx }, step);
@@ -151,12 +149,17 @@ export class Stages {
         : toTensors(values, dtypesOf(model.signatures[signature]?.inputs));
       // Without hooks no other code holds these tensors; a hook may have kept them.
       const transfer = this.#parts.hooks === undefined;
-      const isFromHook = giver === undefined ? request.call.fromHook === true : mayHoldImages(inputs);
-      const fromHook = isFromHook ? true : undefined;
-      const requestId = this.tracedId(request);
-      const timeline = request.call.timeline?.at(index + 1);
-      const call = { signature, outputs, transfer, fromHook, requestId, ...limitsOf(request.call), timeline };
-      return await model.predict(inputs, call);
+      const { limits, signal, timeline } = request.call;
+      return await model.predict(inputs, {
+        signature,
+        outputs,
+        targets: undefined,
+        transfer,
+        requestId: this.tracedId(request),
+        limits: giver === undefined ? limits : limitsFor(inputs, limits),
+        signal,
+        timeline: timeline?.at(index + 1),
+      });
     } catch (reason) {
       throw giver === undefined
         ? reason

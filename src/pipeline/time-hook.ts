@@ -14,7 +14,7 @@ interface TimedHook {
 
 /** Runs a hook as a part of its request's timeline, and adds its time to the clock unless the request is a warm-up. */
 export async function timeHook<Result>(
-  { kind, stage, call: { timeline, warmUp }, clock }: TimedHook,
+  { kind, stage, call: { timeline, limits }, clock }: TimedHook,
   run: () => Promise<Result>,
 ): Promise<Result> {
   const id = timeline?.newId();
@@ -30,6 +30,6 @@ export async function timeHook<Result>(
     const end = steadyMs();
     timeline?.enter(undefined);
     timeline?.add(kind, start, end, { stage, id, code });
-    if (warmUp === undefined) clock?.add(kind, stage, end - start);
+    if (limits?.warmUp === undefined) clock?.add(kind, stage, end - start);
   }
 }

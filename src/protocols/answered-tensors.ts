@@ -9,3 +9,9 @@ export function answeredTensors({ outputs }: Pick<InferResponse, "outputs">): Te
   if (outputs.kind === "tensors") return outputs.tensors;
   throw new ServingError("internal", `The service answered a request for tensors with ${outputs.kind}.`);
 }
+
+/** The JSON of an answer to a request with JSON, likewise. */
+export function answeredJson({ outputs }: Pick<InferResponse, "outputs">): Uint8Array {
+  if (outputs.kind === "json") return outputs.json;
+  throw new ServingError("internal", `The service answered a request for JSON with ${outputs.kind}.`);
+}

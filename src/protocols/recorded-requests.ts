@@ -60,8 +60,7 @@ function decodeRecorded(body: Uint8Array, signatures: Signatures, maxBytes: numb
   if (!isKserve(parseKserveObject(body, new DecodeBudget(maxBytes))))
     return { predict: decodePredict(body, signatures, maxBytes) };
   const options = { model: "", version: "", headerLength: body.length, maxBytes };
-  const { request } = decodeInfer(body, options)!;
-  return { infer: request };
+  return { infer: decodeInfer(body, options)! };
 }
 
 /** {@link decodeRecorded} for a codec thread. */

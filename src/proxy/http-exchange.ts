@@ -3,7 +3,7 @@ import { CancelSource } from "../async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../codec-host/codec-jobs.ts";
 import type { Job } from "../codec-host/job.ts";
 import { invalidArgument } from "../errors.ts";
-import { deadlinePassed, MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { arrivalLimits, deadlinePassed, MAX_TIMER_MS } from "../limits/call-limits.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { returnMemory } from "../limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
@@ -137,14 +137,15 @@ export class HttpExchange {
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
     const memory = this.#memory;
-    const client = memory.client.number;
-    // A response that has closed does not close again, which would leave the timer running.
     const peer = peerName(this.request.socket);
-    if (timeoutMs === undefined || this.#isClosed)
-      return { id, metadata, peer, signal, memory, client, record, timeline };
-    const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
-    this.#response.once("close", () => clearTimeout(timer));
-    return { id, metadata, peer, signal, memory, client, record, timeline, deadline: Date.now() + timeoutMs };
+    // A response that has closed does not close again, which would leave the timer running.
+    const isLimited = timeoutMs !== undefined && !this.#isClosed;
+    const limits = arrivalLimits(isLimited ? Date.now() + timeoutMs : undefined, memory.client.number);
+    if (isLimited) {
+      const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
+      this.#response.once("close", () => clearTimeout(timer));
+    }
+    return { id, metadata, peer, limits, signal, memory, record, timeline };
   }
 
   async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import { type Client, credentials, status } from "@grpc/grpc-js";
 import { reasonText, systemCode } from "../errors.ts";
 import { withoutEnd } from "../text/shorten.ts";
-import { asIs, askHealth, connectGrpc } from "./grpc-connection.ts";
+import { askHealth, connectGrpc } from "./grpc-connection.ts";
 
 /** Codes and texts of the system, of Node and of gRPC, and what they mean to a person. The first that fits counts. */
 const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [

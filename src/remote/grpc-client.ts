@@ -49,7 +49,7 @@ const budgets = new WeakMap<Client, MemoryBudget>();
 /** A message to send, with its limits. */
 interface OutgoingCall {
   readonly message: Buffer;
-  readonly call: Pick<CallOptions, "signal" | "deadline" | "metadata" | "memory">;
+  readonly call: Pick<CallOptions, "metadata" | "limits" | "signal" | "memory">;
 }
 
 /** A message that came back. */
@@ -112,7 +112,7 @@ function send(
   { message, call: given }: OutgoingCall,
   toError: ToError,
 ): Promise<IncomingAnswer> {
-  const { signal, deadline } = given;
+  const { signal, limits } = given;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(ServingError.from(signal.reason));
     // One request may cause any number of calls at once, for example a hook's loop over the faces in a photo.
@@ -130,7 +130,7 @@ function send(
     };
     const options = {
       interceptors: [readOn(limit)],
-      ...(deadline !== undefined && { deadline }),
+      ...(limits?.deadline !== undefined && { deadline: limits.deadline }),
     };
     const sent = toMetadata(given.metadata);
     if (given.memory !== undefined) countAnswer(sent, given.memory);
@@ -162,7 +162,7 @@ export function createMessageClient(address: string, authorization?: string): Me
   return {
     connect: () => untilConnected(client, address),
     call: async (path, message, timeoutMs) => {
-      const call = { signal, metadata, deadline: Date.now() + timeoutMs };
+      const call = { metadata, limits: { deadline: Date.now() + timeoutMs }, signal };
       return (await callUnary(client, path, { message: toBuffer(message), call })).message;
     },
     close: () => client.close(),

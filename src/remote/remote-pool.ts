@@ -1,17 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../errors.ts";
-import type { RemoteTlsPaths } from "../pipeline/remote.ts";
-import type { SingleRequest } from "../serving/infer-once.ts";
+import type { RemoteCall, RemoteClient, RemoteTlsPaths } from "../pipeline/remote.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { RecentServices } from "./recent-services.ts";
 import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 import { parseServerAddress } from "./server-address.ts";
-
-/** One predict on another server. */
-type PoolCall = Pick<SingleRequest, "model" | "signature" | "signal" | "outputs" | "deadline" | "metadata"> & {
-  readonly inputs: Tensors;
-};
 
 /** Files by which other servers know this one. */
 export interface RemoteFiles {
@@ -24,7 +18,7 @@ export interface RemoteFiles {
 const MAX_SERVERS = 256;
 
 /** Connections to other servers by address, opened on first use and kept for the servers that were called last. */
-export class RemotePool {
+export class RemotePool implements RemoteClient {
   readonly #services = new RecentServices(MAX_SERVERS, (address) => this.#open(address));
   readonly #files: RemoteFiles;
   #credentials: RemoteCredentials | undefined;
@@ -34,10 +28,15 @@ export class RemotePool {
   }
 
   /** Runs one predict on the server at `address` (host:port, or grpcs://host:port). */
-  async predict(address: string, { inputs, ...given }: PoolCall): Promise<Tensors> {
-    const call = { ...given, metadata: { ...(await this.#authorizationAt(address)), ...given.metadata } };
-    const payload = { kind: "tensors", tensors: inputs } as const;
-    const request = { ...call, id: randomUUID(), inputs: payload };
+  async predict(address: string, { inputs, model, signature, outputs: wanted, call }: RemoteCall): Promise<Tensors> {
+    const metadata = { ...(await this.#authorizationAt(address)), ...call.metadata };
+    const request = {
+      ref: { model },
+      signature,
+      inputs: { kind: "tensors", tensors: inputs } as const,
+      outputs: wanted,
+      call: { ...call, id: randomUUID(), metadata },
+    };
     const { outputs } = await this.#services.use(address, (service) => service.infer(request));
     if (outputs.kind === "tensors") return outputs.tensors;
     throw new ServingError("internal", `${address} answered JSON to a tensor request.`);

@@ -1,5 +1,6 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { SERVED } from "../hook-host/other-models.ts";
+import { NO_LIMITS } from "../limits/call-limits.ts";
 import { hostInline } from "../model-host/host-inline.ts";
 import type { ModelCall, ModelHandle } from "../model-host/model-handle.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
@@ -98,23 +99,22 @@ async function predict(
   { model, version }: Pick<ModelRef, "model" | "version">,
   { inputs, call }: Predict,
 ): Promise<Tensors> {
-  const { signature, outputs, depth = 0, requestId = requestIdOf({}) } = call;
+  const { signature, outputs, requestId, limits, signal, timeline } = call;
+  const { depth = 0 } = limits ?? NO_LIMITS;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
-  const { signal, deadline, priority, client, queueTimeoutMs, warmUp, fromHook, timeline } = call;
   const id = timeline?.newId();
-  const limits = { signal, deadline, priority, client, queueTimeoutMs, warmUp, depth: depth + 1 };
-  const payload = { kind: "tensors", tensors: inputs } as const;
   const request = {
-    model,
-    version,
+    ref: { model, version },
     signature,
-    inputs: payload,
+    inputs: { kind: "tensors", tensors: inputs } as const,
     outputs,
-    id: requestId,
-    metadata: {},
-    fromHook,
-    timeline: timeline?.inside(id),
-    ...limits,
+    call: {
+      id: requestId ?? requestIdOf({}),
+      metadata: {},
+      limits: { ...limits, depth: depth + 1 },
+      signal,
+      timeline: timeline?.inside(id),
+    },
   };
   const answer = await timed(() => inferOnce(service, request), { timeline, id, name: model });
   if (answer.outputs.kind === "tensors") return answer.outputs.tensors;

@@ -13,6 +13,7 @@ import type { AnyHooks, InitParams } from "../hooks/hooks.ts";
 import { withinStartLimit } from "../hooks/start-limit.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ServedVersion } from "../pipeline/infer-request.ts";
 import type { RemoteClient } from "../pipeline/remote.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { importUserModule } from "../user-module/user-module.ts";
@@ -46,6 +47,8 @@ export interface PreparedHooks {
 
 /** A pipeline's hooks, and what they are checked against. */
 export interface HookSource {
+  readonly name: string;
+  readonly version: bigint;
   /** A hook file's path, or a hook set. */
   readonly hooks?: string | AnyHooks | undefined;
   readonly stages: readonly unknown[];
@@ -58,26 +61,24 @@ export interface HookSource {
  * that do not fit the number of models.
  */
 export async function prepareHooks(
-  { hooks, stages, options: own }: HookSource,
+  { name: model, version, hooks, stages, options: own }: HookSource,
   options: HookOptions,
 ): Promise<PreparedHooks> {
   const stageCount = stages.length;
-  if (hooks === undefined) return prepareHere(undefined, "", options);
+  const served = { model, version };
+  if (hooks === undefined) return prepareHere({ hooks, file: "", served }, options);
   if (typeof hooks !== "string") {
     const name = "The hooks object";
-    return prepareHere(validateHooks(hooks, stageCount, name), name, options);
+    return prepareHere({ hooks: validateHooks(hooks, stageCount, name), file: name, served }, options);
   }
-  if (options.workers > 0) return prepareThreads({ file: hooks, stageCount, options: own }, options);
+  if (options.workers > 0) return prepareThreads({ file: hooks, stageCount, options: own }, served, options);
   if (isPythonFile(hooks))
     throw failedPrecondition(
       `${hooks} is Python, which runs in processes of its own, not in the main thread; expected --workers 1 or more.`,
     );
   await installPackages({ file: hooks, options: own }, options.log);
-  const prepared = prepareHere(
-    validateHooks(toHooks(await importHere(hooks, options), hooks), stageCount, hooks),
-    hooks,
-    options,
-  );
+  const imported = toHooks(await importHere(hooks, options), hooks);
+  const prepared = prepareHere({ hooks: validateHooks(imported, stageCount, hooks), file: hooks, served }, options);
   return { ...prepared, declared: { ...prepared.declared, hostOptions: PACKAGE_OPTIONS } };
 }
 
@@ -88,7 +89,14 @@ function importHere(file: string, { thread, log }: HookOptions): Promise<Readonl
   );
 }
 
-function prepareHere(hooks: HookSet | undefined, file: string, options: HookOptions): PreparedHooks {
+/** Hooks that run in this thread, the file that messages name, and the version that they are for. */
+interface HooksHere {
+  readonly hooks: HookSet | undefined;
+  readonly file: string;
+  readonly served: ServedVersion;
+}
+
+function prepareHere({ hooks, file, served }: HooksHere, options: HookOptions): PreparedHooks {
   const { remote, log, thread, claim } = options;
   const { hookTimeoutMs } = thread;
   const release = hooks?.entries && claim?.([...hooks.entries.keys()]);
@@ -98,7 +106,7 @@ function prepareHere(hooks: HookSet | undefined, file: string, options: HookOpti
     start: (models, params) => {
       const loadMore: LoadMore = (driver, path, raw) => models.loadHere(driver, path, raw);
       const handles: readonly ModelHandle[] = models.handles;
-      const parts = { models: handles, ...(hooks && { hooks }), remote, log, hookTimeoutMs };
+      const parts = { served, models: handles, ...(hooks && { hooks }), remote, log, hookTimeoutMs };
       return startLocalRunner(parts, { params, loadMore, file });
     },
     dispose: async () => release?.(),
@@ -107,6 +115,7 @@ function prepareHere(hooks: HookSet | undefined, file: string, options: HookOpti
 
 async function prepareThreads(
   own: Pick<HookThreadChoices, "file" | "stageCount" | "options">,
+  served: ServedVersion,
   options: HookOptions,
 ): Promise<PreparedHooks> {
   const { workers, thread, log, claim, signal } = options;
@@ -120,7 +129,7 @@ async function prepareThreads(
     },
     shareTensors: false,
     start: async (provider, params) => {
-      const pool = new HookPool({ generation, open, workers, provider, params });
+      const pool = new HookPool({ generation, open, workers, provider, params, served });
       await startUntilAborted(pool, generation, signal);
       return pool;
     },

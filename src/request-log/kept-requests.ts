@@ -107,7 +107,7 @@ class KeptLease implements Lease {
 
   /** Before it runs, which takes its inputs away. Undefined for a request that no record can hold. */
   async #begin(request: InferRequest): Promise<UnderWayFile | undefined> {
-    if (request.call.warmUp !== undefined || request.raw !== undefined) return undefined;
+    if (request.call.limits?.warmUp !== undefined || request.raw !== undefined) return undefined;
     const bytes = this.#own?.message.bytes ?? payloadBytes(request.inputs);
     if (bytes > MAX_BYTES) {
       this.#files.lose(TOO_LARGE);

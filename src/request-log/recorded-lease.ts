@@ -35,7 +35,7 @@ export class RecordedLease implements Lease {
   }
 
   async infer(request: InferRequest): Promise<InferResponse> {
-    const isLeftOut = this.#hasOwnForm || request.call.warmUp !== undefined || request.raw !== undefined;
+    const isLeftOut = this.#hasOwnForm || request.call.limits?.warmUp !== undefined || request.raw !== undefined;
     const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
     if (share === undefined) return this.#lease.infer(request);
     const timeMs = now();

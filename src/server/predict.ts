@@ -37,7 +37,8 @@ export async function predict(
   service: Pick<InferenceService, "acquire">,
   { model, inputs, version, label, signature: name = "", outputs, timeoutMs, signal, metadata = {} }: OwnRequest,
 ): Promise<Tensors> {
-  const call = { id: requestIdOf(metadata), metadata, ...timeOf(timeoutMs, signal) };
+  const limits = timeoutMs === undefined ? undefined : { deadline: Date.now() + timeoutMs };
+  const call = { id: requestIdOf(metadata), metadata, limits, signal: limitedSignal(signal, timeoutMs) };
   const ref = { model, label, ...(version !== undefined && { version: BigInt(version) }) };
   const lease = await service.acquire(ref, call);
   try {
@@ -49,9 +50,4 @@ export async function predict(
   } finally {
     lease.release();
   }
-}
-
-function timeOf(timeoutMs: number | undefined, signal: AbortSignal | undefined) {
-  const deadline = timeoutMs === undefined ? {} : { deadline: Date.now() + timeoutMs };
-  return { signal: limitedSignal(signal, timeoutMs), ...deadline };
 }

@@ -1,8 +1,10 @@
 import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import type { RequestInfo } from "../hooks/hooks.ts";
 import type { ClientAccount } from "../limits/client-account.ts";
 import { type ModelPlaces, RESERVE_SHARE } from "./model-places.ts";
+
+/** A request by its id, and its model. */
+type Named = Pick<InFlight, "id" | "model">;
 
 /** A request that is waiting or running. */
 export interface InFlight {
@@ -27,16 +29,16 @@ export interface Holders {
 
 /** A request that was admitted. */
 export class Admitted extends ListMember {
-  readonly info: RequestInfo;
+  readonly request: Named;
   /** On the clock of performance.now(). */
   readonly since = performance.now();
   readonly client: ClientAccount | undefined;
   /** Its place's reserve; undefined = among those of all. */
   readonly reserve: Reserve | undefined;
 
-  constructor(info: RequestInfo, client?: ClientAccount, reserve?: Reserve) {
+  constructor(request: Named, client?: ClientAccount, reserve?: Reserve) {
     super();
-    this.info = info;
+    this.request = request;
     this.client = client;
     this.reserve = reserve;
   }
@@ -78,10 +80,10 @@ export class Admission {
    * Admits a request; throws `unavailable` at once when closed or full, so that memory never grows with load. Without
    * `holders` it has no part in the reserves.
    */
-  enter(info: RequestInfo, holders?: Holders): Admitted {
-    const reserve = this.#findPlace(info, holders);
+  enter(request: Named, holders?: Holders): Admitted {
+    const reserve = this.#findPlace(request, holders);
     const client = holders?.client;
-    const admitted = new Admitted(info, client, reserve);
+    const admitted = new Admitted(request, client, reserve);
     if (client !== undefined) client.places++;
     if (reserve !== undefined) reserve.taken++;
     this.#inside.add(admitted);
@@ -128,11 +130,11 @@ export class Admission {
   /** The admitted requests, oldest first. */
   list(): readonly InFlight[] {
     const now = performance.now();
-    return this.#inside.list().map(({ info: { id, model }, since }) => ({ id, model, ageMs: now - since }));
+    return this.#inside.list().map(({ request: { id, model }, since }) => ({ id, model, ageMs: now - since }));
   }
 
   /** Undefined = among the places of all. */
-  #findPlace({ model }: RequestInfo, holders: Holders | undefined): Reserve | undefined {
+  #findPlace({ model }: Named, holders: Holders | undefined): Reserve | undefined {
     if (!this.#open) throw new ServingError("unavailable", "The server is shutting down; send the request to another.");
     if (this.#inside.size < this.maxCount) return undefined;
     if (holders === undefined) throw this.#full("");

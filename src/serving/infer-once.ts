@@ -1,11 +1,11 @@
-import type { CallOptions } from "../pipeline/call-options.ts";
 import { assertOutputs } from "../signature/choose-signature.ts";
 import type { InferenceService, InferRequest, InferResponse, ModelRef } from "./inference-service.ts";
 import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
 
-/** A request with everything that it needs. */
-export interface SingleRequest extends ModelRef, CallOptions, Pick<InferRequest, "inputs" | "outputs"> {
+/** A request, and the model that it is for. */
+export interface SingleRequest extends Pick<InferRequest, "inputs" | "outputs" | "call"> {
+  readonly ref: ModelRef;
   /** Empty = the default signature. */
   readonly signature: string;
 }
@@ -15,8 +15,8 @@ export async function inferOnce(
   service: Pick<InferenceService, "acquire">,
   request: SingleRequest,
 ): Promise<InferResponse> {
-  const { model, version, label, signature: name, inputs, outputs, ...call } = request;
-  const lease = await service.acquire({ model, version, label }, call);
+  const { ref, signature: name, inputs, outputs, call } = request;
+  const lease = await service.acquire(ref, call);
   try {
     const signature = requireSignature(name, lease.description, usedNames(request));
     assertOutputs(outputs, signature.spec?.outputs);

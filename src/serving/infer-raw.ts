@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { RAW_BODY, type RawHead } from "../pipeline/pipeline-request.ts";
+import { RAW_BODY, type RawHead } from "../pipeline/infer-request.ts";
 import { rawPayload } from "../pipeline/run-raw.ts";
 import type { CallOptions, InferResponse, Lease } from "./inference-service.ts";
 

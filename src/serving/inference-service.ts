@@ -1,7 +1,4 @@
-import type { CallOptions } from "../pipeline/call-options.ts";
-import type { Payload } from "../pipeline/payload.ts";
-import type { RawHead } from "../pipeline/pipeline-request.ts";
-import type { ChosenSignature } from "../signature/choose-signature.ts";
+import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { HookRoutes } from "./hook-routes.ts";
@@ -133,38 +130,6 @@ export interface NamedStatistics extends ServableStatistics {
   readonly version: bigint;
 }
 
-/** One request to a leased version, the same for every protocol. */
-export interface InferRequest {
-  readonly signature: ChosenSignature;
-  /** Transferred: large tensors may be moved to another thread, and are empty here afterwards. */
-  readonly inputs: Payload;
-  /** Output names wanted, which must be in the signature where it lists its outputs; absent = all. */
-  readonly outputs?: readonly string[] | undefined;
-  /**
-   * Operations to run in addition, where inputs and outputs are those of the model's graph, by tensor names; absent =
-   * they are those of the signature. Only where {@link ServableDescription.graphRefusal} is empty.
-   */
-  readonly targets?: readonly string[] | undefined;
-  /** The function of the hooks that gets the bytes of the only input in place of the pipeline. */
-  readonly raw?: RawHead | undefined;
-  readonly call: CallOptions;
-}
-
-/** Result of an inference request. */
-export interface InferResponse {
-  readonly model: string;
-  readonly version: bigint;
-  /** The signature that ran, resolved. */
-  readonly signature: string;
-  /** Of the same kind as the request's inputs. */
-  readonly outputs: Payload;
-  /** gRPC metadata or HTTP headers that hooks set. */
-  readonly metadata: Readonly<Record<string, string>>;
-  /** A content type that a hook chose for an HTTP answer of one output. */
-  readonly contentType?: string | undefined;
-  /** HTTP status of the answer to a request with {@link InferRequest.raw}. */
-  readonly status?: number | undefined;
-}
-
 export type { CallOptions } from "../pipeline/call-options.ts";
+export type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 export type { JsonPayload } from "../pipeline/payload.ts";

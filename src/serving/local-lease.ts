@@ -3,15 +3,14 @@ import { limitTime } from "../limits/call-limits.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
-import type { PipelineResult } from "../pipeline/pipeline-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
-import type { InferRequest, InferResponse, Lease } from "./inference-service.ts";
+import type { CallOptions, InferRequest, InferResponse, Lease } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { SentRequest } from "./poison/poison-guard.ts";
 import type { PoisonWatch } from "./poison/poison-watch.ts";
-import { requestNames } from "./request-names.ts";
+import { type RequestNames, requestNames } from "./request-names.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
 
@@ -46,20 +45,21 @@ export class LocalLease implements Lease {
   }
 
   /** One function on purpose: a further await would cost a small request as much as all its checks. */
-  async infer({ signature, inputs, outputs, targets, raw, call: given }: InferRequest): Promise<InferResponse> {
+  async infer(request: InferRequest): Promise<InferResponse> {
     const { admission, memory: budget, requestTimeoutMs } = this.#limits;
-    const { model, version } = this.description;
-    if (targets !== undefined && this.description.graphRefusal !== "") {
-      throw new ServingError("unimplemented", `Its graph cannot be run: ${this.description.graphRefusal}.`);
+    const { model, version, graphRefusal, signatures } = this.description;
+    const { signature, inputs, call: given } = request;
+    if (request.targets !== undefined && graphRefusal !== "") {
+      throw new ServingError("unimplemented", `Its graph cannot be run: ${graphRefusal}.`);
     }
     const { record, memory = budget.open() } = given;
     const limited = requestTimeoutMs === 0 ? undefined : limitTime(given, requestTimeoutMs);
     const usesGiven = limited === undefined && memory === given.memory;
-    const { signal, deadline } = limited ?? given;
-    const call = usesGiven ? given : { ...given, signal, deadline, memory };
-    const info = { id: call.id, model, version, signature: signature.name };
+    const { limits, signal } = limited ?? given;
+    const call = usesGiven ? given : { ...given, limits, signal, memory };
+    const isFromModel = limits?.depth !== undefined && limits.depth > 0;
     // The request is another model's, which does not know that hooks of this thread may keep what they get or give.
-    const isShared = call.depth !== undefined && call.depth > 0 && this.#servable.hooksShareTensors;
+    const isShared = isFromModel && this.#servable.hooksShareTensors;
     let admitted: Admitted | undefined;
     let isSuccess = false;
     let queuedBytes = -1;
@@ -69,37 +69,32 @@ export class LocalLease implements Lease {
     try {
       const inputBytes = payloadBytes(inputs);
       memory.growTo(inputBytes + convertedBytes(inputs, signature.spec?.inputs));
-      const { bytes } = memory;
-      this.#places.enter(bytes, memory.client);
+      const { bytes, client } = memory;
+      this.#places.enter(bytes, client);
       queuedBytes = bytes;
       // A call from another model was admitted with that model's request, so it must end even while no new request may
       // begin.
-      if (!call.depth) admitted = admission.enter(info, { places: this.#places, client: memory.client });
+      if (!isFromModel) admitted = admission.enter({ id: call.id, model }, { places: this.#places, client });
       started = performance.now();
-      const names = requestNames(signature, this.description.signatures);
-      const declared = names?.toDeclared({ inputs, outputs }) ?? { inputs, outputs };
-      const own = isShared ? copyPayload(declared.inputs) : declared.inputs;
-      const request = { info, inputs: own, outputs: declared.outputs, targets, raw, call };
-      const result = await this.#run({ request, bytes: inputBytes, client: memory.client });
-      memory.growTo(payloadBytes(result.outputs));
+      const names = requestNames(signature, signatures);
+      const own = usesGiven && names === undefined && !isShared ? request : toOwn(request, call, { names, isShared });
+      const answer = await this.#run({ model, request: own, bytes: inputBytes, client });
+      memory.growTo(payloadBytes(answer.outputs));
       // A hook may answer by itself that it failed.
-      isSuccess = (result.status ?? 200) < 400;
+      isSuccess = (answer.status ?? 200) < 400;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
-      const { outputs: made, metadata, contentType, status } = result;
-      const asked = names?.toAsked(made) ?? made;
-      const answer = isShared ? copyPayload(asked) : asked;
-      return { model, version, signature: info.signature, outputs: answer, metadata, contentType, status };
+      return names === undefined && !isShared ? answer : toAsked(answer, { names, isShared });
     } finally {
       record?.endInference();
       limited?.clear();
       if (queuedBytes >= 0) this.#places.leave(queuedBytes);
       if (admitted !== undefined) admission.leave(admitted);
-      if (started >= 0 && given.warmUp === undefined) this.#servable.requests.add(started, isSuccess);
+      if (started >= 0 && limits?.warmUp === undefined) this.#servable.requests.add(started, isSuccess);
       if (given.memory === undefined) memory.release();
     }
   }
 
-  async #run(sent: SentRequest): Promise<PipelineResult> {
+  async #run(sent: SentRequest): Promise<InferResponse> {
     const { poison } = this.#limits;
     const run = () => this.#servable.run(sent.request);
     try {
@@ -115,4 +110,22 @@ export class LocalLease implements Lease {
     this.#isReleased = true;
     this.#servable.leases.release();
   }
+}
+
+/** The difference of a request from the one that its servable gets. */
+interface Difference {
+  readonly names: RequestNames | undefined;
+  /** True if its tensors are copied. */
+  readonly isShared: boolean;
+}
+
+function toOwn(request: InferRequest, call: CallOptions, { names, isShared }: Difference): InferRequest {
+  const { signature, targets, raw } = request;
+  const { inputs, outputs } = names?.toDeclared(request) ?? request;
+  return { signature, inputs: isShared ? copyPayload(inputs) : inputs, outputs, targets, raw, call };
+}
+
+function toAsked(answer: InferResponse, { names, isShared }: Difference): InferResponse {
+  const outputs = names?.toAsked(answer.outputs) ?? answer.outputs;
+  return { ...answer, outputs: isShared ? copyPayload(outputs) : outputs };
 }

@@ -1,9 +1,10 @@
 import { unlessAborted } from "../async/cancel-source.ts";
 import { settlesWithin } from "../async/promises.ts";
 import { publicText, reasonText, ServingError } from "../errors.ts";
+import { NO_LIMITS } from "../limits/call-limits.ts";
 import { findExampleInputs } from "../model-host/find-example-inputs.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
+import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
 import { hidePaths } from "../text/hide-paths.ts";
@@ -117,7 +118,7 @@ export class OnDemandServable implements Servable, Unloadable {
     return Math.max(this.requests.lastEnd, this.#loadedAt);
   }
 
-  run(request: PipelineRequest): Promise<PipelineResult> {
+  run(request: InferRequest): Promise<InferResponse> {
     return this.#loaded === undefined ? this.#runOnDemand(request) : this.#loaded.run(request);
   }
 
@@ -201,8 +202,9 @@ export class OnDemandServable implements Servable, Unloadable {
     }
   }
 
-  async #runOnDemand(request: PipelineRequest): Promise<PipelineResult> {
-    const { signal, queueTimeoutMs = 0, depth = 0 } = request.call;
+  async #runOnDemand(request: InferRequest): Promise<InferResponse> {
+    const { signal, limits = NO_LIMITS } = request.call;
+    const { queueTimeoutMs = 0, depth = 0 } = limits;
     try {
       signal.throwIfAborted();
       const shared = this.#loading.run(() => this.#load());

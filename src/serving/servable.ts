@@ -4,7 +4,7 @@ import type { ModelHost } from "../model-host/model-host.ts";
 import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
 import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
 import type { HookTimes } from "../pipeline/hook-times.ts";
-import type { PipelineRequest, PipelineResult } from "../pipeline/pipeline-request.ts";
+import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { describeTensors, type TensorFacts } from "../signature/describe-tensors.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
@@ -30,7 +30,7 @@ export interface Servable {
   /** Counts and times of its requests. */
   readonly requests: RequestCounter;
   /** Runs one request; throws only ServingError. */
-  run(request: PipelineRequest): Promise<PipelineResult>;
+  run(request: InferRequest): Promise<InferResponse>;
   /** Reports if requests can be run now. */
   isReady(): boolean;
   /** Times and counts of its requests, and of the runs of all its models, until now. */

@@ -1,5 +1,5 @@
 import { publicText, ServingError } from "../errors.ts";
-import { limitTime } from "../limits/call-limits.ts";
+import { limitTime, NO_LIMITS } from "../limits/call-limits.ts";
 import type { Logger } from "../observability/logger.ts";
 import { copyPayload } from "../pipeline/copy-payload.ts";
 import { payloadBytes } from "../pipeline/payload.ts";
@@ -88,8 +88,9 @@ export class ShadowTraffic {
   ): Promise<void> {
     const lease = new LocalLease(target, this.#limits);
     try {
-      const { id, metadata, depth = 0, fromHook } = call;
-      const own = { id, metadata, fromHook, depth: depth + 1, signal: limited.signal, deadline: limited.deadline };
+      const { id, metadata, limits: { depth = 0, fromHook } = NO_LIMITS } = call;
+      const { signal, limits } = limited;
+      const own = { id, metadata, limits: { deadline: limits?.deadline, depth: depth + 1, fromHook }, signal };
       const chosen = requireSignature(signature.name, lease.description, usedNames({ inputs, outputs }));
       await lease.infer({ signature: chosen, inputs, outputs, call: own });
     } finally {
@@ -112,4 +113,4 @@ export class ShadowTraffic {
   }
 }
 
-type Limited = Pick<ReturnType<typeof limitTime>, "signal" | "deadline">;
+type Limited = Pick<ReturnType<typeof limitTime>, "limits" | "signal">;

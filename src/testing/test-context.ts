@@ -1,13 +1,13 @@
 import type { Driver } from "../drivers/driver.ts";
 import { detectDriver } from "../drivers/registry.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
-import { createContext } from "../hooks/context.ts";
 import type { AnyState, HookContext, RemoteHandle, RequestInfo } from "../hooks/hooks.ts";
 import { loadHostedModel } from "../model-host/load-hosted-model.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import { BoundModels } from "../pipeline/bound-models.ts";
 import { BoundStage } from "../pipeline/bound-stage.ts";
+import { createContext } from "../pipeline/context.ts";
 import { chooseStage } from "../repository/choose-stages.ts";
 import type { StageOptions } from "../repository/stage.ts";
 
@@ -40,7 +40,8 @@ export async function testContext<State extends object = AnyState>(
 ): Promise<HookContext<State>> {
   const { models = [], others = {}, global_ctx: globalCtx, metadata = {}, request, remote = noRemote } = options;
   const { signal = new AbortController().signal, log = createSilentLogger() } = options;
-  const scope = { limits: { signal }, requestId: undefined };
+  const call = { metadata, signal };
+  const scope = { call, requestId: undefined };
   const handles = await Promise.all(models.map((model, index) => load(model, index, log)));
   const findOther = async (name: string) => {
     const model = Object.hasOwn(others, name) ? others[name] : undefined;
@@ -50,7 +51,7 @@ export async function testContext<State extends object = AnyState>(
   const ctx = createContext({
     drivers: handles.map((handle, index) => new BoundStage(handle, scope, `model ${index + 1}`)),
     models: new BoundModels(findOther, scope),
-    ...{ globalCtx, metadata, request: { ...REQUEST, ...request }, signal, log, remote },
+    ...{ globalCtx, request: { ...REQUEST, ...request }, call, log, remote },
   });
   return ctx as HookContext<State>;
 }

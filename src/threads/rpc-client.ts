@@ -24,13 +24,8 @@ export interface RpcResponse {
   readonly tensors: Tensors;
 }
 
-/** A request, and the signal that ends it. */
-export interface RpcRequest extends Omit<WireRecord, "id"> {
-  /** Aborting cancels the request on the other side; the request then rejects with the signal's reason. */
-  readonly signal: CancelSignal | undefined;
-  /** Transfers large tensors instead of copying them. */
-  readonly transfer: boolean;
-}
+/** A request before it is sent. */
+export type UnsentRecord = Omit<WireRecord, "id">;
 
 /** Errors of requests that the other side never started. */
 const neverStarted = new WeakSet<ServingError>();
@@ -91,8 +86,11 @@ export class RpcClient {
     return this.#waiting.size + this.#cancelled.size;
   }
 
-  /** Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. */
-  ask({ kind, meta, tensors, signal, transfer }: RpcRequest): Promise<RpcResponse> {
+  /**
+   * Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. Aborting `signal`
+   * cancels the request there, and rejects with the signal's reason. `transfer` = large tensors are not copied.
+   */
+  ask({ kind, meta, tensors }: UnsentRecord, signal?: CancelSignal, transfer = false): Promise<RpcResponse> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;

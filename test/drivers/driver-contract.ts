@@ -185,7 +185,7 @@ const CASES = {
       for (const [what, inputs] of [["a sample", subject.samples[0].inputs] as const, ...spoiling(subject)])
         for (const end of ENDINGS) {
           const controller = new AbortController();
-          const ended = ask(inputs, { signal: controller.signal, deadline: Date.now() + 1 }).catch(
+          const ended = ask(inputs, { signal: controller.signal, limits: { deadline: Date.now() + 1 } }).catch(
             expectServingError(what),
           );
           await end(controller);

@@ -48,7 +48,12 @@ export async function infer(server: Server, inputs: Payload): Promise<Payload> {
   const client = createRemoteService(server.grpcAddress, {});
   onTestFinished(() => client.close());
   const signal = AbortSignal.timeout(15_000);
-  const answer = await client.infer({ id: "1", model: "", signature: "", metadata: {}, inputs, signal });
+  const answer = await client.infer({
+    ref: { model: "" },
+    signature: "",
+    inputs,
+    call: { id: "1", metadata: {}, signal },
+  });
   return answer.outputs;
 }
 

@@ -50,7 +50,7 @@ function predictOverGrpc(address: string, x: ReturnType<typeof createTensor>, na
   onTestFinished(() => client.close());
   const inputs = { kind: "tensors", tensors: { [name]: x } } as const;
   const { signal } = new AbortController();
-  return client.infer({ id: "", model: "", signature: "", inputs, metadata: {}, signal });
+  return client.infer({ ref: { model: "" }, signature: "", inputs, call: { id: "", metadata: {}, signal } });
 }
 
 async function predictOverHttp(url: string, value: number): Promise<unknown> {

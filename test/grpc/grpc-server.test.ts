@@ -11,10 +11,9 @@ import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
-import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import type { InferResponse } from "../../src/serving/inference-service.ts";
 import { connect } from "./byte-client.ts";
-import { echo, ScriptedService, serve } from "./scripted-service.ts";
+import { echo, type ScriptedRequest, ScriptedService, serve } from "./scripted-service.ts";
 
 const json = encodeMessage([bytesField(1, Buffer.from("{}"))]);
 
@@ -28,9 +27,9 @@ const CALL_HEADERS = {
 
 /** A service that keeps its first request until the test lets it go. */
 function heldService() {
-  let arrived: (request: SingleRequest) => void;
+  let arrived: (request: ScriptedRequest) => void;
   let release: () => void;
-  const request = new Promise<SingleRequest>((resolve) => {
+  const request = new Promise<ScriptedRequest>((resolve) => {
     arrived = resolve;
   });
   const released = new Promise<void>((resolve) => {
@@ -55,7 +54,7 @@ describe("a request", () => {
     const sent = Date.now();
     const metadata = { "X-Tag": "a", "x-request-id": "id-7" };
     const answer = await client.call(PREDICT_JSON_PATH, json, { metadata, deadlineMs: 60_000 });
-    const [request] = service.requests as [SingleRequest];
+    const [request] = service.requests as [ScriptedRequest];
     expect(request).toMatchObject({ id: "id-7", metadata: { "x-tag": "a" }, model: "", signature: "" });
     expect(Math.abs(request.deadline! - sent - 60_000)).toBeLessThan(2000);
     expect(answer.metadata.get("x-answer")).toEqual(["yes"]);
@@ -66,7 +65,7 @@ describe("a request", () => {
     const service = new ScriptedService();
     const client = connect((await serve(service)).address);
     await Promise.all([client.call(PREDICT_JSON_PATH, json), client.call(PREDICT_JSON_PATH, json)]);
-    const [first, second] = service.requests as [SingleRequest, SingleRequest];
+    const [first, second] = service.requests as [ScriptedRequest, ScriptedRequest];
     expect(first.id).not.toBe(second.id);
     expect(first.deadline).toBeUndefined();
   });

@@ -1,11 +1,13 @@
 import { onTestFinished } from "vitest";
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
 import { type SettingOptions, sliceSettings } from "../../src/limits/settings/server-settings.ts";
+import type { CallLimits } from "../../src/limits/call-limits.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
-import type { SingleRequest } from "../../src/serving/infer-once.ts";
 import type {
+  CallOptions,
   InferenceService,
+  InferRequest,
   InferResponse,
   Lease,
   ModelRef,
@@ -14,13 +16,19 @@ import type {
 } from "../../src/serving/inference-service.ts";
 import type { ServableDescription } from "../../src/serving/servable-description.ts";
 
+/** A request as tests read it: all parts beside each other. */
+export type ScriptedRequest = ModelRef &
+  CallOptions &
+  CallLimits &
+  Pick<InferRequest, "inputs" | "outputs"> & { readonly signature: string };
+
 /** Answer of a {@link ScriptedService} to a request. */
-export type Script = (request: SingleRequest) => Promise<InferResponse> | InferResponse;
+export type Script = (request: ScriptedRequest) => Promise<InferResponse> | InferResponse;
 
 /** A service whose answers and readiness a test chooses. */
 export class ScriptedService implements InferenceService {
   /** Requests of the transport, oldest first. */
-  readonly requests: SingleRequest[] = [];
+  readonly requests: ScriptedRequest[] = [];
   /** Leases that were not released, and all there ever were. */
   leases = 0;
   acquired = 0;
@@ -43,7 +51,7 @@ export class ScriptedService implements InferenceService {
     return {
       description: this.describe(ref),
       infer: async ({ signature, inputs, outputs, call }) => {
-        const request = { ...ref, ...call, signature: signature.name, inputs, outputs };
+        const request = { ...ref, ...call, ...call.limits, signature: signature.name, inputs, outputs };
         this.requests.push(request);
         return this.#script(request);
       },
@@ -88,7 +96,7 @@ export class ScriptedService implements InferenceService {
 }
 
 /** Answers with what came. */
-export function echo(request: SingleRequest): InferResponse {
+export function echo(request: ScriptedRequest): InferResponse {
   const { model, version = 1n, signature, inputs } = request;
   return { model, version, signature, outputs: inputs, metadata: {} };
 }

@@ -1,7 +1,7 @@
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import type { CallOptions } from "../../src/pipeline/call-options.ts";
+import type { InferResponse } from "../../src/pipeline/infer-request.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import type { PipelineResult } from "../../src/pipeline/pipeline-request.ts";
 import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
 import { toNested } from "../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
@@ -31,11 +31,10 @@ export function run(
   servable: LoadedServable["servable"],
   inputs: Payload,
   options: Partial<CallOptions> & { readonly outputs?: readonly string[]; readonly signature?: string } = {},
-): Promise<PipelineResult> {
+): Promise<InferResponse> {
   const { outputs, signature = "", ...own } = options;
   const call = { id: "1", metadata: {}, signal: new AbortController().signal, ...own };
-  const info = { id: call.id, model: servable.name, version: servable.version, signature };
-  return servable.run({ info, inputs, outputs, call });
+  return servable.run({ signature: { name: signature, spec: undefined }, inputs, outputs, call });
 }
 
 /** Tensors as nested arrays; bytes as text. */

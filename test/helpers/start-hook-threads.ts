@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
 import { createLogger, type Logger } from "../../src/observability/logger.ts";
-import type { PipelineResult } from "../../src/pipeline/pipeline-request.ts";
+import type { InferResponse } from "../../src/pipeline/infer-request.ts";
 import { loadServable } from "../../src/repository/load-servable.ts";
 import type { StageOptions } from "../../src/repository/stage.ts";
 import type { Servable } from "../../src/serving/servable.ts";
@@ -59,7 +59,7 @@ export async function askWhile(servable: Servable, condition: () => boolean): Pr
 
 /** Asks with tensors and returns the outputs as plain nested values. */
 export async function ask(servable: Servable, inputs: Values, signal?: AbortSignal): Promise<Record<string, unknown>> {
-  const result: PipelineResult = await run(
+  const result: InferResponse = await run(
     servable,
     { kind: "tensors", tensors: toTensors(inputs) },
     signal ? { signal } : {},

@@ -9,7 +9,7 @@ function queueOf(...items: string[]): FairQueue<string> {
 }
 
 function push(queue: FairQueue<string>, item: string, priority?: number): void {
-  queue.push(item, { kind: item.charAt(0), priority });
+  queue.push(item, { kind: item.charAt(0), limits: { priority } });
 }
 
 function rest(queue: FairQueue<string>): string[] {
@@ -73,7 +73,7 @@ test("clearing gives all that waited", () => {
 test("clients take turns, and in each turn the client's priorities and kinds", () => {
   const queue = new FairQueue<string>();
   const push = (item: string, client: number, priority?: number) =>
-    queue.push(item, { kind: item.charAt(0), client, priority });
+    queue.push(item, { kind: item.charAt(0), limits: { client, priority } });
   for (const item of ["a1", "a2", "b1"]) push(item, 1, 1);
   for (const item of ["c1", "d1"]) push(item, 2);
   expect(rest(queue)).toEqual(["a1", "c1", "b1", "d1", "a2"]);

@@ -163,9 +163,9 @@ test("a request of priority 1 overtakes a hundred that wait for a thread", async
     };`);
   const askWith = (x: number, priority: number) =>
     servable.run({
-      info: { id: "1", model: "default", version: 1n, signature: "" },
+      signature: { name: "", spec: undefined },
       inputs: { kind: "tensors", tensors: toTensors({ x }) },
-      call: { id: "1", metadata: {}, signal: new AbortController().signal, priority },
+      call: { id: "1", metadata: {}, signal: new AbortController().signal, limits: { priority } },
     });
   const others = Array.from({ length: 132 }, () => askWith(1, 0));
   await Promise.all([askWith(2, 2), askWith(3, 1)]);

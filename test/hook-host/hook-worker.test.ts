@@ -14,6 +14,7 @@ import { tempFolder } from "../helpers/temp-folder.ts";
 
 const log = createSilentLogger();
 const params = { model_path: "", model_paths: [] } as unknown as InitParams;
+const served = { model: "m", version: 1n };
 const facts = {
   driver: "test",
   path: "",
@@ -80,7 +81,7 @@ test("a thread that has ended cannot be started, says why and keeps no line open
   await worker.declared;
   expect(await worker.ended).toMatchObject({ code: "unavailable" });
   const { provider, listeners, stages } = nothingToLease();
-  await expect(worker.start(provider, params)).rejects.toMatchObject({
+  await expect(worker.start({ provider, params, served })).rejects.toMatchObject({
     code: "unavailable",
   });
   await Promise.all(stages.map(({ closed }) => closed));
@@ -91,7 +92,7 @@ test("lines for a thread that has ended are closed, sent before or after", async
   const worker = await startWorker(passing);
   await worker.declared;
   const { provider, listeners, stages } = nothingToLease();
-  await worker.start(provider, params);
+  await worker.start({ provider, params, served });
   const [listener] = listeners;
   await worker.terminate();
   const late = line();
@@ -108,7 +109,7 @@ test("a model that was still loading when the thread ended is given back", async
   });
   const worker = await startWorker(`export const init_hook = (_: any, ctx: any) => ctx.loadModel("test", "m");`);
   await worker.declared;
-  worker.start(provider, params).catch(() => {});
+  worker.start({ provider, params, served }).catch(() => {});
   await asked.promise;
   await worker.terminate();
   const back = createDeferred<void>();
@@ -133,12 +134,11 @@ test.each([
   );
   const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, { log }, signal);
   const generation = await open();
-  const pool = new HookPool({ generation, open, workers: 1, provider, params });
+  const pool = new HookPool({ generation, open, workers: 1, provider, params, served });
   onTestFinished(() => generation.dispose());
   await pool.start();
-  const info = { id: "1", model: "m", version: 1n, signature: "" };
   const asked = pool.run({
-    info,
+    signature: { name: "", spec: undefined },
     inputs: { kind: "tensors", tensors: {} },
     call: { id: "1", metadata: {}, signal: new AbortController().signal },
   });
@@ -152,7 +152,7 @@ test("closing a pool ends a reload whose file never finishes to load", async () 
   const open = (signal?: AbortSignal) => openGeneration({ ...choices, file }, { log }, signal);
   const { provider } = nothingToLease();
   const generation = await open();
-  const pool = new HookPool({ generation, open, workers: 1, provider, params });
+  const pool = new HookPool({ generation, open, workers: 1, provider, params, served });
   await pool.start();
   file = hookFile("await new Promise(() => {});");
   const reload = expect(pool.reload()).rejects.toMatchObject({ code: "unavailable" });
@@ -214,7 +214,7 @@ test.each([
 ])("an init_hook that %s fails the start", async (_, body, message) => {
   const worker = await startWorker(`export const init_hook = () => { ${body} };`, { stallMs: 300 });
   await worker.declared;
-  await expect(worker.start(nothingToLease().provider, params)).rejects.toMatchObject({
+  await expect(worker.start({ provider: nothingToLease().provider, params, served })).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringMatching(message),
   });

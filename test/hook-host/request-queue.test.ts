@@ -6,7 +6,7 @@ it("does not take a request whose client has left before", async () => {
   const queue = new RequestQueue();
   const signal = AbortSignal.abort(new DOMException("left", "AbortError"));
   const waited = queue.wait({
-    info: { id: "1", model: "m", version: 1n, signature: "" },
+    signature: { name: "", spec: undefined },
     inputs: { kind: "tensors", tensors: toTensors({ x: 1 }) },
     outputs: undefined,
     call: { id: "1", metadata: {}, signal },

@@ -1,30 +1,34 @@
 import { expect, test } from "vitest";
 import { CancelSource } from "../../src/async/cancel-source.ts";
-import { arePlainLimits, hasClientAlone, limitsOf, limitTime, toPlainLimits } from "../../src/limits/call-limits.ts";
+import { areCallLimits, arrivalLimits, hasClientAlone, limitTime } from "../../src/limits/call-limits.ts";
 
 const NONE = { deadline: undefined, priority: 0, client: 0, queueTimeoutMs: 0, depth: 0, warmUp: undefined };
-const SOME = [{ deadline: 5 }, { priority: 1 }, { queueTimeoutMs: 1 }, { depth: 1 }, { warmUp: 0 }];
+const SOME = [{ deadline: 5 }, { priority: 1 }, { queueTimeoutMs: 1 }, { depth: 1 }, { warmUp: 0 }, { fromHook: true }];
 
-test.each(SOME)("%j crosses to another thread with the defaults of the others", (limit) => {
-  expect(toPlainLimits(limit)).toEqual({ ...NONE, ...limit });
-  expect([hasClientAlone(limit), hasClientAlone({ ...limit, client: 1 })]).toEqual([false, false]);
+test.each(SOME)("%j is a limit, beside the defaults of the others and a client's number", (limit) => {
+  expect([hasClientAlone(limit), hasClientAlone({ ...NONE, ...limit })]).toEqual([false, false]);
+  expect(hasClientAlone({ ...limit, client: 1 })).toBe(false);
 });
 
-test("no limit crosses where there is none, and a client's number crosses alone", () => {
-  for (const limits of [{}, NONE]) expect([toPlainLimits(limits), hasClientAlone(limits)]).toEqual([undefined, true]);
-  expect([toPlainLimits({ client: 1 }), hasClientAlone({ client: 1 })]).toEqual([{ ...NONE, client: 1 }, true]);
+test("a client's number, and what is by default, are no limits", () => {
+  for (const limits of [{}, NONE, { client: 1 }, { ...NONE, client: 1 }]) expect(hasClientAlone(limits)).toBe(true);
 });
 
-test("limits of another thread are finite numbers or absent", () => {
-  expect([arePlainLimits({}), arePlainLimits({ ...NONE, deadline: 5, client: -1 })]).toEqual([true, true]);
-  for (const name of Object.keys(NONE))
+test("a request has limits from the start if it has a deadline, or a client other than the first", () => {
+  expect(arrivalLimits(undefined, 0)).toBeUndefined();
+  expect(arrivalLimits(5, 0)).toEqual({ deadline: 5, client: 0 });
+  expect(arrivalLimits(undefined, 1)).toEqual({ deadline: undefined, client: 1 });
+});
+
+test("limits of another thread are finite numbers, a boolean, or absent", () => {
+  for (const limits of [undefined, {}, { ...NONE, deadline: 5, client: -1 }, { fromHook: true }])
+    expect(areCallLimits(limits)).toBe(true);
+  for (const limits of [null, 1, "1"]) expect(areCallLimits(limits)).toBe(false);
+  for (const name of Object.keys({ ...NONE, fromHook: true }))
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY, "1", null, {}, 1n])
-      expect(arePlainLimits({ [name]: value }), name).toBe(false);
-});
-
-test("limits among other members are taken without those", () => {
-  const limits = { ...NONE, signal: new CancelSource(), timeline: undefined };
-  expect(limitsOf({ ...limits, inputs: {} } as never)).toEqual(limits);
+      expect(areCallLimits({ [name]: value }), name).toBe(false);
+  expect(areCallLimits({ fromHook: 1 })).toBe(false);
+  expect(areCallLimits({ priority: true })).toBe(false);
 });
 
 const aborted = (signal: { addEventListener(event: "abort", listener: () => void): void }) =>
@@ -32,19 +36,20 @@ const aborted = (signal: { addEventListener(event: "abort", listener: () => void
 
 test.each([
   ["there is no timeout", { timeoutMs: 0 }],
-  ["the client's deadline is earlier", { timeoutMs: 60_000, deadline: Date.now() + 1000 }],
+  ["the client's deadline is earlier", { timeoutMs: 60_000, limits: { deadline: Date.now() + 1000, client: 1 } }],
 ])("a limit stays as it is where %s", (_, { timeoutMs, ...limit }) => {
   const signal = new CancelSource();
   const limited = limitTime({ signal, ...limit }, timeoutMs);
   expect(limited.signal).toBe(signal);
-  expect(limited.deadline).toBe((limit as { deadline?: number }).deadline);
+  expect(limited.limits).toBe((limit as { limits?: object }).limits);
   limited.clear();
 });
 
 test("a limit that is later, or none, becomes the timeout's, and aborts as late when that passes", async () => {
   for (const deadline of [undefined, Date.now() + 60_000]) {
-    const { signal, deadline: until, clear } = limitTime({ signal: new CancelSource(), deadline }, 20);
-    expect((until as number) - Date.now()).toBeLessThanOrEqual(20);
+    const { signal, limits, clear } = limitTime({ signal: new CancelSource(), limits: { deadline, client: 1 } }, 20);
+    expect(limits?.client).toBe(1);
+    expect((limits?.deadline as number) - Date.now()).toBeLessThanOrEqual(20);
     await aborted(signal);
     expect(signal.reason).toMatchObject({ name: "TimeoutError" });
     clear();

@@ -24,12 +24,10 @@ const predictOverGrpc = async (address: string) => {
   const remote = createRemoteService(address, {});
   onTestFinished(() => remote.close());
   const { outputs } = await remote.infer({
-    id: "1",
-    model: "",
+    ref: { model: "" },
     signature: "",
     inputs: { kind: "tensors", tensors: toTensors({ x: [1, 2] }) },
-    metadata: {},
-    signal: new AbortController().signal,
+    call: { id: "1", metadata: {}, signal: new AbortController().signal },
   });
   return outputs.kind === "tensors" && outputs.tensors.x?.data;
 };

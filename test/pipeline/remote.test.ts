@@ -14,5 +14,5 @@ test("a hook says by what it is known elsewhere, and its client's Authorization 
   const remote = remoteHandle(client, "models:9000", caller);
   await remote.predict({});
   await remote.predict({}, { authorization: "Bearer hook" });
-  expect(calls.map(({ metadata }) => metadata.authorization)).toEqual([undefined, "Bearer hook"]);
+  expect(calls.map(({ call }) => call.metadata.authorization)).toEqual([undefined, "Bearer hook"]);
 });

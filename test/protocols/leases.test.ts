@@ -34,7 +34,7 @@ test.each([
     const service = new ScriptedService(script);
     const remote = createRemoteService((await serve(service)).address, {});
     const call = { id: "1", metadata: {}, signal: new AbortController().signal };
-    await remote.infer({ model: "", signature: "", inputs, ...call }).catch(() => {});
+    await remote.infer({ ref: { model: "" }, signature: "", inputs, call }).catch(() => {});
     await remote.close();
     expect([service.acquired > 0, service.leases]).toEqual([true, 0]);
   }

@@ -185,7 +185,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
 
 function fillQueue({ service }: Server): void {
   const { admission } = service as LocalService;
-  const admitted = admission.enter({ id: "1", model: "default", version: 1n, signature: "" });
+  const admitted = admission.enter({ id: "1", model: "default" });
   onTestFinished(() => admission.leave(admitted));
 }
 

@@ -1,13 +1,12 @@
-import type { SingleRequest } from "../../src/serving/infer-once.ts";
-import { echo, ScriptedService } from "../grpc/scripted-service.ts";
+import { echo, type ScriptedRequest, ScriptedService } from "../grpc/scripted-service.ts";
 
 /** A service whose requests wait until the test lets them go. */
 export class GatedService extends ScriptedService {
   /** Lets all requests go on. */
   release = () => {};
-  #enter: (request: SingleRequest) => void = () => {};
+  #enter: (request: ScriptedRequest) => void = () => {};
   /** The first request, once it is there. */
-  readonly entered = new Promise<SingleRequest>((resolve) => {
+  readonly entered = new Promise<ScriptedRequest>((resolve) => {
     this.#enter = resolve;
   });
 

@@ -40,7 +40,12 @@ async function start(answer: (stream: ServerHttp2Stream) => void, countsMemory =
     const inputs = { kind: "tensors", tensors } as const;
     try {
       const counted = countsMemory && { memory: share };
-      return await remote.infer({ model: "", signature: "", id: "1", metadata: {}, signal, inputs, ...counted });
+      return await remote.infer({
+        ref: { model: "" },
+        signature: "",
+        inputs,
+        call: { id: "1", metadata: {}, signal, ...counted },
+      });
     } finally {
       share.release();
     }

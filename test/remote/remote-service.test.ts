@@ -10,14 +10,16 @@ import { DTYPES } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { comparable } from "../grpc/plain-tensor.ts";
 import { Random } from "../grpc/random.ts";
-import { echo, type Script, ScriptedService, serve } from "../grpc/scripted-service.ts";
+import { echo, type Script, type ScriptedRequest, ScriptedService, serve } from "../grpc/scripted-service.ts";
 import { startNullServer } from "../grpc/start-null-server.ts";
 
 const one = createTensors([["x", createTensor("float32", [1], Float32Array.of(1))]]);
 
-function request(changes: Partial<SingleRequest> = {}): SingleRequest {
-  const inputs = { kind: "tensors", tensors: one } as const;
-  return { model: "", signature: "", id: "1", metadata: {}, signal: new AbortController().signal, inputs, ...changes };
+function request(changes: Partial<ScriptedRequest> = {}): SingleRequest {
+  const { model = "", version, label, signature = "", outputs, inputs = { kind: "tensors", tensors: one } } = changes;
+  const { metadata = {}, deadline, memory, signal = new AbortController().signal } = changes;
+  const call = { id: "1", metadata, limits: { deadline }, signal, memory };
+  return { ref: { model, version, label }, signature, inputs, outputs, call };
 }
 
 function connect(address: string, options: RemoteServiceOptions = {}) {

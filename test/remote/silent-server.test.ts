@@ -17,7 +17,8 @@ const tensors = createTensors([["x", createTensor("float32", [1], Float32Array.o
 
 function request(): SingleRequest {
   const inputs = { kind: "tensors", tensors } as const;
-  return { model: "", signature: "", id: "1", metadata: {}, signal: new AbortController().signal, inputs };
+  const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+  return { ref: { model: "" }, signature: "", inputs, call };
 }
 
 function connect(address: string) {

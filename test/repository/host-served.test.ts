@@ -45,7 +45,12 @@ async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, 
   const predict = async (model: string) => {
     const inputs = { kind: "tensors", tensors: toTensors({ x: new Float32Array([2]) }) } as const;
     const signal = new AbortController().signal;
-    const { outputs } = await inferOnce(service, { model, signature: "", inputs, signal, id: "", metadata: {} });
+    const { outputs } = await inferOnce(service, {
+      ref: { model },
+      signature: "",
+      inputs,
+      call: { id: "", metadata: {}, signal },
+    });
     return plain((outputs as { tensors: Parameters<typeof plain>[0] }).tensors);
   };
   return { manager, service, predict, change };

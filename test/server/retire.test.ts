@@ -93,7 +93,12 @@ async function predict(address: string) {
   const remote = createRemoteService(address, {});
   const inputs = { kind: "tensors", tensors: toTensors({ x: [1, 2] }) } as const;
   const { signal } = new AbortController();
-  const { outputs } = await remote.infer({ id: "1", model: "", signature: "", inputs, metadata: {}, signal });
+  const { outputs } = await remote.infer({
+    ref: { model: "" },
+    signature: "",
+    inputs,
+    call: { id: "1", metadata: {}, signal },
+  });
   await remote.close();
   return outputs.kind === "tensors" && outputs.tensors.x?.data;
 }

@@ -18,12 +18,10 @@ async function serve(hooks: Hooks | undefined, options: Partial<LocalServiceOpti
 
 const ask = (service: LocalService, signal = new AbortController().signal) =>
   inferOnce(service, {
-    id: "1",
-    model: "",
+    ref: { model: "" },
     signature: "",
     inputs: { kind: "tensors", tensors: toTensors({ x: [1, 2, 3, 4] }) },
-    metadata: {},
-    signal,
+    call: { id: "1", metadata: {}, signal },
   });
 
 /** Hooks that wait until `open` is called. */
@@ -85,14 +83,9 @@ describe("a request", () => {
 
   test("that names an unknown signature is answered with the known ones", async () => {
     const service = await serve({ preprocess: (values) => values });
-    const request = {
-      id: "1",
-      model: "",
-      signature: "nope",
-      inputs: { kind: "tensors", tensors: {} },
-      metadata: {},
-    } as const;
-    await expect(inferOnce(service, { ...request, signal: new AbortController().signal })).rejects.toMatchObject({
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const request = { ref: { model: "" }, signature: "nope", inputs: { kind: "tensors", tensors: {} }, call } as const;
+    await expect(inferOnce(service, request)).rejects.toMatchObject({
       code: "failed_precondition",
       message: 'Serving signature key "nope" not found. There is serving_default.',
     });
@@ -117,7 +110,8 @@ test("tells the transport whether hooks of this thread may have kept the tensors
     const memory = service.memory.open();
     const inputs = { kind: "tensors", tensors: toTensors({ x: [1] }) } as const;
     const signal = new AbortController().signal;
-    await inferOnce(service, { id: "1", model: "", signature: "", inputs, metadata: {}, signal, memory });
+    const call = { id: "1", metadata: {}, signal, memory };
+    await inferOnce(service, { ref: { model: "" }, signature: "", inputs, call });
     expect(memory.isWireOnly).toBe(isWireOnly);
   }
 });

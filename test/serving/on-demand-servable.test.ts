@@ -8,7 +8,7 @@ it("loads at once for a load that needs it, also where another request waits for
   const manager = await manage([{ name: "idle", versions: [pipelineVersion(1n)] }], { threads: 1 });
   const idle = manager.catalog.get("idle")?.current?.servable;
   await idle?.unload("for the test");
-  const ask = (depth: number) => run(idle!, { kind: "tensors", tensors: toTensors({ x: 1 }) }, { depth });
+  const ask = (depth: number) => run(idle!, { kind: "tensors", tensors: toTensors({ x: 1 }) }, { limits: { depth } });
   const [begun, opened] = [createDeferred<void>(), createDeferred<void>()];
   const other = pipelineVersion(1n);
   const load = async (signal: AbortSignal) => {

@@ -30,7 +30,7 @@ describe("an output that the model lacks", () => {
     const { service, httpUrl } = await startServer({ stages, hooks: { preprocess } });
     const inputs = { kind: "tensors", tensors: toTensors({ x: [1] }, () => "float32") } as const;
     const call = { id: "1", metadata: {}, signal: new AbortController().signal };
-    const asked = inferOnce(service, { model: "", signature: "", inputs, outputs: ["nope"], ...call });
+    const asked = inferOnce(service, { ref: { model: "" }, signature: "", inputs, outputs: ["nope"], call });
     await expect(asked).rejects.toMatchObject({ code: "invalid_argument", message: nope });
     const body = JSON.stringify({ inputs: { x: { dtype: "float", data: [1] } }, out_filter: ["nope"] });
     const answer = await fetch(`${httpUrl}/predict/m`, { method: "POST", body });

@@ -1,4 +1,2 @@
 /** Members of a record that a test has no use for. */
 export const NOTHING = { meta: undefined, tensors: undefined } as const;
-/** The same of a request. */
-export const PLAIN = { ...NOTHING, signal: undefined, transfer: false } as const;

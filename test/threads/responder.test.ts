@@ -5,7 +5,7 @@ import { createTensor, createTensors, type Tensor } from "../../src/tensor/tenso
 import { toHostPort } from "../../src/threads/host-port.ts";
 import { Responder, type ResponderOptions } from "../../src/threads/responder.ts";
 import { FIRST_REQUEST, RpcClient } from "../../src/threads/rpc-client.ts";
-import { NOTHING, PLAIN } from "./plain-record.ts";
+import { NOTHING } from "./plain-record.ts";
 
 const kind = FIRST_REQUEST;
 
@@ -36,16 +36,16 @@ describe("an answer that cannot be sent is the answerer's fault, and others go o
           ? { meta: undefined, tensors: createTensors(Object.entries(tensors)) }
           : { meta, tensors: undefined },
     });
-    await expect(client.ask({ ...PLAIN, kind, meta: "bad" })).rejects.toMatchObject({
+    await expect(client.ask({ ...NOTHING, kind, meta: "bad" })).rejects.toMatchObject({
       code: "internal",
       message: expect.stringContaining(`The answer cannot be sent: ${message}`),
     });
-    expect((await client.ask({ ...PLAIN, kind, meta: "good" })).meta).toBe("good");
+    expect((await client.ask({ ...NOTHING, kind, meta: "good" })).meta).toBe("good");
   });
 
   test("plain data that JSON cannot hold", async () => {
     const client = connect({ answer: async () => ({ ...NOTHING, meta: { big: 1n } }) });
-    await expect(client.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal" });
+    await expect(client.ask({ ...NOTHING, kind })).rejects.toMatchObject({ code: "internal" });
   });
 });
 
@@ -55,7 +55,7 @@ test.each([
   ["that is no error and has no text", () => Object.create(null)],
 ])("a failure %s reaches the asker all the same", async (_, reason) => {
   const client = connect({ answer: () => Promise.reject(reason()) });
-  await expect(client.ask({ ...PLAIN, kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
+  await expect(client.ask({ ...NOTHING, kind })).rejects.toMatchObject({ code: "internal", cause: expect.any(Error) });
 });
 
 test.each([
@@ -64,7 +64,7 @@ test.each([
 ])("a large tensor %s with the answerer where `transfer` is %s", async (_, transfer, left) => {
   const tensor = float32([20_000], 20_000);
   const client = connect({ transfer, answer: async () => ({ ...NOTHING, tensors: createTensors([["x", tensor]]) }) });
-  expect((await client.ask({ ...PLAIN, kind })).tensors.x?.data).toHaveLength(20_000);
+  expect((await client.ask({ ...NOTHING, kind })).tensors.x?.data).toHaveLength(20_000);
   expect(tensor.data).toHaveLength(left);
 });
 
@@ -77,7 +77,7 @@ test("answers that are held are posted when onAnswered flushes", async () => {
       if (++answered === 2) channel.flush();
     },
   });
-  const answers = await Promise.all(["a", "b"].map((meta) => client.ask({ ...PLAIN, kind, meta })));
+  const answers = await Promise.all(["a", "b"].map((meta) => client.ask({ ...NOTHING, kind, meta })));
   expect(answers.map(({ meta }) => meta)).toEqual(["a", "b"]);
 });
 
@@ -91,7 +91,7 @@ test("what was asked on a line that dies is aborted", async () => {
       return new Promise(() => {});
     },
   });
-  client.ask({ ...PLAIN, kind }).catch(() => {});
+  client.ask({ ...NOTHING, kind }).catch(() => {});
   await started.promise;
   client.close();
   await aborted.promise;

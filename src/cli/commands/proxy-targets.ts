@@ -89,10 +89,9 @@ export class ProxyTargets {
   }
 
   async #infer(ref: ModelRef, request: InferRequest): Promise<InferResponse> {
-    const { model, version = 0n } = ref;
-    const { signature, call } = request;
+    const { call } = request;
     const holders = call.memory && { client: call.memory.client };
-    const admitted = this.#admission.enter({ id: call.id, model, version, signature: signature.name }, holders);
+    const admitted = this.#admission.enter({ id: call.id, model: ref.model }, holders);
     try {
       const { "proxy-addr": host, "proxy-port": port, authorization, ...metadata } = call.metadata;
       const isChosen = host !== undefined && this.#options.allowProxyHeaders;

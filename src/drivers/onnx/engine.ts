@@ -1,5 +1,5 @@
 import type { Tensors } from "../../tensor/tensor.ts";
-import type { DriverHost } from "../driver.ts";
+import type { DriverHost, PredictCall } from "../driver.ts";
 import type { OnnxType, OnnxValues } from "./onnx-value.ts";
 import type { EngineName, OnnxOptions } from "./session-options.ts";
 
@@ -7,14 +7,6 @@ import type { EngineName, OnnxOptions } from "./session-options.ts";
 export interface OnnxPort {
   readonly name: string;
   readonly type: OnnxType;
-}
-
-/** Choices for one run. */
-export interface RunChoice {
-  /** Names of the outputs wanted; absent = all. */
-  readonly outputs?: readonly string[] | undefined;
-  /** Ends the run, if the engine can end one. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A model that ONNX Runtime has loaded. Errors are those of ONNX Runtime. */
@@ -25,7 +17,7 @@ export interface EngineSession {
   /** The exporter's notes about the model, such as its labels; absent if the engine does not tell. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Runs the model on a value of its type for each input; throws `invalid_argument` for bytes that are not text. */
-  run(inputs: OnnxValues, choice: RunChoice): Promise<OnnxValues>;
+  run(inputs: OnnxValues, call: Partial<PredictCall>): Promise<OnnxValues>;
   /** Runs the model in this thread and waits for nothing; gives all outputs. Absent if the engine cannot. */
   runNow?(inputs: OnnxValues): OnnxValues;
   /** Waits for the last run and frees the model. */

@@ -4,7 +4,8 @@ import { type PlainValue, toTensor } from "../../tensor/plain-value.ts";
 import { isPlainObject } from "../../tensor/record.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { didYouMean } from "../../text/nearest.ts";
-import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort, RunChoice } from "./engine.ts";
+import type { PredictCall } from "../driver.ts";
+import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort } from "./engine.ts";
 import { readGuardedModel } from "./guards/guarded-model.ts";
 import { type SymbolicShapes, toLoadError, toRunError } from "./onnx-error.ts";
 import {
@@ -47,13 +48,13 @@ export class OnnxSession {
   }
 
   /** Runs the model, and may block the thread meanwhile; gives the outputs named, or all. */
-  async run(inputs: OnnxValues, choice: RunChoice = {}): Promise<OnnxValues> {
+  async run(inputs: OnnxValues, call: Partial<PredictCall> = {}): Promise<OnnxValues> {
     if (this.#closed) throw failedPrecondition("The model is closed.");
     try {
-      return await this.#session.run(inputs, choice);
+      return await this.#session.run(inputs, call);
     } catch (reason) {
       if (reason instanceof ServingError) throw reason;
-      if (choice.signal?.aborted) throw ServingError.from(choice.signal.reason);
+      if (call.signal?.aborted) throw ServingError.from(call.signal.reason);
       throw toRunError(reason, tensorsOf(inputs), this.#symbols);
     }
   }
@@ -144,7 +145,7 @@ export function createSessionHandle(
       if (missing !== undefined)
         throw invalidArgument(`Input "${missing}" is missing; session.run takes ${inputNames.join(", ")}.`);
       const values = inputs.map(({ name, type }) => [name, toOnnxValue(given[name] as FeedValue, name, type)] as const);
-      return session.run(createOnnxValues(values), { outputs: fetches });
+      return session.run(createOnnxValues(values), fetches === undefined ? {} : { outputs: fetches });
     },
   };
 }

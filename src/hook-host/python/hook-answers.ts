@@ -1,7 +1,7 @@
 import type { AnswerCall, PythonCall, PythonCallAnswer } from "../../drivers/python/answer-calls.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { clientCallOf } from "../../hooks/context.ts";
 import type { HookContext, InitContext, LoadedModel, PredictOptions, StageHandle } from "../../hooks/hooks.ts";
+import { clientCallOf } from "../../pipeline/context.ts";
 import type { Values } from "../../tensor/plain-value.ts";
 import type { HookRuns } from "./hook-runs.ts";
 import type { HookScopes } from "./hook-scopes.ts";
@@ -120,7 +120,8 @@ function givenOptions({ options }: PythonCall["fields"]): PredictOptions {
 function infoOf(ctx: HookContext): unknown {
   const { metadata, request, signal } = ctx;
   const { id, model, version, signature } = request;
-  const { deadline = null, peer = "" } = clientCallOf(ctx);
+  const { limits, peer = "" } = clientCallOf(ctx) ?? {};
+  const { deadline = null } = limits ?? {};
   const facts = { id, model, version: Number(version), signature };
   return { metadata, request: facts, active: !signal.aborted, deadline, peer };
 }

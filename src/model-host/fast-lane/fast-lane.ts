@@ -1,5 +1,6 @@
 import type { QuickModel } from "../../drivers/driver.ts";
 import { reasonText } from "../../errors.ts";
+import { NO_LIMITS } from "../../limits/call-limits.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { toSteadyMs } from "../../observability/steady-clock.ts";
 import { Timeline } from "../../observability/timeline.ts";
@@ -98,9 +99,10 @@ export class FastLane {
   }
 
   /** True for a call whose answer needs nothing but the run. */
-  #isPlain({ signature, outputs, targets, fromHook, requestId, warmUp, signal }: ModelCall): boolean {
+  #isPlain({ signature, outputs, targets, requestId, limits = NO_LIMITS, signal }: ModelCall): boolean {
     const isWhole = outputs === undefined && targets === undefined && signature === this.#parts.facts.defaultSignature;
-    return isWhole && fromHook === undefined && requestId === undefined && warmUp === undefined && !signal.aborted;
+    const isClients = limits.fromHook === undefined && limits.warmUp === undefined;
+    return isWhole && isClients && requestId === undefined && !signal.aborted;
   }
 
   #find(inputs: Tensors): LaneShape | undefined {

@@ -35,8 +35,7 @@ export class ImagePreprocessor {
     const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, choices));
     const images = createTensors(Object.entries(inputs).filter(([key]) => asked.some(({ name }) => name === key)));
     const meta = { specs: asked.map(toPlainSpec), choices } satisfies PreprocessMeta;
-    const request = { kind: PREPROCESS, meta, tensors: images, signal, transfer: false };
-    const { tensors } = await this.#open().client.ask(request);
+    const { tensors } = await this.#open().client.ask({ kind: PREPROCESS, meta, tensors: images }, signal);
     return createTensors([...Object.entries(inputs), ...Object.entries(tensors)]);
   }
 

@@ -5,8 +5,8 @@ import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts
 import type { ModelCall } from "../model-handle.ts";
 import { checkedRows, joinParts, joinRows, rowsOf } from "./batch-rows.ts";
 import { jointCall } from "./joint-call.ts";
+import type { QueuedRun } from "./queued-run.ts";
 import type { RanListener, RunPolicy } from "./run-queue.ts";
-import type { QueuedRun } from "./waiting-run.ts";
 
 /** Limits and form of batches. */
 export interface Batching {

@@ -1,11 +1,9 @@
-import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
+import { BEFORE_OTHERS, type CallLimits } from "../../limits/call-limits.ts";
 
 /** An item in a queue of {@link ClientTurns}. */
 export interface Turned {
-  /** 1 = highest; 0 = none, after all others of the same client. */
-  readonly priority: number;
-  /** Number of its client. */
-  readonly client: number;
+  /** Its client, and its priority among those of its client. */
+  readonly limits: CallLimits;
   /** Its cost, in any unit. */
   readonly rows: number;
   /** Start of its wait, on the clock of performance.now(). */
@@ -20,8 +18,13 @@ export const OVERTAKEN_MS = 5000;
 const MAX_REMEMBERED = 1024;
 
 /** A number by which priorities are in order, the highest first. */
-export function rankOf({ priority }: Pick<Turned, "priority">): number {
-  return priority === 0 ? Number.POSITIVE_INFINITY : priority;
+export function rankOf({ limits }: Pick<Turned, "limits">): number {
+  return limits.priority || Number.POSITIVE_INFINITY;
+}
+
+/** The number of an item's client. */
+export function clientOf({ limits }: Pick<Turned, "limits">): number {
+  return limits.client ?? 0;
 }
 
 /**
@@ -56,25 +59,27 @@ export class ClientTurns<Item extends Turned> {
   remove(queue: Item[], item: Item): boolean {
     let last = queue.indexOf(item);
     if (last < 0) return false;
+    const client = clientOf(item);
     for (let index = last + 1; index < queue.length; index++) {
-      if (queue[index]!.client !== item.client) continue;
+      if (clientOf(queue[index]!) !== client) continue;
       exchange(queue, last, index);
       last = index;
     }
     queue.splice(last, 1);
-    const next = this.#next.get(item.client);
-    if (next !== undefined) this.#next.set(item.client, next - Math.max(item.rows, 1));
+    const next = this.#next.get(client);
+    if (next !== undefined) this.#next.set(client, next - Math.max(item.rows, 1));
     return true;
   }
 
   /** To be called with the first item of those that are taken off a queue, in their order. */
-  took({ turn, client }: Item, rest: readonly Item[]): void {
-    if (client !== BEFORE_OTHERS) this.#now = Math.max(this.#now, turn);
+  took(item: Item, rest: readonly Item[]): void {
+    if (clientOf(item) !== BEFORE_OTHERS) this.#now = Math.max(this.#now, item.turn);
     if (rest.length === 0) this.#next.clear();
     else if (this.#next.size > MAX_REMEMBERED) this.#forgetPast();
   }
 
-  #turnFor({ client, priority, rows }: Turned): number {
+  #turnFor({ limits, rows }: Turned): number {
+    const { client = 0, priority = 0 } = limits;
     if (client === BEFORE_OTHERS && priority !== 0) return priority - Number.MAX_SAFE_INTEGER;
     const turn = Math.max(this.#now, this.#next.get(client) ?? 0);
     this.#next.set(client, turn + Math.max(rows, 1));
@@ -84,10 +89,11 @@ export class ClientTurns<Item extends Turned> {
   /** Exchanges an item with those of its client that it goes before, as long as they are young. */
   #moveUp(queue: Item[], from: number): void {
     const item = queue[from]!;
+    const client = clientOf(item);
     let place = from;
     for (let index = from - 1; index >= 0; index--) {
       const other = queue[index]!;
-      if (other.client !== item.client) continue;
+      if (clientOf(other) !== client) continue;
       if (!this.#isBefore(item, other) || !isYoung(other, item)) return;
       exchange(queue, place, index);
       place = index;
@@ -100,7 +106,7 @@ export class ClientTurns<Item extends Turned> {
 }
 
 function goesBefore(item: Turned, other: Turned): boolean {
-  return item.turn < other.turn && (item.client !== BEFORE_OTHERS || isYoung(other, item));
+  return item.turn < other.turn && (clientOf(item) !== BEFORE_OTHERS || isYoung(other, item));
 }
 
 function isYoung({ since }: Turned, newer: Turned): boolean {

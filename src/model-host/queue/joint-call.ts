@@ -1,7 +1,7 @@
 import { type CancelSignal, CancelSource } from "../../async/cancel-source.ts";
 import { BatchTimeline } from "../../observability/timeline.ts";
 import type { ModelCall } from "../model-handle.ts";
-import type { QueuedRun } from "./waiting-run.ts";
+import type { QueuedRun } from "./queued-run.ts";
 
 /** The call of a batch, and the end of its wait for the signals of its requests, which may live longer. */
 interface JointCall {
@@ -13,15 +13,14 @@ interface JointCall {
 export function jointCall(taken: readonly QueuedRun[]): JointCall {
   const [{ call: first }] = taken as readonly [QueuedRun];
   if (taken.length === 1) return { call: first, forgetSignals: () => {} };
-  const latest = Math.max(...taken.map(({ call }) => call.deadline ?? Number.POSITIVE_INFINITY));
+  const latest = Math.max(...taken.map(({ limits }) => limits.deadline ?? Number.POSITIVE_INFINITY));
   const { signature, outputs } = first;
   const { signal, forgetSignals } = jointSignal(taken.map(({ call }) => call.signal));
-  const deadline = Number.isFinite(latest) ? { deadline: latest } : {};
-  const ids = first.requestId === undefined ? {} : { requestId: taken.map(({ call }) => call.requestId).join(" ") };
+  const limits = Number.isFinite(latest) ? { deadline: latest } : undefined;
+  const requestId = first.requestId === undefined ? undefined : taken.map(({ call }) => call.requestId).join(" ");
   const timelines = taken.flatMap(({ call }) => call.timeline ?? []);
   const timeline = timelines.length === 0 ? undefined : new BatchTimeline(timelines);
-  const call = { signature, signal, timeline, ...(outputs && { outputs }), ...deadline, ...ids };
-  return { call, forgetSignals };
+  return { call: { signature, outputs, requestId, limits, signal, timeline }, forgetSignals };
 }
 
 /** Aborts once all of the signals have. */

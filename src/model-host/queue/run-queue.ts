@@ -3,8 +3,8 @@ import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
 import type { ModelTurns } from "../threads/thread-turns.ts";
 import { ClientTurns } from "./client-turns.ts";
+import { QueuedRun } from "./queued-run.ts";
 import { type CountedRun, RunCounter, type RunStatistics } from "./run-statistics.ts";
-import { type QueuedRun, WaitingRun } from "./waiting-run.ts";
 
 /** Takes the next runs off a queue and runs them together; without batching, one at a time. */
 export interface RunPolicy {
@@ -64,7 +64,7 @@ export class RunQueue {
    * aborts first, with `unavailable` in a full queue.
    */
   push(inputs: Tensors, call: ModelCall): Promise<Tensors> {
-    const { signal, priority = 0, client = 0, queueTimeoutMs = 0 } = call;
+    const { signal } = call;
     if (signal.aborted) return Promise.reject(signal.reason);
     const since = performance.now();
     if (this.#isFree && !this.#gathers) return this.#runAlone(inputs, call, since);
@@ -72,8 +72,8 @@ export class RunQueue {
       const rows = this.#policy.rowsOf(inputs);
       this.#policy.assertRoom?.(this.#waitingRows, rows);
       this.#waitingRows += rows;
-      const run = new WaitingRun({ inputs, call, priority, client, since, rows }, { resolve, reject });
-      run.leaveOn(queueTimeoutMs, (reason) => this.#leave(run, reason));
+      const run = new QueuedRun({ inputs, call, since, rows }, { resolve, reject });
+      run.onLeave((reason) => this.#leave(run, reason));
       this.#clients.insert(this.#waiting, run);
       this.#pumpSoon();
     });
@@ -157,7 +157,7 @@ export class RunQueue {
     } finally {
       const ended = performance.now();
       this.#turns?.end();
-      if (call.warmUp === undefined) {
+      if (call.limits?.warmUp === undefined) {
         this.#counter.addRequest(0);
         this.#counter.addRun({ requests: 1, rows: 1, ms: ended - since });
       }
@@ -187,8 +187,8 @@ export class RunQueue {
   /** Counts requests that are to be run, but those of a warm-up, and returns what counts their runs. */
   #count(taken: readonly QueuedRun[], started: number): RanListener {
     let isWarmUp = true;
-    for (const { call, since } of taken) {
-      if (call.warmUp !== undefined) continue;
+    for (const { limits, since } of taken) {
+      if (limits.warmUp !== undefined) continue;
       isWarmUp = false;
       this.#counter.addRequest(started - since);
     }

@@ -1,9 +1,9 @@
-import { arePlainLimits } from "../../limits/call-limits.ts";
+import { areCallLimits } from "../../limits/call-limits.ts";
 import { isSpanContext } from "../../observability/interval.ts";
 import type { PlainTimeline } from "../../observability/timeline.ts";
 import type { WireRecord } from "../../threads/frame.ts";
 import { MalformedMessage } from "../../threads/host-port.ts";
-import { CALL, type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
+import { CALL, type CallMeta, type PlainModelCall, PREDICT, STATISTICS } from "./model-protocol.ts";
 
 type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
 
@@ -12,21 +12,20 @@ type Unchecked<Meta> = { readonly [Key in keyof Meta]?: unknown };
  * model client does not send.
  */
 export function checkModelRequest({ kind, meta }: WireRecord): void {
-  if (kind === PREDICT) checkPredict((meta ?? {}) as Unchecked<PredictMeta>);
+  if (kind === PREDICT) checkPredict((meta ?? {}) as Unchecked<PlainModelCall>);
   else if (kind === CALL) checkCall((meta ?? {}) as Unchecked<CallMeta>);
   else if (kind !== STATISTICS) throw new MalformedMessage(`it has kind ${kind}, which no model answers`);
 }
 
-function checkPredict(meta: Unchecked<PredictMeta>): void {
-  const { signature, fromHook, requestId, outputs, targets, timeline, ...limits } = meta;
+function checkPredict(call: Unchecked<PlainModelCall>): void {
+  const { signature, outputs, targets, requestId, limits, timeline } = call;
   const isValid =
     (signature === undefined || typeof signature === "string") &&
-    (fromHook === undefined || typeof fromHook === "boolean") &&
     (requestId === undefined || typeof requestId === "string") &&
     areNames(outputs) &&
     areNames(targets) &&
     isPlainTimeline(timeline) &&
-    arePlainLimits(limits);
+    areCallLimits(limits);
   if (!isValid) throw new MalformedMessage("it has a predict whose signature, outputs or times are not valid");
 }
 

@@ -1,26 +1,25 @@
 import type { HostPort } from "../../threads/host-port.ts";
-import { RpcClient, type RpcRequest, type RpcResponse, tellLoss, wasNeverStarted } from "../../threads/rpc-client.ts";
+import { RpcClient, type RpcResponse, tellLoss, type UnsentRecord, wasNeverStarted } from "../../threads/rpc-client.ts";
+import type { ModelFacts } from "../model-facts.ts";
+import type { ModelCall } from "../model-handle.ts";
 import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
 import { STATISTICS } from "./model-protocol.ts";
 import { ReportedStatistics } from "./reported-statistics.ts";
 
-const ASK_STATISTICS = {
-  kind: STATISTICS,
-  meta: undefined,
-  tensors: undefined,
-  signal: undefined,
-  transfer: false,
-} as const;
+const ASK_STATISTICS = { kind: STATISTICS, meta: undefined, tensors: undefined } as const;
 
-/** A connection to each copy of a model; `host` is the word for what the copies are in. */
+/** A connection to each copy of a model. */
 export class CopyClients {
   readonly #host: string;
+  readonly #keepsInputs: boolean;
   readonly #clients: RpcClient[];
   readonly #statistics: ReportedStatistics[];
   #turn = 0;
 
-  constructor(ports: readonly HostPort[], host: "thread" | "process") {
-    this.#host = `the model's ${host}`;
+  constructor(ports: readonly HostPort[], { isolated, sharesThread }: ModelFacts) {
+    this.#host = isolated ? "the model's process" : "the model's thread";
+    // Inputs that may have to be sent again are kept.
+    this.#keepsInputs = sharesThread === true;
     this.#clients = ports.map((port) => new RpcClient(port, this.#host));
     this.#statistics = this.#clients.map((client) => new ReportedStatistics(() => askStatistics(client)));
   }
@@ -44,10 +43,11 @@ export class CopyClients {
    * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another where that ended
    * before it had started.
    */
-  async ask(request: RpcRequest, warmUp: number | undefined): Promise<RpcResponse> {
+  async ask(request: UnsentRecord, { limits, signal, transfer }: ModelCall): Promise<RpcResponse> {
+    const isGiven = transfer === true && !this.#keepsInputs;
     for (;;) {
       try {
-        return await this.#copyFor(warmUp).ask(request);
+        return await this.#copyFor(limits?.warmUp).ask(request, signal, isGiven);
       } catch (reason) {
         if (!wasNeverStarted(reason)) throw tellLoss(reason);
       }

@@ -7,7 +7,7 @@ import { openTimedAnswer } from "../../threads/timed-answer.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import type { ModelHandle } from "../model-handle.ts";
 import { CopyClients } from "./copy-clients.ts";
-import { CALL, PREDICT, toPredictMeta } from "./model-protocol.ts";
+import { CALL, PREDICT, toSentCall } from "./model-protocol.ts";
 
 /** A model that is reached by message. */
 export interface ModelAddress {
@@ -30,7 +30,7 @@ export interface ModelClient extends ModelHandle {
 /** Creates a handle whose calls go to the living instance with the fewest open calls. */
 export function createModelClient({ facts, hookArgs, ports }: ModelAddress): ModelClient {
   let closed = false;
-  const copies = new CopyClients(ports, facts.isolated ? "process" : "thread");
+  const copies = new CopyClients(ports, facts);
   const call = (method: string, args: readonly unknown[]) => callMethod(copies.leastLoaded(), method, args);
   return {
     ...facts,
@@ -39,12 +39,9 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
       if (closed) throw new ServingError("unavailable", "The model is closed.");
       const isPlainEcho = facts.echoes && call.outputs === undefined && Object.hasOwn(facts.signatures, call.signature);
       if (isPlainEcho) return inputs;
-      const { signal, transfer = false, warmUp, timeline } = call;
-      const meta = toPredictMeta(call, facts.defaultSignature);
-      // Inputs that may have to be sent again are kept.
-      const gone = transfer && facts.sharesThread !== true;
-      const answer = await copies.ask({ kind: PREDICT, meta, tensors: inputs, signal, transfer: gone }, warmUp);
-      if (timeline !== undefined) openTimedAnswer(answer.meta, timeline);
+      const meta = toSentCall(call, facts.defaultSignature);
+      const answer = await copies.ask({ kind: PREDICT, meta, tensors: inputs }, call);
+      if (call.timeline !== undefined) openTimedAnswer(answer.meta, call.timeline);
       return answer.tensors;
     },
     statistics: () => copies.statistics(),
@@ -60,7 +57,7 @@ export function createModelClient({ facts, hookArgs, ports }: ModelAddress): Mod
 async function callMethod(copy: RpcClient, method: string, args: readonly unknown[]): Promise<unknown> {
   const { json, tensors } = packValues(args);
   const answer = await copy
-    .ask({ kind: CALL, meta: { method, args: json }, tensors, signal: undefined, transfer: false })
+    .ask({ kind: CALL, meta: { method, args: json }, tensors })
     .catch((reason) => Promise.reject(blameCaller(reason, method)));
   return unpackValues({ json: answer.meta, tensors: answer.tensors });
 }

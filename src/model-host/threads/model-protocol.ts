@@ -1,5 +1,6 @@
-import { hasClientAlone, type PlainLimits, toPlainLimits } from "../../limits/call-limits.ts";
-import type { PlainTimeline } from "../../observability/timeline.ts";
+import type { CancelSignal } from "../../async/cancel-source.ts";
+import { hasClientAlone, NO_LIMITS } from "../../limits/call-limits.ts";
+import { type PlainTimeline, Timeline } from "../../observability/timeline.ts";
 import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
 import type { ModelCall } from "../model-handle.ts";
 
@@ -10,30 +11,40 @@ export const CALL = FIRST_REQUEST + 1;
 /** Asks what the model's runs took; the answer's meta is a RunStatistics. */
 export const STATISTICS = FIRST_REQUEST + 2;
 
-/** The meta of {@link PREDICT}: what differs from a predict of the default signature without any wish. */
-export interface PredictMeta extends PlainLimits {
-  readonly signature?: string;
-  readonly fromHook?: boolean | undefined;
-  readonly outputs?: readonly string[] | undefined;
-  readonly targets?: readonly string[] | undefined;
-  readonly requestId?: string | undefined;
-  /** Present where the answer is to be a {@link TimedAnswer}. */
+/**
+ * A call as the meta of {@link PREDICT}. Undefined for one without any wish, since plain data costs as much as all else
+ * of a small record; the client's number for one that differs in that alone.
+ */
+export type SentCall = PlainModelCall | number | undefined;
+
+/** With a timeline, the answer is to be a {@link TimedAnswer}. */
+export type PlainModelCall = Partial<Pick<ModelCall, "signature" | "outputs" | "targets" | "requestId" | "limits">> & {
   readonly timeline?: PlainTimeline | undefined;
+};
+
+/** Converts a call to plain data for the model's thread. */
+export function toSentCall(call: ModelCall, defaultSignature: string): SentCall {
+  const { signature, outputs, targets, requestId, limits = NO_LIMITS, timeline } = call;
+  const isWhole = outputs === undefined && targets === undefined && signature === defaultSignature;
+  const isLogged = requestId !== undefined || timeline !== undefined;
+  if (isWhole && !isLogged && hasClientAlone(limits)) return limits.client || undefined;
+  return { signature, outputs, targets, requestId, limits: call.limits, timeline: timeline?.toPlain() };
 }
 
-/**
- * A call's meta; undefined for one that differs in nothing, since plain data costs as
- * much as all else of a small record; the client's number where it differs in that alone.
- */
-export function toPredictMeta(call: ModelCall, defaultSignature: string): PredictMeta | number | undefined {
-  const { signature, fromHook, outputs, targets, requestId, client } = call;
-  const isWhole = outputs === undefined && targets === undefined;
-  const timeline = call.timeline?.toPlain();
-  const isLogged = requestId !== undefined || timeline !== undefined;
-  const isPlain = fromHook === undefined && isWhole && hasClientAlone(call) && !isLogged;
-  if (isPlain && signature === defaultSignature) return client || undefined;
-  const limits = toPlainLimits(call);
-  return { signature, fromHook, outputs, targets, requestId, timeline, ...limits };
+const NOTHING: PlainModelCall = {};
+
+/** The call that was sent, in the model's thread. */
+export function fromSentCall(sent: SentCall, defaultSignature: string, signal: CancelSignal): ModelCall {
+  const { signature, outputs, targets, requestId, limits, timeline } = typeof sent === "object" ? sent : NOTHING;
+  return {
+    signature: signature ?? defaultSignature,
+    outputs,
+    targets,
+    requestId,
+    limits: typeof sent === "number" ? { client: sent } : limits,
+    signal,
+    timeline: timeline && new Timeline(timeline),
+  };
 }
 
 /** The meta of {@link CALL}; its tensors are those of the arguments. */

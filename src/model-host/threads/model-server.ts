@@ -1,7 +1,7 @@
 import type { CancelSignal } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
 import { steadyMs } from "../../observability/steady-clock.ts";
-import { Timeline } from "../../observability/timeline.ts";
+import type { Timeline } from "../../observability/timeline.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { packValues, unpackValues } from "../../threads/call-values.ts";
 import type { Channel } from "../../threads/channel.ts";
@@ -13,7 +13,7 @@ import { failedAnswer, type TimedAnswer } from "../../threads/timed-answer.ts";
 import type { ModelCall, ModelHandle } from "../model-handle.ts";
 import { type RunMark, whileMarked } from "../run-mark.ts";
 import { checkModelRequest } from "./check-model-request.ts";
-import { type CallMeta, PREDICT, type PredictMeta, STATISTICS } from "./model-protocol.ts";
+import { type CallMeta, fromSentCall, PREDICT, type SentCall, STATISTICS } from "./model-protocol.ts";
 
 /**
  * A reply waits for company if the one before it is at most so old, in milliseconds: posting each alone costs an eighth
@@ -65,22 +65,16 @@ export class ModelServer {
   }
 
   async #answer({ kind, meta, tensors = {} }: WireRecord, signal: CancelSignal): Promise<Reply> {
-    if (kind === PREDICT) return this.#predict(tensors, meta as PredictMeta | number | undefined, signal);
+    if (kind === PREDICT) {
+      const { defaultSignature } = this.#model;
+      return this.#predict(tensors, fromSentCall(meta as SentCall, defaultSignature, signal));
+    }
     if (kind === STATISTICS) return { meta: await this.#model.statistics(), tensors: undefined };
     return this.#callMethod(tensors, meta as CallMeta);
   }
 
-  /** `meta` is undefined for a plain call of the default signature, or has the client alone. */
-  async #predict(inputs: Tensors, meta: PredictMeta | number | undefined, signal: CancelSignal): Promise<Reply> {
-    const signature = this.#model.defaultSignature;
-    if (meta === undefined) return { meta, tensors: await this.#model.predict(inputs, { signature, signal }) };
-    if (typeof meta === "number") {
-      const call = { signature, signal, client: meta };
-      return { meta: undefined, tensors: await this.#model.predict(inputs, call) };
-    }
-    const { timeline, ...asked } = meta;
-    const call = { signature, signal, ...asked };
-    if (timeline !== undefined) return this.#answerTimed(inputs, call, new Timeline(timeline));
+  async #predict(inputs: Tensors, call: ModelCall): Promise<Reply> {
+    if (call.timeline !== undefined) return this.#answerTimed(inputs, call, call.timeline);
     return { meta: undefined, tensors: await this.#model.predict(inputs, call) };
   }
 
@@ -101,7 +95,7 @@ export class ModelServer {
   async #answerTimed(inputs: Tensors, call: ModelCall, timeline: Timeline): Promise<Reply> {
     const began = steadyMs();
     try {
-      const tensors = await this.#model.predict(inputs, { ...call, timeline });
+      const tensors = await this.#model.predict(inputs, call);
       return { meta: { began, intervals: timeline.intervals } satisfies TimedAnswer, tensors };
     } catch (reason) {
       return { meta: failedAnswer(reason, began, timeline), tensors: undefined };

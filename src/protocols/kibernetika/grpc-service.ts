@@ -2,6 +2,7 @@ import { invalidArgument } from "../../errors.ts";
 import { frameParts } from "../../grpc/framed-message.ts";
 import type { CreateGrpcProtocol, UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { answeredJson } from "../answered-tensors.ts";
 import { decodePredictJson, predictJsonParts } from "./grpc-codec.ts";
 import { inferJson } from "./infer-json.ts";
 
@@ -19,7 +20,7 @@ function predictJsonMethod(service: InferenceService): UnaryMethod {
     if (json.length === 0) {
       throw invalidArgument("json_string is empty; expected the text of a JSON object.");
     }
-    const { json: answer, metadata } = await inferJson(service, json, call);
-    return { message: frameParts(predictJsonParts(answer), true), metadata };
+    const answer = await inferJson(service, json, call);
+    return { message: frameParts(predictJsonParts(answeredJson(answer)), true), metadata: answer.metadata };
   };
 }

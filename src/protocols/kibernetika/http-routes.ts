@@ -8,6 +8,7 @@ import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
 import { assertOutputs } from "../../signature/choose-signature.ts";
+import { answeredJson } from "../answered-tensors.ts";
 import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
@@ -141,5 +142,5 @@ async function predictJson(service: InferenceService, exchange: HttpExchange): P
     throw invalidArgument("The body is empty; expected a JSON object with an input under each name.");
   }
   const answer = await inferJson(service, json, exchange.callInfo());
-  return { contentType: "application/json", body: answer.json, headers: answer.metadata };
+  return { contentType: "application/json", body: answeredJson(answer), headers: answer.metadata };
 }

@@ -28,6 +28,7 @@ export function toCheckedRequest(
 ): CheckedKserveRequest {
   const scheduling = readScheduling(request.parameters);
   const { model } = description;
+  const place = { model, id: request.id };
   const inputs = toRecord(request, model);
   const named = request.outputs.map(({ name }) => name);
   const signature = requireSignature(scheduling.signature, description, {
@@ -36,11 +37,10 @@ export function toCheckedRequest(
   });
   const { spec } = signature;
   const wanted = settings?.ignoreUnknownOutputs === true ? knownOutputs(named, spec?.outputs) : named;
-  const checked = { model, id: request.id, inputs, outputs: wanted };
-  if (spec?.inputs !== undefined) checkCount(checked, spec.inputs);
-  if (description.maxRequestRows) checkRows(checked, description.maxRequestRows);
-  if (spec?.inputs !== undefined) checkInputs(checked, spec.inputs);
-  if (spec !== undefined) checkOutputs(checked, spec.outputs);
+  if (spec?.inputs !== undefined) checkCount(inputs, spec.inputs, place);
+  if (description.maxRequestRows) checkRows(inputs, description.maxRequestRows, place);
+  if (spec?.inputs !== undefined) checkInputs(inputs, spec.inputs, place);
+  if (spec !== undefined) checkOutputs(wanted, spec.outputs, place);
   return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };
 }
 
@@ -58,26 +58,19 @@ function toRecord({ inputs }: KserveRequest, model: string): Tensors {
   return record;
 }
 
-/** The parts of a request that are checked against its model's signature. */
-interface CheckedRequest {
-  readonly model: string;
-  /** The client's own; empty if there is none. */
-  readonly id: string;
-  readonly inputs: Tensors;
-  /** Names, in the client's order. */
-  readonly outputs: readonly string[];
-}
+/** The model as the server names it, and the client's id, which is empty if there is none: for messages. */
+type Place = Pick<KserveRequest, "model" | "id">;
 
-function checkCount(request: CheckedRequest, specs: readonly TensorSpec[]): void {
-  const sent = Object.keys(request.inputs);
+function checkCount(inputs: Tensors, specs: readonly TensorSpec[], place: Place): void {
+  const sent = Object.keys(inputs);
   const missing = specs.filter(({ name, default: value }) => value === undefined && !sent.includes(name));
   if (sent.length > specs.length || (missing.length > 0 && sent.length < specs.length)) {
-    throw wrongCount(request, specs, missing);
+    throw wrongCount({ sent, specs, missing }, place);
   }
 }
 
 /** All inputs of a model with a maximum of rows have the batch as their first dimension. */
-function checkRows({ id, model, inputs }: CheckedRequest, maxRows: number): void {
+function checkRows(inputs: Tensors, maxRows: number, { id, model }: Place): void {
   let rows: number | undefined;
   for (const [name, { shape }] of Object.entries(inputs)) {
     const [size] = shape;
@@ -90,24 +83,29 @@ function checkRows({ id, model, inputs }: CheckedRequest, maxRows: number): void
     throw requestError(id, `inference request batch-size must be <= ${maxRows} for '${model}'`);
 }
 
-function checkInputs(request: CheckedRequest, specs: readonly TensorSpec[]): void {
-  for (const [name, tensor] of Object.entries(request.inputs)) {
+function checkInputs(inputs: Tensors, specs: readonly TensorSpec[], place: Place): void {
+  for (const [name, tensor] of Object.entries(inputs)) {
     const spec = specs.find((one) => one.name === name);
     if (spec === undefined) {
-      throw invalidArgument(`unexpected inference input '${name}' for model '${request.model}'. ${takesInputs(specs)}`);
+      throw invalidArgument(`unexpected inference input '${name}' for model '${place.model}'. ${takesInputs(specs)}`);
     }
     const isImage = tensor.dtype === "bytes" && takesImages(spec);
-    if (!isImage) checkInput(request, tensor, spec);
+    if (!isImage) checkInput(tensor, spec, place);
   }
 }
 
-function wrongCount(request: CheckedRequest, specs: readonly TensorSpec[], missing: readonly TensorSpec[]): Error {
-  const sent = Object.keys(request.inputs);
+interface WrongCount {
+  readonly sent: readonly string[];
+  readonly specs: readonly TensorSpec[];
+  readonly missing: readonly TensorSpec[];
+}
+
+function wrongCount({ sent, specs, missing }: WrongCount, { id, model }: Place): Error {
   const lacking =
     missing.length === 0 ? "" : `, but missing required input(s) ${list(missing.map(({ name }) => name))}`;
   return requestError(
-    request.id,
-    `expected ${countText(specs)} but got ${sent.length} inputs for model '${request.model}'. Got input(s) ${list(sent)}${lacking}. ` +
+    id,
+    `expected ${countText(specs)} but got ${sent.length} inputs for model '${model}'. Got input(s) ${list(sent)}${lacking}. ` +
       `Please provide all required input(s). ${takesInputs(specs)}`,
   );
 }
@@ -118,25 +116,25 @@ function countText(specs: readonly TensorSpec[]): string {
   return `number of inputs between ${required} and ${specs.length}`;
 }
 
-function checkInput(request: CheckedRequest, { dtype, shape }: Tensor, spec: TensorSpec): void {
+function checkInput({ dtype, shape }: Tensor, spec: TensorSpec, { id, model }: Place): void {
   const { name } = spec;
   const isConverted = spec.convertsNumbers === true && isConvertible(dtype, spec.dtype);
   if (dtype !== spec.dtype && !isConverted) {
     const [came, expected] = [datatypeOf(dtype)?.name, datatypeOf(spec.dtype)?.name ?? spec.dtype];
     throw requestError(
-      request.id,
-      `inference input '${name}' data-type is '${came}', but model '${request.model}' expects '${expected}'`,
+      id,
+      `inference input '${name}' data-type is '${came}', but model '${model}' expects '${expected}'`,
     );
   }
   if (spec.shape === undefined || fitsShape(shape, spec.shape)) return;
   const expected = spec.shape.map(toSize);
   throw requestError(
-    request.id,
-    `unexpected shape for input '${name}' for model '${request.model}'. Expected [${expected}], got [${shape}].`,
+    id,
+    `unexpected shape for input '${name}' for model '${model}'. Expected [${expected}], got [${shape}].`,
   );
 }
 
-function checkOutputs({ model, outputs }: CheckedRequest, specs: readonly TensorSpec[] | undefined): void {
+function checkOutputs(outputs: readonly string[], specs: readonly TensorSpec[] | undefined, { model }: Place): void {
   const seen = new Set<string>();
   for (const name of outputs) {
     if (specs !== undefined && !specs.some((spec) => spec.name === name)) {

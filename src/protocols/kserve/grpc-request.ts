@@ -34,8 +34,8 @@ const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEW
  */
 export type KserveEncoding = "raw" | "typed" | "both";
 
-/** A ModelInferRequest, and the form of its answer: that of the request, unless the client asked for another one. */
-export interface DecodedInferRequest extends KserveRequest {
+/** The form of an answer over gRPC. */
+export interface GrpcForm {
   readonly encoding: KserveEncoding;
   /** True where each answer in a stream has to be marked as the last one to its request. */
   readonly tellsFinal: boolean;
@@ -45,7 +45,7 @@ export interface DecodedInferRequest extends KserveRequest {
  * Reads a ModelInferRequest; its tensors may view `bytes`. `maxBytes` bounds what they take beyond it.
  * Throws `invalid_argument`, and nothing else, whatever the bytes are.
  */
-export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): DecodedInferRequest {
+export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): KserveRequest<GrpcForm> {
   return readRequest(bytes, new DecodeBudget(maxBytes));
 }
 
@@ -53,13 +53,13 @@ export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): Decoded
 export const decodeInferRequestJob = defineJob(import.meta.url, "decodeInferRequestJob", decodeInferRequest);
 
 /** {@link decodeInferRequest} for the main thread; undefined where that would take long. */
-export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): DecodedInferRequest | undefined {
+export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): KserveRequest<GrpcForm> | undefined {
   if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
   return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
 }
 
 /** Values are interpreted after the last field, as fields come in any order. */
-function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferRequest {
+function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<GrpcForm> {
   const reader = new WireReader(bytes, "ModelInferRequest");
   let [model, version, id] = ["", "", ""];
   const parameters = new Map<string, Parameter>();
@@ -88,8 +88,10 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): DecodedInferReque
     inputs: isTyped ? typedInputs(tensors, model) : rawInputs(tensors, raw, { model, id, budget }),
     shared: isShared ? sharedInputs(inputs, model) : undefined,
     outputs,
-    encoding: isTyped && !isShared ? typedEncoding(parameters) : "raw",
-    tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,
+    form: {
+      encoding: isTyped && !isShared ? typedEncoding(parameters) : "raw",
+      tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,
+    },
   };
 }
 

@@ -13,7 +13,7 @@ import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
 import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
 import { trueParameter } from "./grpc-parameters.ts";
-import type { DecodedInferRequest, KserveEncoding } from "./grpc-request.ts";
+import type { GrpcForm, KserveEncoding } from "./grpc-request.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
 
@@ -22,16 +22,13 @@ const RESPONSE = { model: 1, version: 2, id: 3, parameters: 4, outputs: 5, raw: 
 const OUTPUT = { name: 1, datatype: 2, shape: 3, parameters: 4, contents: 5 } as const;
 const STREAM = { error: 1, response: 2 } as const;
 
-/** The form of the answers in a stream. */
-export type StreamForm = Pick<DecodedInferRequest, "encoding" | "tellsFinal">;
-
 /** Checks if the values of an answer are too large to be copied in the main thread. */
 export function isLargeCopy(answer: KserveAnswer): boolean {
   return sentTensors(answer).some((tensor) => byteSize(tensor) > LARGE_COPY_BYTES);
 }
 
 /** Writes a ModelStreamInferResponse with an answer. */
-export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: StreamForm): Buffer {
+export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: GrpcForm): Buffer {
   const parts = inferResponseParts(answer, encoding);
   return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
 }

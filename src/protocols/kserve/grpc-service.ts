@@ -40,9 +40,10 @@ function inferMethod(service: InferenceService, options: GrpcProtocolOptions): U
       (await decodeInThread(decodeInferRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
     const answer = await inferKserve(service, request, { call, maxBytes, sharedMemory, settings });
     const { metadata } = answer;
-    if (isLargeResponse(answer, request.encoding)) {
-      return { message: await encodeInThread(frameInferResponseJob, [answer, request.encoding, true], call), metadata };
+    const { encoding } = request.form;
+    if (isLargeResponse(answer, encoding)) {
+      return { message: await encodeInThread(frameInferResponseJob, [answer, encoding, true], call), metadata };
     }
-    return { message: frameInferResponse(answer, request.encoding, call.memory.isWireOnly), metadata };
+    return { message: frameInferResponse(answer, encoding, call.memory.isWireOnly), metadata };
   };
 }

@@ -5,12 +5,13 @@ import { ServingError, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
 import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
+import { arrivalLimits } from "../../limits/call-limits.ts";
 import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/shorten.ts";
-import { decodeInferRequestJob, decodeInferRequestQuickly } from "./grpc-request.ts";
+import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
 import { readRequestId } from "./grpc-request-id.ts";
 import {
   encodeStreamError,
@@ -18,7 +19,6 @@ import {
   encodeStreamResponseJob,
   isLargeCopy,
   isLargeResponse,
-  type StreamForm,
 } from "./grpc-response.ts";
 import { inferKserve } from "./infer-kserve.ts";
 import type { KserveAnswer } from "./kserve-answer.ts";
@@ -146,26 +146,26 @@ class InferStream {
 
   /** The answering message; throws the error that ends the stream for a client that asked for gRPC statuses. */
   async #answer(message: Uint8Array, memory: MemoryShare, record: RequestRecord): Promise<Uint8Array> {
-    const { metadata, deadline, path } = this.#exchange;
+    const { metadata, peer, limits: own, path } = this.#exchange;
     let id: string | undefined;
     try {
       const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
       if (request === undefined) id = readRequestId(message);
-      const limits = { message, maxBytes, signal: this.#source, memory };
-      request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], limits);
+      const given = { message, maxBytes, signal: this.#source, memory };
+      request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
       id = request.id;
       const { timeline } = record;
-      const client = memory.client.number;
-      const call = { id: record.id, metadata, signal: this.#source, deadline, memory, client, record, timeline };
+      const limits = arrivalLimits(own?.deadline, memory.client.number);
+      const call = { id: record.id, metadata, peer, limits, signal: this.#source, memory, record, timeline };
       const inferred = await inferKserve(this.#service, request, {
         call,
         maxBytes,
         sharedMemory,
         settings,
       });
-      const answer = await this.#encode(inferred, request, call);
+      const answer = await this.#encode(inferred, request.form, call);
       memory.setTo(answer.length);
       return answer;
     } catch (reason) {
@@ -177,10 +177,9 @@ class InferStream {
     }
   }
 
-  async #encode(answer: KserveAnswer, form: StreamForm, call: CallOptions): Promise<Buffer> {
-    const { encoding, tellsFinal } = form;
-    if (!isLargeResponse(answer, encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
-    const message = await encodeInThread(encodeStreamResponseJob, [answer, { encoding, tellsFinal }], call);
+  async #encode(answer: KserveAnswer, form: GrpcForm, call: CallOptions): Promise<Buffer> {
+    if (!isLargeResponse(answer, form.encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
+    const message = await encodeInThread(encodeStreamResponseJob, [answer, form], call);
     return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   }
 }

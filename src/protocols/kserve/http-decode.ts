@@ -7,12 +7,6 @@ import { type AnswerForm, readForm } from "./http-response.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { splitInputs } from "./split-inputs.ts";
 
-/** An infer request, and the form of its answer. */
-export interface DecodedInfer {
-  readonly request: KserveRequest;
-  readonly form: AnswerForm;
-}
-
 /** Facts needed to decode a body. */
 export interface DecodeInferOptions {
   readonly model: string;
@@ -31,13 +25,17 @@ const NOTHING = new Uint8Array(0);
  * Decodes the body of an infer request: JSON, with or without a binary part. `isInline`: true in the main thread, which
  * leaves long work to codec threads, by undefined.
  */
-export function decodeInfer(body: Uint8Array, options: DecodeInferOptions, isInline: true): DecodedInfer | undefined;
-export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): DecodedInfer;
+export function decodeInfer(
+  body: Uint8Array,
+  options: DecodeInferOptions,
+  isInline: true,
+): KserveRequest<AnswerForm> | undefined;
+export function decodeInfer(body: Uint8Array, options: DecodeInferOptions): KserveRequest<AnswerForm>;
 export function decodeInfer(
   body: Uint8Array,
   { model, version, headerLength, maxBytes, nullText }: DecodeInferOptions,
   isInline = false,
-): DecodedInfer | undefined {
+): KserveRequest<AnswerForm> | undefined {
   const budget = new DecodeBudget(maxBytes);
   const { id, parameters, inputs: stated, outputs } = parseKserveBody(body.subarray(0, headerLength), budget);
   const { sent, shared } = splitInputs(stated);
@@ -45,7 +43,7 @@ export function decodeInfer(
   if (isInline && isHeavy(sent, binary)) return undefined;
   // Without a binary part, no input may view the JSON's buffer, not even an empty input.
   const inputs = toInputs(sent, binary.length > 0 ? binary : NOTHING, { model, id, budget, nullText });
-  return { request: { model, version, id, parameters, inputs, shared, outputs }, form: readForm(parameters, outputs) };
+  return { model, version, id, parameters, inputs, shared, outputs, form: readForm(parameters, outputs) };
 }
 
 /** {@link decodeInfer} for a codec thread, without a limit on time. */

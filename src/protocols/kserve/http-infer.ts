@@ -8,7 +8,7 @@ import type { Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { MISSING_TEXT } from "../tensorflow-serving/mixed-rows.ts";
 import { textAnswer } from "../text-answer.ts";
-import { type DecodedInfer, decodeInfer, decodeInferJob } from "./http-decode.ts";
+import { decodeInfer, decodeInferJob } from "./http-decode.ts";
 import type { KserveCall } from "./http-endpoint.ts";
 import {
   type AnswerForm,
@@ -22,10 +22,13 @@ import {
 } from "./http-response.ts";
 import { inferLeased } from "./infer-kserve.ts";
 import { type KserveAnswer, sentTensors } from "./kserve-answer.ts";
+import type { KserveRequest } from "./kserve-request.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { NO_PARAMETERS } from "./parameters.ts";
 import { toRawInput } from "./raw-input.ts";
+
+type HttpRequest = KserveRequest<AnswerForm>;
 
 /** The model and version in a URL. */
 interface ModelPath {
@@ -47,7 +50,8 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
   const call = exchange.callInfo();
   const lease = await acquireModel(service, toModelRef(model, version), call);
   const received = read({ body, header, path }, lease, exchange);
-  const { request, form } = received instanceof Promise ? await received : received;
+  const request = received instanceof Promise ? await received : received;
+  const { form } = request;
   if (request.id !== "") exchange.record.id = request.id;
   const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings };
   const answer = await inferLeased(lease, request, options);
@@ -80,7 +84,7 @@ function read(
   { body, header, path }: ReceivedInfer,
   lease: Lease,
   exchange: HttpExchange,
-): DecodedInfer | Promise<DecodedInfer> {
+): HttpRequest | Promise<HttpRequest> {
   const giveUp = (reason: unknown): never => {
     lease.release();
     throw reason;
@@ -114,7 +118,7 @@ function nullTextOf({ signatures }: ServableDescription): Uint8Array | undefined
 function decode(
   { body, headerLength, path, nullText }: JsonBody,
   exchange: HttpExchange,
-): DecodedInfer | Promise<DecodedInfer> {
+): HttpRequest | Promise<HttpRequest> {
   const { model, version } = path;
   const options = { model, version, headerLength, maxBytes: exchange.maxMessageBytes, nullText };
   const isSmall = headerLength <= LARGE_MESSAGE_BYTES;
@@ -152,11 +156,10 @@ function readRaw(
   description: ServableDescription,
   { model, version }: ModelPath,
   { body, maxBytes }: RawBody,
-): DecodedInfer {
-  const { inputs } = defaultSignature(description);
-  const input = toRawInput(inputs, body, { model, budget: new DecodeBudget(maxBytes) });
-  const request = { model, version, id: "", parameters: NO_PARAMETERS, inputs: [input], outputs: [] };
-  return { request, form: RAW_FORM };
+): HttpRequest {
+  const { inputs: specs } = defaultSignature(description);
+  const input = toRawInput(specs, body, { model, budget: new DecodeBudget(maxBytes) });
+  return { model, version, id: "", parameters: NO_PARAMETERS, inputs: [input], outputs: [], form: RAW_FORM };
 }
 
 function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["headers"] = {}): HttpAnswer {

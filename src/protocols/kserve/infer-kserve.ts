@@ -101,10 +101,12 @@ function withScheduling(
   id: string,
   { model, priority, queueTimeoutMs }: Scheduling & { readonly model: string },
 ): CallOptions {
-  if (id === "" && priority === undefined && queueTimeoutMs === undefined) return call;
+  const isScheduled = priority !== undefined || queueTimeoutMs !== undefined;
+  if (id === "" && !isScheduled) return call;
+  if (!isScheduled) return { ...call, id };
   const goesFirst = priority !== undefined && currentScope()?.mayGoFirst(model) === true;
-  const client = goesFirst ? BEFORE_OTHERS : call.client;
-  return { priority, queueTimeoutMs, ...call, client, id: id || call.id };
+  const client = goesFirst ? BEFORE_OTHERS : call.limits?.client;
+  return { ...call, id: id || call.id, limits: { ...call.limits, priority, client, queueTimeoutMs } };
 }
 
 /** In the signature's order, else that of the model's answer. */

@@ -3,8 +3,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Parameters } from "./parameters.ts";
 import type { InputHead } from "./raw-tensor.ts";
 
-/** A ModelInferRequest of either transport, its inputs as tensors. */
-export interface KserveRequest {
+/** A ModelInferRequest of either transport, its inputs as tensors, and the form of its answer. */
+export interface KserveRequest<Form = unknown> {
   readonly model: string;
   /** As the client wrote it; empty = the highest. */
   readonly version: string;
@@ -17,6 +17,8 @@ export interface KserveRequest {
   readonly shared?: readonly SharedInput[] | undefined;
   /** Empty = all. */
   readonly outputs: readonly RequestedOutput[];
+  /** That of the request, unless the client asked for another one. */
+  readonly form: Form;
 }
 
 /** An input whose values are in shared memory. */

@@ -81,5 +81,7 @@ async function run(lease: Lease, request: SessionRunRequest, call: CallInfo): Pr
 function withTimeout(call: CallInfo, timeoutMs: number): CallInfo {
   if (timeoutMs === 0) return call;
   const deadline = Date.now() + timeoutMs;
-  return call.deadline !== undefined && call.deadline <= deadline ? call : { ...call, deadline };
+  const { limits } = call;
+  if (limits?.deadline !== undefined && limits.deadline <= deadline) return call;
+  return { ...call, limits: { ...limits, deadline } };
 }

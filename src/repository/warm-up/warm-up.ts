@@ -5,6 +5,7 @@ import { findExampleInputs } from "../../model-host/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../model-host/model-handle.ts";
 import type { ModelHost } from "../../model-host/model-host.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { toAnswer } from "../../pipeline/infer-request.ts";
 import { openPayload } from "../../pipeline/payload.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { RecordedFor, RecordedRequest, RecordedRequests } from "../../serving/recorded-request.ts";
@@ -29,7 +30,7 @@ export interface WarmUpParts {
 }
 
 /** A model's inputs and their signature. */
-interface ModelInputs extends Omit<ModelCall, "signal" | "warmUp"> {
+interface ModelInputs extends Pick<ModelCall, "signature" | "outputs"> {
   readonly inputs: Tensors;
 }
 
@@ -153,25 +154,24 @@ export class WarmUp {
    * since a run may transfer its inputs.
    */
   async #request(runner: WarmedThread, read: ReadRequest, count: number): Promise<void> {
-    const { name: model, version, instances, workers } = this.#parts;
+    const { instances, workers } = this.#parts;
     for (let run = 0; run < count; run++) {
-      await this.#onEachCopy(Math.max(instances, workers, 1), async (limits) => {
+      await this.#onEachCopy(Math.max(instances, workers, 1), async (copy) => {
         const { signature, inputs, outputs } = await read();
-        const info = { id: "warm-up", model, version, signature: signature.name };
-        const call = { id: info.id, metadata: {}, ...limits };
-        await runner.run({ info, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+        const call = { id: "warm-up", metadata: {}, ...copy };
+        await runner.run({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
       });
     }
   }
 
   #model(handle: ModelHandle, { inputs, ...call }: ModelInputs): Promise<void> {
-    return this.#onEachCopy(this.#parts.instances, (limits) => handle.predict(inputs, { ...call, ...limits }));
+    return this.#onEachCopy(this.#parts.instances, (copy) => handle.predict(inputs, { ...call, ...copy }));
   }
 
-  async #onEachCopy(copies: number, run: (limits: CopyLimits) => Promise<unknown>): Promise<void> {
+  async #onEachCopy(copies: number, run: (copy: CopyCall) => Promise<unknown>): Promise<void> {
     const signal = this.#signal;
     signal.throwIfAborted();
-    await Promise.all(Array.from({ length: copies }, (_, warmUp) => run({ signal, warmUp })));
+    await Promise.all(Array.from({ length: copies }, (_, warmUp) => run({ limits: { warmUp }, signal })));
     this.#requests++;
   }
 
@@ -205,7 +205,7 @@ export class WarmUp {
 }
 
 type SampleInputs = Parameters<typeof sampleTensor>[0];
-type CopyLimits = Pick<ModelCall, "signal" | "warmUp">;
+type CopyCall = Pick<ModelCall, "limits" | "signal">;
 
 function toModelInputs({ signature, inputs, outputs }: RecordedRequest): ModelInputs {
   return { signature: signature.name, inputs, outputs };
@@ -216,11 +216,12 @@ function toRunner(handle: ModelHandle): WarmedThread {
   const { signatures, defaultSignature } = handle;
   return {
     signatures,
-    run: async ({ info, inputs, outputs, call }) => {
-      const signature = info.signature || defaultSignature;
-      const { signal, warmUp } = call;
-      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, signal, warmUp });
-      return { outputs: { kind: "tensors", tensors: made }, metadata: {} };
+    run: async (request) => {
+      const { inputs, outputs, call } = request;
+      const signature = request.signature.name || defaultSignature;
+      const { limits, signal } = call;
+      const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, limits, signal });
+      return toAnswer({ model: handle.path, version: 0n }, request, { outputs: { kind: "tensors", tensors: made } });
     },
   };
 }

@@ -2,9 +2,10 @@ import { serialize } from "node:v8";
 import type { LocalGate } from "../../access/client-gate.ts";
 import type { CancelSource } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
-import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
+import { arrivalLimits, BEFORE_OTHERS, type CallLimits } from "../../limits/call-limits.ts";
+import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { steadyMs } from "../../observability/steady-clock.ts";
-import { fromPlainCall } from "../../pipeline/call-options.ts";
+import { fromPlainCall, type PlainCall } from "../../pipeline/call-options.ts";
 import { copyPayload } from "../../pipeline/copy-payload.ts";
 import { payloadFromTensors, payloadToTensors } from "../../pipeline/payload-tensors.ts";
 import type { InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
@@ -106,10 +107,7 @@ export class ListenerDesk {
     const { call: plain, signature: name, kind, outputs, targets, raw } = meta;
     const began = steadyMs();
     const memory = this.#parts.service.memory.open(meta.heldBytes, meta.client);
-    const given = fromPlainCall(plain, signal);
-    // A listener numbers clients by itself.
-    const client = given.client === BEFORE_OTHERS ? BEFORE_OTHERS : memory.client.number;
-    const call = { ...given, client, memory };
+    const call = fromPlainCall({ ...plain, limits: ownLimits(plain, memory) }, signal, memory);
     const { timeline } = call;
     const isKept = version instanceof KeptVersion;
     const lease = isKept ? version.lease() : version;
@@ -171,6 +169,12 @@ export class ListenerDesk {
     this.#held.clear();
     this.#clients.clear();
   }
+}
+
+/** A listener numbers clients by itself. */
+function ownLimits({ limits }: PlainCall, { client: { number } }: MemoryShare): CallLimits | undefined {
+  if (limits === undefined) return arrivalLimits(undefined, number);
+  return limits.client === BEFORE_OTHERS ? limits : { ...limits, client: number };
 }
 
 /** Undefined where there is nothing but tensors: plain data costs as much as the rest of a small record. */

@@ -55,8 +55,7 @@ export class ListenerLease implements Lease {
         heldBytes: memory?.bytes ?? 0,
         client: memory?.client.key ?? "",
       };
-      const request = { kind: RUN, meta, tensors: payloadToTensors(inputs), signal, transfer: true };
-      const answer = await this.#client.ask(request);
+      const answer = await this.#client.ask({ kind: RUN, meta, tensors: payloadToTensors(inputs) }, signal, true);
       const ran = answer.meta as RanMeta | undefined;
       if (timeline !== undefined) openTimedAnswer(ran?.timed, timeline);
       const made = toResponse(answer, ran, { model, version, signature: name, kind: inputs.kind });
@@ -87,7 +86,7 @@ export class ListenerLease implements Lease {
   #tell(message: number, bytes: Uint8Array, kind?: RecordedKind): void {
     const meta = { lease: this.#parts.id, ...(kind !== undefined && { kind }) };
     const tensors = createTensors([["message", createTensor("uint8", [bytes.length], bytes)]]);
-    this.#client.ask({ kind: message, meta, tensors, signal: undefined, transfer: true }).catch(() => {});
+    this.#client.ask({ kind: message, meta, tensors }, undefined, true).catch(() => {});
   }
 }
 

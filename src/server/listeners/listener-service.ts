@@ -113,7 +113,7 @@ export class ListenerService implements InferenceService {
   ): Promise<Lease> {
     const routed = request && toRouted(request);
     const meta: AcquireMeta = { model, version: version?.toString(), label, request: routed };
-    const answer = await this.#client.ask({ kind: ACQUIRE, meta, ...NOTHING });
+    const answer = await this.#client.ask({ kind: ACQUIRE, meta, tensors: undefined });
     const { lease: id, isKept, changes, mayRecord } = answer.meta as AcquiredMeta;
     const description = deserialize(answer.tensors.description?.data as Uint8Array) as ServableDescription;
     if (!isKept) {
@@ -154,11 +154,9 @@ export class ListenerService implements InferenceService {
   }
 
   #release(id: number): void {
-    this.#client.ask({ kind: RELEASE, meta: id, ...NOTHING }).catch(() => {});
+    this.#client.ask({ kind: RELEASE, meta: id, tensors: undefined }).catch(() => {});
   }
 }
-
-const NOTHING = { tensors: undefined, signal: undefined, transfer: false } as const;
 
 /**
  * A version that only some requests with the reference get is not kept; nor is that of a name with what separates the

@@ -144,7 +144,6 @@ async function openCallerCheck(
   return openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
 }
 
-const NOTHING = { tensors: undefined, signal: undefined, transfer: false } as const;
 
 /** The main thread's gate, for the calls that a listener answers itself. */
 class ListenerGate implements ClientGate {
@@ -157,10 +156,10 @@ class ListenerGate implements ClientGate {
   }
 
   async enter(caller: Caller): Promise<() => void> {
-    const { meta } = await this.#client.ask({ kind: ENTER, meta: this.#key(caller), ...NOTHING });
+    const { meta } = await this.#client.ask({ kind: ENTER, meta: this.#key(caller), tensors: undefined });
     let isOver = false;
     return () => {
-      if (!isOver) this.#client.ask({ kind: LEAVE, meta, ...NOTHING }).catch(() => {});
+      if (!isOver) this.#client.ask({ kind: LEAVE, meta, tensors: undefined }).catch(() => {});
       isOver = true;
     };
   }

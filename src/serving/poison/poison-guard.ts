@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { ClientAccount } from "../../limits/client-account.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { PipelineRequest, PipelineResult } from "../../pipeline/pipeline-request.ts";
+import type { InferRequest, InferResponse } from "../../pipeline/infer-request.ts";
 import { retryInfo } from "../../retry-info.ts";
 import { KillCount } from "./kill-count.ts";
 import { hashRequest, hashSmallRequest, isIntact } from "./request-hash.ts";
@@ -20,7 +20,8 @@ const QUARANTINE_MS = 60 * 60_000;
 
 /** A request on its way to its model. */
 export interface SentRequest {
-  readonly request: PipelineRequest;
+  readonly model: string;
+  readonly request: InferRequest;
   /** Size of its inputs, of which a run may take the memory away. */
   readonly bytes: number;
   readonly client: ClientAccount;
@@ -66,7 +67,7 @@ export class PoisonGuard {
   readonly #lock = new TurnLock();
   /** The group of all requests that nothing is known of. */
   readonly #others = {};
-  readonly #hashes = new WeakMap<PipelineRequest, string>();
+  readonly #hashes = new WeakMap<InferRequest, string>();
   #lost: Suspect[] = [];
   #hashedBytes = 0;
 
@@ -87,7 +88,7 @@ export class PoisonGuard {
    * Runs a request, unless it, or its client, has ended what runs the model too often: throws `invalid_argument`, or
    * `resource_exhausted` with the time after which to try again.
    */
-  async run({ request, bytes, client }: SentRequest, run: () => Promise<PipelineResult>): Promise<PipelineResult> {
+  async run({ request, bytes, client }: SentRequest, run: () => Promise<InferResponse>): Promise<InferResponse> {
     const hash = this.#mayBeKnown(bytes) ? await hashRequest(request) : undefined;
     if (hash !== undefined) this.#hashes.set(request, hash);
     const entry = hash === undefined ? undefined : this.#entries.get(hash);
@@ -112,7 +113,7 @@ export class PoisonGuard {
   }
 
   /** Those of one end, where they are not too many to be read at once. */
-  #hashNow(request: PipelineRequest, bytes: number): string | undefined {
+  #hashNow(request: InferRequest, bytes: number): string | undefined {
     if (this.#hashedBytes + bytes > MAX_HASHED_BYTES || !isIntact(request.inputs)) return undefined;
     this.#hashedBytes += bytes;
     return hashSmallRequest(request);
@@ -132,7 +133,7 @@ export class PoisonGuard {
   }
 
   #suspect(hash: string, { bytes, request }: Suspect, isAlone: boolean): void {
-    const { id } = request.info;
+    const { id } = request.call;
     const entry = this.#entries.get(hash) ?? { bytes, id, group: {}, ends: 0, isQuarantined: false, until: 0 };
     entry.ends++;
     entry.isQuarantined ||= isAlone && entry.ends >= MAX_ENDS;

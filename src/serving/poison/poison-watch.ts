@@ -1,7 +1,7 @@
 import { ServingError } from "../../errors.ts";
 import { hasLostProcess, wasLost } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
-import type { PipelineResult } from "../../pipeline/pipeline-request.ts";
+import type { InferResponse } from "../../pipeline/infer-request.ts";
 import { PoisonGuard, type SentRequest } from "./poison-guard.ts";
 
 /** Milliseconds between two looks for what can be forgotten. */
@@ -40,18 +40,18 @@ export class PoisonWatch {
   }
 
   /** Runs a request as {@link PoisonGuard.run}. */
-  run(sent: SentRequest, run: () => Promise<PipelineResult>): Promise<PipelineResult> {
-    const { call, info } = sent.request;
-    const guard = call.warmUp === undefined ? this.#guards.get(info.model) : undefined;
+  run(sent: SentRequest, run: () => Promise<InferResponse>): Promise<InferResponse> {
+    const { limits } = sent.request.call;
+    const guard = limits?.warmUp === undefined ? this.#guards.get(sent.model) : undefined;
     return guard === undefined ? run() : guard.run(sent, run);
   }
 
   /** Looks at the error of a request, which may have been lost with what ran it. */
   look(reason: unknown, sent: SentRequest): void {
     const { maxRequests } = this.#options;
-    const { call, info } = sent.request;
-    if (maxRequests === 0 || call.warmUp !== undefined || !(reason instanceof ServingError)) return;
-    if (wasLost(reason.details)) this.#guardOf(info.model).lose(sent, hasLostProcess(reason.details));
+    const { limits } = sent.request.call;
+    if (maxRequests === 0 || limits?.warmUp !== undefined || !(reason instanceof ServingError)) return;
+    if (wasLost(reason.details)) this.#guardOf(sent.model).lose(sent, hasLostProcess(reason.details));
   }
 
   /** Counts of the models that any such request was sent to. */

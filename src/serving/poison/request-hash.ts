@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { InferRequest } from "../../pipeline/infer-request.ts";
 import type { Payload } from "../../pipeline/payload.ts";
-import type { PipelineRequest } from "../../pipeline/pipeline-request.ts";
 import { isGone, packedOf } from "../../tensor/packed-bytes.ts";
 import { elementCount, type Tensor, toBytes } from "../../tensor/tensor.ts";
 import { tensorParts } from "../input-key.ts";
@@ -9,7 +9,7 @@ import { tensorParts } from "../input-key.ts";
 const TURN_BYTES = 8 * 1024 * 1024;
 
 /** The request's inputs, and what says which of the model's functions gets them. */
-export type HashedRequest = Pick<PipelineRequest, "info" | "inputs" | "outputs" | "targets" | "raw">;
+export type HashedRequest = Omit<InferRequest, "call">;
 
 /** A hash that is equal for equal requests of a model. Large ones are read in several turns. */
 export async function hashRequest(request: HashedRequest): Promise<string> {
@@ -44,8 +44,8 @@ function isWhole(tensor: Tensor): boolean {
   return tensor.data.length > 0 || elementCount(tensor.shape) === 0;
 }
 
-function* partsOf({ info, inputs, outputs, targets, raw }: HashedRequest): Generator<string | Uint8Array> {
-  yield JSON.stringify([info.signature, outputs, targets, raw]);
+function* partsOf({ signature, inputs, outputs, targets, raw }: HashedRequest): Generator<string | Uint8Array> {
+  yield JSON.stringify([signature.name, outputs, targets, raw]);
   if (inputs.kind === "json") yield* slices(inputs.json);
   else {
     for (const name of Object.keys(inputs.tensors).sort()) {

@@ -26,7 +26,8 @@ function predict(address: string, id: string) {
   onTestFinished(() => client.close());
   const inputs = { kind: "tensors", tensors: toTensors({ x: [1, 2] }) } as const;
   const { signal } = new AbortController();
-  return client.infer({ id, model: "", signature: "", inputs, metadata: { "x-request-id": id }, signal });
+  const call = { id, metadata: { "x-request-id": id }, signal };
+  return client.infer({ ref: { model: "" }, signature: "", inputs, call });
 }
 
 describe("a signal", () => {

@@ -21,7 +21,12 @@ describe.skipIf(missing !== undefined)("an ONNX model of bfloat16", () => {
     onTestFinished(() => client.close());
     const inputs = { kind: "tensors", tensors: { x: createTensor("bfloat16", [2], BITS) } } as const;
     const { signal } = new AbortController();
-    const { outputs } = await client.infer({ id: "", model: "", signature: "", inputs, metadata: {}, signal });
+    const { outputs } = await client.infer({
+      ref: { model: "" },
+      signature: "",
+      inputs,
+      call: { id: "", metadata: {}, signal },
+    });
     expect(outputs).toMatchObject({ tensors: { y: { dtype: "bfloat16", shape: [2], data: BITS } } });
   });
 

@@ -42,7 +42,12 @@ export function openWires({ grpcAddress, httpUrl }: Pick<Server, "grpcAddress" |
       ask: async ({ model, inputs }) => {
         const payload = { kind: "tensors", tensors: inputs } as const;
         const { signal } = new AbortController();
-        const answer = await tensorflow.infer({ id: "", model, signature: "", inputs: payload, metadata: {}, signal });
+        const answer = await tensorflow.infer({
+          ref: { model },
+          signature: "",
+          inputs: payload,
+          call: { id: "", metadata: {}, signal },
+        });
         return (answer.outputs as typeof payload).tensors;
       },
     },

@@ -54,8 +54,9 @@ describe.skipIf(made === undefined)("a pipeline of onnx, pytorch and null", () =
     const remote = createRemoteService(server.grpcAddress, {});
     onTestFinished(() => remote.close());
     const tensors = createTensors([["x", createTensor("float32", [8], before)]]);
-    const call = { model: "", metadata: {}, signature: "", id: "1", signal: new AbortController().signal };
-    const answer = await remote.infer({ ...call, inputs: { kind: "tensors", tensors } } as never);
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const inputs = { kind: "tensors", tensors } as const;
+    const answer = await remote.infer({ ref: { model: "" }, signature: "", inputs, call });
     const { output, factor, driver } = (answer.outputs as { tensors: Record<string, Tensor> }).tensors;
     expect([...(output as Tensor<"float32">).data]).toEqual([...expected]);
     expect(factor?.data[0]).toBe(3);

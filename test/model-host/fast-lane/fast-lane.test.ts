@@ -134,8 +134,8 @@ describe("the fast lane", () => {
     ["that wants some outputs", { outputs: ["x"] }],
     ["of another signature", { signature: "other" }],
     ["for parts of the graph", { targets: [] }],
-    ["with an image of a hook", { fromHook: true }],
-    ["that warms up a certain copy", { warmUp: 0 }],
+    ["with an image of a hook", { limits: { fromHook: true } }],
+    ["that warms up a certain copy", { limits: { warmUp: 0 } }],
     ["whose runs are logged", { requestId: "7" }],
   ])("leaves a call %s to the model's own thread", async (_, more) => {
     const lane = await openedLane();

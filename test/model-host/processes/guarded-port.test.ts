@@ -25,7 +25,7 @@ function open() {
 
 const askOn = (port: GuardedPort, kind: number) =>
   new RpcClient(port, "the model's process").ask({
-    ...{ kind, meta: undefined, tensors: undefined, signal: undefined, transfer: false },
+    ...{ kind, meta: undefined, tensors: undefined },
   });
 
 test("an open question gets the reason when the process has ended", async () => {

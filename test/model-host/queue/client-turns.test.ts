@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BEFORE_OTHERS } from "../../../src/limits/call-limits.ts";
+import { BEFORE_OTHERS, type CallLimits } from "../../../src/limits/call-limits.ts";
 import { ClientTurns, OVERTAKEN_MS, type Turned } from "../../../src/model-host/queue/client-turns.ts";
 
 interface Item extends Turned {
@@ -11,8 +11,8 @@ function createQueue() {
   const turns = new ClientTurns<Item>();
   const queue: Item[] = [];
   let now = 0;
-  const push = (name: string, given: Partial<Item> = {}) =>
-    turns.insert(queue, { name, priority: 0, client: 0, rows: 1, since: now, turn: 0, ...given });
+  const push = (name: string, { rows = 1, ...limits }: CallLimits & { rows?: number } = {}) =>
+    turns.insert(queue, { name, limits, rows, since: now, turn: 0 });
   const take = () => {
     const item = queue.shift()!;
     turns.took(item, queue);

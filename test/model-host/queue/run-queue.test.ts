@@ -65,7 +65,9 @@ describe("one at a time", () => {
       [3, 2],
       [4, 1],
       [5, 2],
-    ].map(([x, priority]) => queue.push(toTensors({ x: x as number }), { ...call(), priority: priority as number }));
+    ].map(([x, priority]) =>
+      queue.push(toTensors({ x: x as number }), { ...call(), limits: { priority: priority as number } }),
+    );
     for (let run = 0; run < 5; run++) {
       await settled();
       release();
@@ -95,7 +97,7 @@ describe("one at a time", () => {
     const { predict, release } = heldModel();
     const queue = new RunQueue(oneAtATime(predict), 1);
     const first = queue.push(toTensors({ x: 1 }), call());
-    const second = queue.push(toTensors({ x: 2 }), { ...call(), queueTimeoutMs: 10 });
+    const second = queue.push(toTensors({ x: 2 }), { ...call(), limits: { queueTimeoutMs: 10 } });
     await expect(second).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(/waited 10 ms/) });
     release();
     await first;
@@ -160,8 +162,8 @@ describe("a model that shares its thread", () => {
 
   test("runs after the others, and what has left its queue until then is not run", async () => {
     const { queue, runs, release, other } = sharing(oneAtATime);
-    const late = queue.push(toTensors({ x: 1 }), { ...call(), queueTimeoutMs: 5 });
-    const pushed = [2, 3].map((x) => queue.push(toTensors({ x }), { ...call(), priority: 4 - x }));
+    const late = queue.push(toTensors({ x: 1 }), { ...call(), limits: { queueTimeoutMs: 5 } });
+    const pushed = [2, 3].map((x) => queue.push(toTensors({ x }), { ...call(), limits: { priority: 4 - x } }));
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
     expect(runs).toEqual([]);
     other.end();

@@ -17,7 +17,7 @@ const overGrpc = async ({ grpcAddress }: Server) => {
   onTestFinished(() => remote.close());
   const inputs = { kind: "json", json: LISTS } as const;
   const signal = new AbortController().signal;
-  const answer = remote.infer({ id: "1", model: "", signature: "", inputs, metadata: {}, signal });
+  const answer = remote.infer({ ref: { model: "" }, signature: "", inputs, call: { id: "1", metadata: {}, signal } });
   await expect(answer).rejects.toMatchObject({ code: "invalid_argument" });
 };
 

@@ -71,8 +71,7 @@ describe("a ModelInferRequest", () => {
           ["c", "s"],
         ]),
         outputs: [{ name: "y", parameters: new Map([["classification", 3n]]) }],
-        encoding: "raw",
-        tellsFinal: false,
+        form: { encoding: "raw", tellsFinal: false },
       });
     }
   });
@@ -121,7 +120,7 @@ describe("a ModelInferRequest", () => {
     ["typed values, and says so", { parameters: yes, inputs: typed }, "typed"],
     ["typed values, and says no", { parameters: { typed_outputs: { bool_param: false } }, inputs: typed }, "raw"],
   ])("with %s asks for the answer's form", (_what, request, encoding) => {
-    expect(decode(kserveOracle.encodeRequest(request)).encoding).toBe(encoding);
+    expect(decode(kserveOracle.encodeRequest(request)).form.encoding).toBe(encoding);
   });
 
   const x = { name: "x", datatype: "INT32", shape: [2] };

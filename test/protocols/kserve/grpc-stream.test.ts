@@ -3,10 +3,9 @@ import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/gr
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
-import type { SingleRequest } from "../../../src/serving/infer-once.ts";
 import type { InferResponse } from "../../../src/serving/inference-service.ts";
 import type { Plain } from "../../grpc/oracle.ts";
-import { echo, type Script, ScriptedService, serve } from "../../grpc/scripted-service.ts";
+import { echo, type Script, type ScriptedRequest, ScriptedService, serve } from "../../grpc/scripted-service.ts";
 import { KserveClient, kserveOracle } from "./kserve-oracle.ts";
 
 type Stream = ClientDuplexStream<Plain, Plain>;
@@ -53,7 +52,7 @@ async function collect(stream: Stream): Promise<Plain[]> {
 }
 
 /** A script whose requests wait until they are cancelled. */
-function waiting({ signal }: SingleRequest): Promise<InferResponse> {
+function waiting({ signal }: ScriptedRequest): Promise<InferResponse> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 }
 

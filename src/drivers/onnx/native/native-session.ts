@@ -2,7 +2,8 @@ import type { NativeObject } from "../../../native/bind-functions.ts";
 import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
 import { type PoolCalls, QuickRuns } from "../../../native/pool-calls.ts";
 import type { Tensors } from "../../../tensor/tensor.ts";
-import type { EngineSession, OnnxPort, RunChoice } from "../engine.ts";
+import type { PredictCall } from "../../driver.ts";
+import type { EngineSession, OnnxPort } from "../engine.ts";
 import { createOnnxValues, type OnnxValues, sizeOfValue } from "../onnx-value.ts";
 import { NativeRun, type RunnableSession } from "./native-run.ts";
 import { type Names, toNames } from "./native-tensor.ts";
@@ -72,7 +73,7 @@ export class NativeSession implements EngineSession {
     return this.#runnable.inputs;
   }
 
-  async run(given: OnnxValues, { outputs, signal }: RunChoice): Promise<OnnxValues> {
+  async run(given: OnnxValues, { outputs, signal }: Partial<PredictCall>): Promise<OnnxValues> {
     const inputs = this.#withDefaults(given);
     const wanted = outputs === undefined ? this.#all : toNames(outputs);
     const bytes = sizeOf(inputs);

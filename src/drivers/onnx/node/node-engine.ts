@@ -3,8 +3,9 @@ import { failedPrecondition, invalidArgument } from "../../../errors.ts";
 import type { NumericData } from "../../../tensor/dtype.ts";
 import { createRecord } from "../../../tensor/record.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
+import type { PredictCall } from "../../driver.ts";
 import { toDType } from "../element-types.ts";
-import type { EngineSession, OnnxEngine, OnnxPort, RunChoice } from "../engine.ts";
+import type { EngineSession, OnnxEngine, OnnxPort } from "../engine.ts";
 import type { LoadedOnnx, OnnxRuntime } from "../onnx-runtime.ts";
 import { assertTexts, type OnnxValues } from "../onnx-value.ts";
 import { findProvider, toSessionOptions } from "../session-options.ts";
@@ -52,7 +53,7 @@ class NodeSession implements EngineSession {
     this.#canChoose = !session.outputNames.some((name) => name in Object.prototype);
   }
 
-  async run(inputs: OnnxValues, { outputs, signal }: RunChoice): Promise<Tensors> {
+  async run(inputs: OnnxValues, { outputs, signal }: Partial<PredictCall>): Promise<Tensors> {
     if (signal?.aborted) throw signal.reason;
     const feeds = createRecord<OrtTensor>();
     for (const [name, tensor] of Object.entries(inputs))

@@ -1,7 +1,7 @@
 import { decodeInThread, encodeInThread } from "../../../codec-host/codec-jobs.ts";
 import { invalidArgument } from "../../../errors.ts";
 import { frameBytes } from "../../../grpc/framed-message.ts";
-import type { CallInfo, GrpcProtocolOptions, UnaryAnswer, UnaryMethod } from "../../../grpc/grpc-route.ts";
+import type { CallInfo, GrpcProtocolOptions, UnaryMethod } from "../../../grpc/grpc-route.ts";
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
 import { defaultSignatureName } from "../../../signature/signature.ts";
 import { byteSize } from "../../../tensor/tensor.ts";
@@ -68,7 +68,10 @@ export function multiInferenceMethod(
     const lease = await service.acquire((tasks[0] as ExampleTask).spec, call);
     try {
       const recording = lease.recordAs?.("multi_inference_log", recordedRequest({ tasks, examples }));
-      const { encoded, metadata } = await runTasks(lease, tasks, { examples, settings, call, maxBytes });
+      const { results, metadata } = await runTasks(lease, tasks, { examples, settings, call, maxBytes });
+      const encoded = results.some(({ result }) => isLargeResult(result))
+        ? await encodeInThread(encodeResultsJob, [results], call)
+        : encodeResults(results);
       recording?.finish(recordedBytes(encoded));
       return { message: frameBytes(encoded), metadata };
     } finally {
@@ -77,13 +80,9 @@ export function multiInferenceMethod(
   };
 }
 
-interface EncodedAnswer extends Required<Pick<UnaryAnswer, "metadata">> {
-  readonly encoded: Uint8Array;
-}
-
 type Shared = Pick<ExampleRun, "examples" | "maxBytes" | "settings"> & { readonly call: CallInfo };
 
-async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Shared): Promise<EncodedAnswer> {
+async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Shared) {
   checkSignatures(lease, tasks);
   const runs = tasks.map(({ spec, method: name }) => {
     return { spec, run: { ...shared, method: methodOf(name), signature: spec.signature } };
@@ -99,10 +98,7 @@ async function runTasks(lease: Lease, tasks: readonly ExampleTask[], shared: Sha
     results.push(result);
     Object.assign(metadata, own);
   }
-  const encoded = results.some(({ result }) => isLargeResult(result))
-    ? await encodeInThread(encodeResultsJob, [results], shared.call)
-    : encodeResults(results);
-  return { encoded, metadata };
+  return { results, metadata };
 }
 
 interface Reading {
@@ -120,7 +116,8 @@ async function readRequest(
 }
 
 async function runTask(lease: Lease, { versionEncoding }: ModelSpec, run: ExampleRun) {
-  const { model, version, signature, result, metadata } = await runExamples(lease, run);
+  const { answer, result } = await runExamples(lease, run);
+  const { model, version, signature, metadata } = answer;
   return { result: { spec: { model, version, signature, versionEncoding }, result } satisfies TaskResult, metadata };
 }
 

@@ -32,7 +32,7 @@ export async function answerExamples(
   try {
     const recording = lease.recordAs?.(EXAMPLE_LOGS[method], recordedRequest(toRequest(ref, signature, examples)));
     const run = { method, signature, settings, examples, call, maxBytes };
-    const { result, ...answer } = await runExamples(lease, run);
+    const { answer, result } = await runExamples(lease, run);
     recording?.finish(recordedBytes(encodeResult({ spec: { ...answer, versionEncoding: "int64" }, result })));
     const text = isLargeResult(result) ? await exchange.encode(writeResultJob, [result]) : writeResult(result);
     return { contentType: "application/json", body: text, ...versionHeaders(answer) };

@@ -30,17 +30,15 @@ export interface ExampleRun extends ExampleInputs {
   readonly call: CallOptions;
 }
 
-/** The answer of a model to examples. */
-export interface ExampleAnswer extends InferResponse {
-  readonly result: ExampleResult;
-}
-
 /**
  * Runs examples: a signature that takes serialised tf.Examples gets them as they are,
  * any other its inputs from the features of their names. Throws `invalid_argument` with
  * the original's texts where the signature, the features or the outputs do not fit.
  */
-export async function runExamples(lease: Lease, run: ExampleRun): Promise<ExampleAnswer> {
+export async function runExamples(
+  lease: Lease,
+  run: ExampleRun,
+): Promise<{ readonly answer: InferResponse; readonly result: ExampleResult }> {
   const { method, call } = run;
   const count = run.examples.data.length;
   if (call.record !== undefined) call.record.examples = count;
@@ -54,7 +52,7 @@ export async function runExamples(lease: Lease, run: ExampleRun): Promise<Exampl
     outputs: namedOutputs(method, spec),
     call,
   });
-  return { ...answer, result: toResult(method, answeredTensors(answer), spec, count) };
+  return { answer, result: toResult(method, answeredTensors(answer), spec, count) };
 }
 
 /** The signature of a name, the default one of an empty name; throws `invalid_argument` with the original's text. */

@@ -1,19 +1,16 @@
 import { ServingError } from "../../errors.ts";
+import { type CallLimits, NO_LIMITS } from "../../limits/call-limits.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import type { ModelCall } from "../model-handle.ts";
-import type { ClientTurns } from "./client-turns.ts";
+import type { Turned } from "./client-turns.ts";
 
-/** One predict, with the facts that order it in a queue. */
-interface RunFacts {
+/** A predict that waits in a queue. */
+interface Pushed {
   readonly inputs: Tensors;
   readonly call: ModelCall;
-  /** 1 = highest; 0 = none, after all others of the same client. */
-  readonly priority: number;
-  /** Number of its client. */
-  readonly client: number;
   /** Start of its wait, on the clock of performance.now(). */
   readonly since: number;
-  /** Rows that it counts for; 1 where the model is not batched. */
+  /** Rows that it counts for; 1 for a model that is not batched. */
   readonly rows: number;
 }
 
@@ -23,18 +20,11 @@ interface RunEnd {
   reject(reason: unknown): void;
 }
 
-/** One predict that waits for its turn. */
-export interface QueuedRun extends RunFacts, RunEnd {
-  /** Its place among all that wait, for {@link ClientTurns}. */
-  turn: number;
-}
-
-/** A run in a queue, which its signal or a time limit removes while it waits. */
-export class WaitingRun implements QueuedRun {
+/** A predict in a queue, which its signal or a time limit removes while it waits. */
+export class QueuedRun implements Pushed, Turned, RunEnd {
   readonly inputs: Tensors;
   readonly call: ModelCall;
-  readonly priority: number;
-  readonly client: number;
+  readonly limits: CallLimits;
   readonly since: number;
   readonly rows: number;
   turn = 0;
@@ -42,22 +32,22 @@ export class WaitingRun implements QueuedRun {
   #abort: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ inputs, call, priority, client, since, rows }: RunFacts, end: RunEnd) {
+  constructor({ inputs, call, since, rows }: Pushed, end: RunEnd) {
     this.inputs = inputs;
     this.call = call;
-    this.priority = priority;
-    this.client = client;
+    this.limits = call.limits ?? NO_LIMITS;
     this.since = since;
     this.rows = rows;
     this.#end = end;
   }
 
-  /** Calls back when the signal aborts, or after `timeoutMs` (0 = never), unless the run has ended before. */
-  leaveOn(timeoutMs: number, leave: (reason: unknown) => void): void {
+  /** Calls back when the signal aborts, or its time in the queue is over, unless the run has ended before. */
+  onLeave(leave: (reason: unknown) => void): void {
     const { signal } = this.call;
+    const { queueTimeoutMs = 0 } = this.limits;
     this.#abort = () => leave(signal.reason);
     signal.addEventListener("abort", this.#abort, { once: true });
-    if (timeoutMs > 0) this.#timer = setTimeout(() => leave(waitedTooLong(timeoutMs)), timeoutMs);
+    if (queueTimeoutMs > 0) this.#timer = setTimeout(() => leave(waitedTooLong(queueTimeoutMs)), queueTimeoutMs);
   }
 
   resolve(outputs: Tensors): void {

@@ -1,6 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { type CancelSignal, toAbortSignal } from "../async/cancel-source.ts";
-import type { Logger } from "../observability/logger.ts";
+import { toAbortSignal } from "../async/cancel-source.ts";
 import type {
   HookContext,
   OtherModels,
@@ -9,34 +8,29 @@ import type {
   RequestInfo,
   ResponseInfo,
   StageHandle,
-} from "./hooks.ts";
+} from "../hooks/hooks.ts";
+import type { Logger } from "../observability/logger.ts";
+import type { CallOptions } from "./call-options.ts";
 
 /** Parts of a {@link HookContext}. */
 export interface ContextParts {
   readonly drivers: readonly StageHandle[];
   readonly globalCtx: unknown;
-  readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
-  readonly signal: CancelSignal;
-  readonly call?: ClientCall;
+  readonly call: ClientCall;
   readonly log: Logger;
   readonly models: OtherModels;
   /** A client of another server, bound to this request's signal and deadline. */
   readonly remote: (address: string) => RemoteHandle;
 }
 
-/** Facts about the client's call that gRPC's context has, for Python hooks. */
-interface ClientCall {
-  /** Time at which the client stops waiting, in milliseconds since the epoch; absent = it does not say. */
-  readonly deadline?: number | undefined;
-  /** The other end of its connection, as gRPC names it; absent = not known. */
-  readonly peer?: string | undefined;
+/** The client's call of a request, by its context; undefined for a copy of the context. */
+export function clientCallOf(ctx: HookContext): ClientCall | undefined {
+  return ctx instanceof OwnContext ? ctx.clientCall() : undefined;
 }
 
-/** The client's call of a request, by its context; nothing for a copy of the context. */
-export function clientCallOf(ctx: HookContext): ClientCall {
-  return ctx instanceof OwnContext ? ctx.clientCall() : {};
-}
+/** What hooks see of a call; those in Python see its deadline and the client's address too. */
+type ClientCall = Pick<CallOptions, "metadata" | "signal"> & Partial<CallOptions>;
 
 /** A new context for one request; further attributes belong to the hooks. */
 export function createContext(parts: ContextParts): HookContext {
@@ -53,18 +47,16 @@ class OwnContext implements RequestContext {
   readonly log: Logger;
   readonly models: OtherModels;
   readonly remote: (address: string) => RemoteHandle;
-  readonly #signal: CancelSignal;
   readonly #call: ClientCall;
 
-  constructor({ drivers, globalCtx, metadata, request, signal, call = {}, log, models, remote }: ContextParts) {
+  constructor({ drivers, globalCtx, request, call, log, models, remote }: ContextParts) {
     this.drivers = drivers;
     this.global_ctx = globalCtx;
-    this.metadata = metadata;
+    this.metadata = call.metadata;
     this.request = request;
     this.log = log;
     this.models = models;
     this.remote = remote;
-    this.#signal = signal;
     this.#call = call;
   }
 
@@ -74,7 +66,7 @@ class OwnContext implements RequestContext {
 
   /** Created at the first use: it takes as long as everything else that a small request needs for its hooks. */
   get signal(): AbortSignal {
-    const signal = toAbortSignal(this.#signal);
+    const signal = toAbortSignal(this.#call.signal);
     // A hook may start any number of calls that end with the request.
     setMaxListeners(0, signal);
     return signal;
