@@ -26,7 +26,7 @@ export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "s
   readonly stallMs: number;
 }
 
-/** What a thread starts to run requests with. */
+/** Parts that a thread needs to run requests. */
 export interface WorkerStart {
   readonly provider: ModelProvider;
   readonly params: InitParams;

@@ -29,7 +29,7 @@ export function clientCallOf(ctx: HookContext): ClientCall | undefined {
   return ctx instanceof OwnContext ? ctx.clientCall() : undefined;
 }
 
-/** What hooks see of a call; those in Python see its deadline and the client's address too. */
+/** Parts of a call that hooks see; those in Python see its deadline and the client's address too. */
 type ClientCall = Pick<CallOptions, "metadata" | "signal"> & Partial<CallOptions>;
 
 /** A new context for one request; further attributes belong to the hooks. */

@@ -17,7 +17,7 @@ export const STATISTICS = FIRST_REQUEST + 2;
  */
 export type SentCall = PlainModelCall | number | undefined;
 
-/** With a timeline, the answer is to be a {@link TimedAnswer}. */
+/** A call as plain data; with a timeline, the answer is to be a {@link TimedAnswer}. */
 export type PlainModelCall = Partial<Pick<ModelCall, "signature" | "outputs" | "targets" | "requestId" | "limits">> & {
   readonly timeline?: PlainTimeline | undefined;
 };
