@@ -1,10 +1,9 @@
-import { type CallLimits, NO_LIMITS } from "../limits/call-limits.ts";
 import { ClientTurns, clientOf, rankOf, type Turned } from "../model-host/queue/client-turns.ts";
 
 /** Attributes of an item in a {@link FairQueue}. */
 export interface Standing {
   /** Its client, and its priority among those of its client; absent = none. */
-  readonly limits?: CallLimits | undefined;
+  readonly limits?: Turned["limits"] | undefined;
   /** A client's items of the same kind share turns. */
   readonly kind: string;
 }
@@ -33,7 +32,7 @@ export class FairQueue<Item> {
   readonly #clients = new ClientTurns<Entry<Item>>(isBefore);
   readonly #kinds = new Map<number, KindTurns>();
 
-  push(item: Item, { limits = NO_LIMITS, kind }: Standing): void {
+  push(item: Item, { limits = {}, kind }: Standing): void {
     const client = clientOf({ limits });
     const kinds = this.#kinds.get(client) ?? { now: 0, next: new Map() };
     this.#kinds.set(client, kinds);

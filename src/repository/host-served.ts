@@ -1,6 +1,5 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { SERVED } from "../hook-host/other-models.ts";
-import { NO_LIMITS } from "../limits/call-limits.ts";
 import { hostInline } from "../model-host/host-inline.ts";
 import type { ModelCall, ModelHandle } from "../model-host/model-handle.ts";
 import type { ModelHost } from "../model-host/model-host.ts";
@@ -100,7 +99,7 @@ async function predict(
   { inputs, call }: Predict,
 ): Promise<Tensors> {
   const { signature, outputs, requestId, limits, signal, timeline } = call;
-  const { depth = 0 } = limits ?? NO_LIMITS;
+  const depth = limits?.depth ?? 0;
   if (depth >= MAX_DEPTH) throw tooDeep(model);
   const id = timeline?.newId();
   const request = {
