@@ -1,18 +1,24 @@
-import { constants, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  type Http2Session,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import { CancelSource } from "../async/cancel-source.ts";
 import { ListMember } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import { arrivalLimits, MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { arrivalLimits, deadlinePassed, MAX_TIMER_MS } from "../limits/call-limits.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import { logFailure } from "../observability/log-failure.ts";
+import { ID_HEADER } from "../observability/request-id.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
-import { abortReason } from "./abort-reason.ts";
+import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ReceivedHeaders, readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
-import { callTrailers } from "./call-trailers.ts";
 import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
@@ -20,6 +26,7 @@ import { toMetadataHeaders } from "./metadata-headers.ts";
 import { peerOf } from "./peer.ts";
 import { countReset } from "./reset-watch.ts";
 import type { SendGuard } from "./send-watch.ts";
+import { STATUS_DETAILS } from "./status-details.ts";
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
 /** Without a date header, as other gRPC servers answer. */
@@ -216,4 +223,48 @@ function responseHeaders(metadata: Readonly<Record<string, string>>, encoding: s
   const base = encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
   for (const _ in metadata) return { ...base, ...toMetadataHeaders(metadata) };
   return base;
+}
+
+/**
+ * Maximum time by which a cancellation may arrive before its call's deadline, in milliseconds: the call took longer to
+ * arrive, or a timer fired early.
+ */
+const SLACK_MS = 20;
+/** One for all calls: a stack trace, which says nothing here, took a seventh of the time of each call that is reset. */
+const CANCELLED = new DOMException("The client cancelled the request.", "AbortError");
+
+/** The reason for ending a call whose client left: a client may also cancel because the deadline passed. */
+function abortReason(deadline: number | undefined): DOMException {
+  const isLate = deadline !== undefined && Date.now() >= deadline - SLACK_MS;
+  return isLate ? deadlinePassed() : CANCELLED;
+}
+
+/**
+ * Trailer by which a server tells clients that repeat calls when to do so
+ * (https://github.com/grpc/proposal/blob/master/A6-client-retries.md).
+ */
+const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
+const OK_TRAILERS = { "grpc-status": "0" };
+
+/**
+ * The trailers of a call that ends with a failure, or without one, and the times of
+ * its request where these are asked for.
+ */
+function callTrailers(failure: GrpcStatus | undefined, record: RequestRecord | undefined): OutgoingHttpHeaders {
+  const status = failure === undefined ? OK_TRAILERS : failureTrailers(failure, record);
+  const timing = record && serverTiming(record);
+  return timing === undefined ? status : { ...status, [SERVER_TIMING]: timing };
+}
+
+function failureTrailers(failure: GrpcStatus, record: RequestRecord | undefined): OutgoingHttpHeaders {
+  const { code, details, statusDetails, retryDelayMs, challenge } = failure;
+  const id = record?.sendableId;
+  return {
+    "grpc-status": code,
+    "grpc-message": encodeURI(details),
+    ...challenge,
+    ...(statusDetails !== undefined && { [STATUS_DETAILS]: statusDetails }),
+    ...(id !== undefined && { [ID_HEADER]: id }),
+    ...(retryDelayMs !== undefined && { [RETRY_PUSHBACK]: Math.ceil(retryDelayMs) }),
+  };
 }

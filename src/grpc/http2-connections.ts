@@ -1,19 +1,18 @@
-import { createServer, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { writeSync } from "node:fs";
+import { createServer, type Http2Server, type Http2Session, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { describeConnection } from "../limits/connection-limit.ts";
 import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { carrierSocketOf, hasStreams, sessionOf } from "../net/node-members.ts";
+import { carrierSocketOf, hasStreams, idleDescriptorOf, sessionOf } from "../net/node-members.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import { isPassedOn } from "../net/sockets.ts";
-import { limitAge } from "./connection-age.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
 import { LagWatch } from "./lag-watch.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
-import { sendRetirement } from "./send-retirement.ts";
 
 /** Window of one stream, in bytes: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
@@ -129,4 +128,71 @@ function endIdle(socket: Socket): void {
   const session = sessionOf(socket);
   if (session === undefined) socket.destroy();
   else session.close();
+}
+
+/**
+ * A GOAWAY frame without an error whose last stream is the greatest possible: all streams are taken (RFC 9113 §6.8).
+ */
+const FRAME = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 255, 255, 255, 0, 0, 0, 0]);
+
+/**
+ * Tells a client that the connection is about to close and that its calls are still answered, those included that are
+ * on their way. Returns false where that cannot be told: the connection is encrypted, or has unsent bytes.
+ *
+ * Written past Node: after its own `session.goaway()` it would ignore further streams, and it aborts the process when
+ * bytes that are not its own have been written to a session's socket.
+ */
+function sendRetirement(session: Http2Session): boolean {
+  const descriptor = session.encrypted === false ? idleDescriptorOf(session.socket) : undefined;
+  if (descriptor === undefined) return false;
+  try {
+    // The system takes so few bytes as a whole, or none.
+    return writeSync(descriptor, FRAME) === FRAME.length;
+  } catch {
+    return false;
+  }
+}
+
+/** Random share by which the maximum ages of connections differ, as in gRPC. */
+const JITTER = 0.1;
+
+type AgeRules = Pick<ConnectionRules, "maxAgeMs" | "maxAgeGraceMs" | "maxIdleMs">;
+
+/**
+ * Ends a connection that is too old, once its calls have ended or their grace period has, and one that had no calls for
+ * too long.
+ */
+function limitAge(session: ServerHttp2Session, { maxAgeMs, maxAgeGraceMs, maxIdleMs }: AgeRules): void {
+  if (maxAgeMs !== undefined) {
+    const ageMs = maxAgeMs * (1 + JITTER * (2 * Math.random() - 1));
+    endAfter(session, ageMs, () => {
+      session.close();
+      if (maxAgeGraceMs !== undefined) endAfter(session, maxAgeGraceMs, () => session.destroy());
+    });
+  }
+  if (maxIdleMs !== undefined) limitIdleness(session, maxIdleMs);
+}
+
+function limitIdleness(session: ServerHttp2Session, maxIdleMs: number): void {
+  let calls = 0;
+  let stop = endAfter(session, maxIdleMs, () => session.close());
+  session.on("stream", (stream) => {
+    calls++;
+    stop();
+    stream.once("close", () => {
+      if (--calls === 0) stop = endAfter(session, maxIdleMs, () => session.close());
+    });
+  });
+}
+
+/** Calls back after a time, unless the connection closes or the returned function is called before. */
+function endAfter(session: ServerHttp2Session, ms: number, end: () => void): () => void {
+  if (session.destroyed) return () => {};
+  const timer = setTimeout(end, ms).unref();
+  const stop = () => {
+    clearTimeout(timer);
+    session.off("close", stop);
+  };
+  session.once("close", stop);
+  return stop;
 }

@@ -1,6 +1,7 @@
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { Readable, Writable } from "node:stream";
+import { getHeapStatistics } from "node:v8";
 import { MAX_LOG_TEXT, shorten } from "../text/shorten.ts";
 
 /**
@@ -99,4 +100,20 @@ function guardDescriptors(): void {
 function notOwn(fd: number): Error {
   const message = `EBADF: file descriptor ${fd} was not opened by these hooks; expected one that fs.open gave`;
   return Object.assign(new Error(message), { code: "EBADF", syscall: "close", errno: -9 });
+}
+
+/** Time between two checks of it, in milliseconds. */
+const INTERVAL_MS = 100;
+
+/**
+ * Calls back, once, when this thread's memory outside its JavaScript heap, such as buffers, exceeds `limitMb`
+ * megabytes; V8 has no limit for it.
+ * While the thread's event loop hangs, the check does not run.
+ */
+export function watchExternalMemory(limitMb: number, onExceeded: () => void): void {
+  const timer = setInterval(() => {
+    if (getHeapStatistics().external_memory <= limitMb * 2 ** 20) return;
+    clearInterval(timer);
+    onExceeded();
+  }, INTERVAL_MS).unref();
 }

@@ -3,12 +3,14 @@ import type { ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { cutLargeJson, isLargeJson } from "../pipeline/json-jobs.ts";
+import type { Payload } from "../pipeline/payload.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import type { Signature } from "../signature/signature.ts";
+import { isGone, packedOf } from "../tensor/packed-bytes.ts";
+import { elementCount, type Tensor } from "../tensor/tensor.ts";
 import { wasNeverStarted } from "../threads/rpc-client.ts";
 import type { HookGeneration, HookStart } from "./hook-generation.ts";
 import type { HookWorker, WorkerStart } from "./hook-worker.ts";
-import { isWhole } from "./is-whole.ts";
 import { RequestQueue } from "./request-queue.ts";
 
 /** Settings and services of a pool, in addition to the threads' own options. */
@@ -212,4 +214,16 @@ export class HookPool implements PipelineRunner {
 
 function closedError(): ServingError {
   return new ServingError("unavailable", "The hooks are closed.");
+}
+
+/** Checks that no input was transferred to a thread. */
+function isWhole(payload: Payload): boolean {
+  if (payload.kind === "json") return payload.json.length > 0;
+  return Object.values(payload.tensors).every(isTensorWhole);
+}
+
+function isTensorWhole(tensor: Tensor): boolean {
+  const packed = packedOf(tensor);
+  if (packed !== undefined) return !isGone(packed);
+  return tensor.data.length > 0 || elementCount(tensor.shape) === 0;
 }

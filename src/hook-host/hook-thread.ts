@@ -1,5 +1,8 @@
 import type { MessagePort } from "node:worker_threads";
 import { isOwnFailure, type ServingError } from "../errors.ts";
+import { type HookSet, toHooks, validateHooks } from "../hooks/hook-set.ts";
+import { withinStartLimit } from "../hooks/start-limit.ts";
+import { createModelClient, type ModelClient } from "../model-host/threads/model-client.ts";
 import { boundFields } from "../observability/bound-event.ts";
 import type { Logger } from "../observability/logger.ts";
 import { hookPlaces } from "../pipeline/hook-places.ts";
@@ -11,17 +14,14 @@ import { StartMark, startHeartbeat } from "../threads/heartbeat.ts";
 import { toHostPort } from "../threads/host-port.ts";
 import { Responder } from "../threads/responder.ts";
 import { createLimitedLogger } from "../threads/thread-logger.ts";
-import { toWireError } from "../threads/wire-error.ts";
-import { watchExternalMemory } from "./external-memory.ts";
-import { guardProcess } from "./guard-process.ts";
-import type { HookCommand, HookEvent, HookThreadData } from "./hook-protocol.ts";
-import { type OpenedHooks, openHooks } from "./open-hooks.ts";
+import { fromWireError, toWireError } from "../threads/wire-error.ts";
+import { guardProcess, watchExternalMemory } from "./guard-process.ts";
+import type { HookCommand, HookEvent, HookThreadData, ModelConnection } from "./hook-protocol.ts";
 import { OtherModels } from "./other-models.ts";
-import { ParentModels } from "./parent-models.ts";
+import { isPythonFile } from "./python/copy-python-hooks.ts";
 import { replacedBuiltIn } from "./replaced-built-in.ts";
 import { runRequest } from "./run-request.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
-import { toModelClient } from "./to-model-client.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
@@ -172,4 +172,68 @@ function keepAlive(heartbeat: SharedArrayBuffer, log: Logger): void {
   process.on("uncaughtException", (reason) => {
     if (process.listenerCount("uncaughtException") === 1) throw boundFields({ reason }).reason;
   });
+}
+
+/** Loads models for hooks by requests to the main thread. */
+class ParentModels {
+  readonly #say: (event: HookEvent) => void;
+  readonly #waiting = new Map<number, (command: HookCommand) => void>();
+  #lastId = 0;
+
+  constructor(control: MessagePort, say: (event: HookEvent) => void) {
+    this.#say = say;
+    control.on("message", (command: HookCommand) => {
+      if ("loadedModel" in command) this.#waiting.get(command.loadedModel.id)?.(command);
+    });
+  }
+
+  readonly load: LoadMore = async (driver, path, options) => {
+    const id = ++this.#lastId;
+    const answered = new Promise<HookCommand>((resolve) => this.#waiting.set(id, resolve));
+    this.#say({ loadModel: { id, driver, path, options } });
+    const { loadedModel } = (await answered) as Extract<HookCommand, { readonly loadedModel: unknown }>;
+    this.#waiting.delete(id);
+    if (loadedModel.connection === undefined) throw fromWireError(loadedModel.failed as never);
+    const handle = toModelClient(loadedModel.connection);
+    const close = async () => {
+      await handle.close();
+      this.#say({ closeModel: id });
+    };
+    return { ...handle, close };
+  };
+}
+
+/** Creates the handle of a model from the connections that the main thread sent. */
+function toModelClient({ facts, hookArgs, ports }: ModelConnection): ModelClient {
+  return createModelClient({ facts, hookArgs, ports: ports.map((port) => toHostPort(port)) });
+}
+
+/** Hooks that are imported and checked. */
+interface OpenedHooks {
+  readonly hooks: HookSet;
+  /** Files that only the import has shown. */
+  readonly sources?: readonly string[];
+  /** Number of the process that runs them. */
+  readonly pid?: number | undefined;
+  /**
+   * Time limit that the pipeline applies to each hook, in milliseconds; 0 = none, or the hooks' process has its own.
+   */
+  readonly hookTimeoutMs: number;
+  /** Resolves when hooks that run elsewhere cannot run any more, with the reason. */
+  readonly lost?: Promise<ServingError>;
+  close(): Promise<void>;
+}
+
+/** Imports the hooks of a file in this thread, or in a Python process of this thread. Throws `failed_precondition`. */
+async function openHooks(data: HookThreadData, log: Logger): Promise<OpenedHooks> {
+  const { file, hookTimeoutMs, stageCount } = data;
+  const limit = { hookTimeoutMs, log };
+  const step = `${file} has not been loaded`;
+  if (isPythonFile(file)) {
+    const { startPythonHooks } = await import("./python/start-python-hooks.ts");
+    return { ...(await withinStartLimit(startPythonHooks(data, log), step, limit)), hookTimeoutMs: 0 };
+  }
+  const { importCompiled } = await import("../user-module/user-module.ts");
+  const exports = await withinStartLimit(importCompiled(data.url, file), step, limit);
+  return { hooks: validateHooks(toHooks(exports, file), stageCount, file), hookTimeoutMs, close: async () => {} };
 }

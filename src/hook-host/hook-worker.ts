@@ -7,7 +7,7 @@ import { loggedId } from "../observability/request-id.ts";
 import { toPlainCall } from "../pipeline/call-options.ts";
 import { HookClock, type HookTimes } from "../pipeline/hook-times.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../pipeline/infer-request.ts";
-import { payloadToTensors } from "../pipeline/payload-tensors.ts";
+import { payloadToTensors } from "../pipeline/payload.ts";
 import { pipelineSignatures } from "../pipeline/signatures.ts";
 import type { Signature } from "../signature/signature.ts";
 import { HeartbeatWatch, StartMark } from "../threads/heartbeat.ts";
@@ -18,7 +18,7 @@ import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./read-hook-answer.ts";
-import { kindOfRequest } from "./request-kind.ts";
+import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */
 export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {

@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Logger } from "../observability/logger.ts";
 import { compileUserModule } from "../user-module/user-module.ts";
 import { type GenerationServices, HookGeneration, type HookThreadChoices } from "./hook-generation.ts";
 import { HookWorker } from "./hook-worker.ts";
 import { installPackages } from "./install-packages.ts";
 import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
-import { withoutMissingRequirements } from "./python/without-missing-requirements.ts";
 
 /**
  * Installs the packages of the hook file where that is asked for, compiles it, or
@@ -35,4 +37,15 @@ export async function openGeneration(
   } finally {
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/**
+ * Python hooks with the option `requirements` off where it asks for a
+ * `requirements.txt` next to the file and none is there, which is logged.
+ */
+function withoutMissingRequirements(choices: HookThreadChoices, log: Logger): HookThreadChoices {
+  const { file, options } = choices;
+  if (options?.requirements !== "true" || existsSync(join(dirname(file), "requirements.txt"))) return choices;
+  log.info(`${file} has no requirements.txt next to it: nothing is installed`);
+  return { ...choices, options: { ...options, requirements: "false" } };
 }

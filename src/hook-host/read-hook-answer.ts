@@ -3,7 +3,7 @@ import { isStatus } from "../hooks/route-entries.ts";
 import type { Timeline } from "../observability/timeline.ts";
 import type { Made } from "../pipeline/infer-request.ts";
 import type { Payload } from "../pipeline/payload.ts";
-import { payloadFromTensors } from "../pipeline/payload-tensors.ts";
+import { payloadFromTensors } from "../pipeline/payload.ts";
 import { MalformedMessage } from "../threads/host-port.ts";
 import type { RpcResponse } from "../threads/rpc-client.ts";
 import { openTimedAnswer } from "../threads/timed-answer.ts";

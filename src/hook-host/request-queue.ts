@@ -1,7 +1,6 @@
 import { ServingError } from "../errors.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import { FairQueue } from "./fair-queue.ts";
-import { kindOfRequest } from "./request-kind.ts";
 
 type RunRequest = (request: InferRequest, kind: string) => Promise<InferResponse>;
 
@@ -59,4 +58,9 @@ export class RequestQueue {
       reject(reason);
     }
   }
+}
+
+/** The kind of a request, by its inputs: requests with other inputs are often for another model. */
+export function kindOfRequest({ signature, inputs }: InferRequest): string {
+  return inputs.kind === "json" ? "json" : JSON.stringify([signature.name, ...Object.keys(inputs.tensors)]);
 }

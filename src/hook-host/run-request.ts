@@ -2,7 +2,7 @@ import type { CancelSignal } from "../async/cancel-source.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { fromPlainCall } from "../pipeline/call-options.ts";
 import type { InferResponse } from "../pipeline/infer-request.ts";
-import { payloadFromTensors, payloadToTensors } from "../pipeline/payload-tensors.ts";
+import { payloadFromTensors, payloadToTensors } from "../pipeline/payload.ts";
 import type { Pipeline } from "../pipeline/pipeline.ts";
 import type { WireRecord } from "../threads/frame.ts";
 import type { Reply } from "../threads/responder.ts";

@@ -3,7 +3,6 @@ import type { Logger } from "../observability/logger.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
-import type { OtherModels, PredictOptions, RemoteHandle } from "./callable-models.ts";
 import type { CheckedHooks, Specs, TensorsOf } from "./declared-hooks.ts";
 import type { ContextRoute } from "./raw-request.ts";
 
@@ -186,5 +185,42 @@ export { argmax, softmax, topK } from "../tensor/along-axis.ts";
 export { ctcGreedyDecode } from "../tensor/ctc-greedy-decode.ts";
 export { nonMaxSuppression } from "../tensor/non-max-suppression.ts";
 export { tensorOf } from "../tensor/plain-value.ts";
-export type { OtherModel, OtherModels, PredictOptions, RemoteHandle, RemotePredictOptions } from "./callable-models.ts";
 export type { Tensor, TensorSpec, Tensors, Values };
+
+/** Choices for a model's predict. */
+export interface PredictOptions {
+  readonly signature?: string;
+  readonly outputs?: readonly string[];
+}
+
+/** The models of this server by name, each with its own queue and batching. */
+export interface OtherModels {
+  /** A model by the name that clients use; its highest available version answers each call. */
+  get(name: string): OtherModel;
+}
+
+/** Another model of this server. */
+export interface OtherModel {
+  /**
+   * Runs the model, hooks included. Plain values become tensors of the input's dtype. Rejects with `not_found` where
+   * there is no such model.
+   */
+  predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
+}
+
+/** A client of another server. */
+export interface RemoteHandle {
+  predict(inputs: Values, options?: RemotePredictOptions): Promise<Tensors>;
+}
+
+/** Choices for {@link RemoteHandle.predict}. */
+export interface RemotePredictOptions extends PredictOptions {
+  readonly model?: string;
+  /** Default: the time left until this request's own deadline. */
+  readonly timeoutMs?: number;
+  /**
+   * The `Authorization` by which the other server knows this one, such as
+   * `Bearer TOKEN`. Default: none, also where the client has sent one.
+   */
+  readonly authorization?: string;
+}

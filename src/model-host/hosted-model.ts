@@ -1,17 +1,18 @@
+import { readFileSync } from "node:fs";
 import type { Model } from "../drivers/driver.ts";
 import { failedPrecondition, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import { assertOutputs } from "../signature/choose-signature.ts";
-import { defaultSignatureName, type Signature } from "../signature/signature.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import { labelClasses } from "../signature/describe-tensors.ts";
+import { defaultSignatureName, isConvertible, type Signature, type TensorSpec } from "../signature/signature.ts";
+import { convertTensor } from "../tensor/convert-tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
-import { convertNumbers, markConversion } from "./convert-numbers.ts";
 import type { ForeignModel } from "./foreign-model.ts";
 import type { HostChoices } from "./host-options.ts";
 import { hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
-import { labelByOption } from "./label-by-option.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { BatchPolicy } from "./queue/batch-policy.ts";
@@ -130,4 +131,66 @@ function signatureOf({ signatures }: Model, name: string): Signature {
   if (signature !== undefined) return signature;
   const known = Object.keys(signatures).join(", ");
   throw failedPrecondition(`Serving signature key "${name}" not found. The model has ${known}.`);
+}
+
+type Signatures = Readonly<Record<string, Signature>>;
+
+/**
+ * The signatures with the names of classes that the option `labels` gives; as they are without it. Warns where no
+ * output has so many classes.
+ */
+function labelByOption(signatures: Signatures, option: string | undefined, log: Logger): Signatures {
+  if (option === undefined) return signatures;
+  const labels = readLabels(option);
+  const labelled = labelClasses(signatures, labels);
+  const outputs = Object.values(labelled).flatMap((signature) => signature.outputs ?? []);
+  if (outputs.length > 0 && outputs.every((spec) => spec.labels === undefined)) {
+    const found = outputs.map(({ name, shape }) => `${name} [${shape ?? "any shape"}]`).join(", ");
+    log.warn(`labels names ${labels.length} classes (${labels[0]}, …), and no output has as many columns: ${found}.`);
+  }
+  return labelled;
+}
+
+/** Hooks may take an option of this name too, so that a text which is not a file is not an error. */
+function readLabels(option: string): readonly string[] {
+  try {
+    return readFileSync(option, "utf8").trimEnd().split(/\r?\n/);
+  } catch {
+    return option.split(",").map((label) => label.trim());
+  }
+}
+
+/**
+ * Inputs whose numbers have the dtypes of a signature; other values pass as they are, for the checks to refuse. Throws
+ * `invalid_argument`, naming the input, for a number that the dtype does not hold.
+ */
+function convertNumbers(inputs: Tensors, specs: readonly TensorSpec[] | undefined): Tensors {
+  const isOther = (spec: TensorSpec) => {
+    const came = inputs[spec.name]?.dtype;
+    return came !== undefined && came !== spec.dtype && isConvertible(came, spec.dtype);
+  };
+  const others = specs?.filter(isOther) ?? [];
+  if (others.length === 0) return inputs;
+  const converted = createTensors(Object.entries(inputs));
+  for (const { name, dtype } of others) converted[name] = convertInput(name, inputs[name]!, dtype);
+  return converted;
+}
+
+/** The signatures, with a mark on every input whose numbers are converted. */
+function markConversion(signatures: Readonly<Record<string, Signature>>): Readonly<Record<string, Signature>> {
+  const mark = (spec: TensorSpec): TensorSpec =>
+    isConvertible(spec.dtype, spec.dtype) ? { ...spec, convertsNumbers: true } : spec;
+  const entries = Object.entries(signatures).map(
+    ([name, { inputs, ...rest }]) => [name, { ...(inputs && { inputs: inputs.map(mark) }), ...rest }] as const,
+  );
+  return Object.fromEntries(entries);
+}
+
+function convertInput(name: string, tensor: Tensor, dtype: TensorSpec["dtype"]): Tensor {
+  try {
+    return convertTensor(tensor, dtype);
+  } catch (cause) {
+    const { code, message } = ServingError.from(cause);
+    throw new ServingError(code, `Input "${name}" is ${tensor.dtype}; the model takes ${dtype}. ${message}`, { cause });
+  }
 }

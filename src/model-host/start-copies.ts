@@ -1,14 +1,13 @@
 import type { ModelCopies } from "../drivers/driver.ts";
 import { processors } from "../machine/container.ts";
 import { sumThreads } from "../observability/thread-states.ts";
-import { CopyUsers } from "./copy-users.ts";
+import type { MalformedListener } from "../threads/host-port.ts";
 import { deathsOf, takeMark } from "./crash-marks.ts";
 import { LaneMark } from "./fast-lane/lane-mark.ts";
-import { openFastLane } from "./fast-lane/open-fast-lane.ts";
-import { withFastLane } from "./fast-lane/with-fast-lane.ts";
+import { openFastLane, withFastLane } from "./fast-lane/open-fast-lane.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
-import type { ModelHost } from "./model-host.ts";
+import type { ModelHost, ReconnectListener } from "./model-host.ts";
 import { canShareThread, type ModelToLoad, type StartModelOptions } from "./model-to-load.ts";
 import { createModelClient, type ModelClient } from "./threads/model-client.ts";
 import type { ModelThread } from "./threads/model-thread.ts";
@@ -145,5 +144,22 @@ async function startAll(
   } catch (reason) {
     await Promise.all(started.map((copy) => copy.close()));
     throw reason;
+  }
+}
+
+/** The users of a model's copies in other threads, each of which gets a connection to a copy that was replaced. */
+class CopyUsers {
+  readonly #users = new Set<{ readonly listener: ReconnectListener; readonly onMalformed: MalformedListener }>();
+
+  /** Returns a function that removes the user. */
+  add(listener: ReconnectListener, onMalformed: MalformedListener): () => void {
+    const user = { listener, onMalformed };
+    this.#users.add(user);
+    return () => this.#users.delete(user);
+  }
+
+  /** Connects all of them to the thread that a copy has now. */
+  reconnect(instance: number, { connect }: ModelThread, resend: boolean): void {
+    for (const { listener, onMalformed } of this.#users) listener(instance, connect(onMalformed), resend);
   }
 }

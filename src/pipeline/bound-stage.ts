@@ -1,7 +1,7 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
-import type { HookArgs, PredictOptions, StageHandle } from "../hooks/hooks.ts";
+import type { HookArgs, OtherModel, OtherModels, PredictOptions, StageHandle } from "../hooks/hooks.ts";
 import type { CallLimits } from "../limits/call-limits.ts";
-import { mayHoldImages } from "../model-host/images/may-hold-images.ts";
+import { mayHoldImages } from "../model-host/images/image-input.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { DType } from "../tensor/dtype.ts";
@@ -109,4 +109,39 @@ const HOOK_FAULTS: readonly ErrorCode[] = ["invalid_argument", "failed_precondit
 export function blameHook(reason: unknown, who: string, faults = HOOK_FAULTS): unknown {
   if (!(reason instanceof ServingError) || !faults.includes(reason.code)) return reason;
   return new ServingError("internal", `${who}: ${reason.message}`, { cause: reason });
+}
+
+/** Finds a model by its name; `refusing` = what was found before, and has refused a hook's values. */
+export type FindModel = (name: string, refusing?: ModelHandle) => Promise<ModelHandle>;
+
+/** The other models of this server as seen by hooks, bound to one request: their calls end with the request. */
+export class BoundModels implements OtherModels {
+  readonly #find: FindModel;
+  readonly #scope: CallScope;
+
+  constructor(find: FindModel, scope: CallScope) {
+    this.#find = find;
+    this.#scope = scope;
+  }
+
+  get(name: string): OtherModel {
+    if (typeof name !== "string" || name === "") {
+      throw invalidArgument(`models.get got ${kindOf(name)}; expected the name of a model of this server.`);
+    }
+    return {
+      predict: async (inputs, options) => {
+        const call = (model: ModelHandle) =>
+          new BoundStage(model, this.#scope, `the model ${name}`).predict(inputs, options);
+        const model = await this.#find(name);
+        try {
+          return await call(model);
+        } catch (reason) {
+          const isRefused = reason instanceof ServingError && reason.cause instanceof ServingError;
+          const now = isRefused ? await this.#find(name, model).catch(() => model) : model;
+          if (now === model) throw reason;
+          return call(now);
+        }
+      },
+    };
+  }
 }

@@ -5,10 +5,11 @@ import { SKIP_KEY } from "../hooks/hooks.ts";
 import type { TensorSpec } from "../signature/signature.ts";
 import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
+import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
-import { byteSize, elementCount, type Tensors } from "../tensor/tensor.ts";
+import { byteSize, createTensor, createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
 import { JSON_CHARACTERS } from "./json-cutter.ts";
 import { parsePieces } from "./json-pieces.ts";
 
@@ -153,4 +154,30 @@ function parseJsonObject(json: Uint8Array): Values {
   const value = parseJson(json);
   if (isObject(value)) return value as Values;
   throw invalidArgument("The body is not a JSON object; expected one with an input under each name.");
+}
+
+const JSON_NAME = "json";
+const STEPS_NAME = "steps";
+
+/** A payload as tensors, which cross threads. */
+export function payloadToTensors(payload: Payload): Tensors {
+  if (payload.kind === "tensors") return payload.tensors;
+  const { json, steps } = payload;
+  const text = [JSON_NAME, createTensor("uint8", [json.length], json)] as const;
+  return createTensors(
+    steps === undefined ? [text] : [text, [STEPS_NAME, createTensor("uint32", [steps.length], steps)]],
+  );
+}
+
+/** The payload that the tensors stand for. */
+export function payloadFromTensors(kind: Payload["kind"], tensors: Tensors): Payload {
+  if (kind === "tensors") return { kind, tensors };
+  const steps = tensors[STEPS_NAME]?.data as Uint32Array | undefined;
+  return { kind, json: tensors[JSON_NAME]?.data as Uint8Array, ...(steps && { steps }) };
+}
+
+/** A copy of a payload in its own memory, which stays valid when the original is transferred. */
+export function copyPayload(payload: Payload): Payload {
+  if (payload.kind === "json") return { kind: "json", json: new Uint8Array(payload.json) };
+  return { kind: "tensors", tensors: copyTensors(payload.tensors) };
 }

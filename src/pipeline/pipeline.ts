@@ -1,22 +1,20 @@
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import type { HookContext } from "../hooks/hooks.ts";
+import { checkInputs } from "../model-host/check-inputs.ts";
 import { RequestLogger } from "../observability/request-logger.ts";
-import type { Signature } from "../signature/signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { BoundModels, type FindModel } from "./bound-models.ts";
-import { BoundStage } from "./bound-stage.ts";
-import { checkDeclared } from "./check-declared.ts";
+import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
 import { createContext } from "./context.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { openJson, openPayload } from "./payload.ts";
-import { pickOutputs } from "./pick-outputs.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runJson } from "./run-json.ts";
 import { runRaw } from "./run-raw.ts";
-import { type Step, sealOutputs } from "./seal-outputs.ts";
-import { hookEdges, pipelineSignatures } from "./signatures.ts";
+import { pickOutputs, type Step, sealOutputs } from "./seal-outputs.ts";
+import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { type StageParts, Stages } from "./stages.ts";
 
 /** Parts of a pipeline. */
@@ -145,3 +143,25 @@ export class Pipeline {
 
 /** By hooks, for an answer without any. */
 const NOTHING_SET: { readonly metadata?: undefined; readonly contentType?: undefined } = {};
+
+/** Inputs that hooks declare, and those of the first model. */
+interface Declared {
+  readonly declared: readonly TensorSpec[];
+  readonly inputs: readonly TensorSpec[] | undefined;
+}
+
+/** Checks what a client sent against what hooks declare; throws `invalid_argument`. */
+function checkDeclared(values: Tensors, { declared, inputs }: Declared): Tensors {
+  return checkInputs(values, withImages(declared, values, inputs));
+}
+
+/** Inputs that are declared as the model has them also take encoded images, as `bytes`. */
+function withImages(
+  declared: readonly TensorSpec[],
+  values: Tensors,
+  inputs: readonly TensorSpec[] = [],
+): readonly TensorSpec[] {
+  const isImage = (spec: TensorSpec) =>
+    values[spec.name]?.dtype === "bytes" && takesImages(spec) && inputs.some((input) => isSameInput(spec, input));
+  return declared.map((spec) => (isImage(spec) ? { name: spec.name, dtype: "bytes" } : spec));
+}

@@ -5,6 +5,7 @@ import type { HookContext } from "../hooks/hooks.ts";
 import { callHook } from "../hooks/run-hook.ts";
 import { createTensor, createTensors, type Tensors } from "../tensor/tensor.ts";
 import type { HookClock } from "./hook-times.ts";
+import { timeHook } from "./hook-times.ts";
 import {
   type InferRequest,
   type InferResponse,
@@ -14,7 +15,6 @@ import {
   toAnswer,
 } from "./infer-request.ts";
 import type { Payload } from "./payload.ts";
-import { timeHook } from "./time-hook.ts";
 
 /** The hooks of a pipeline, and a context for the request. */
 interface RawParts {

@@ -1,8 +1,8 @@
 import { publicText, ServingError } from "../errors.ts";
+import { assertOutputs } from "../signature/choose-signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { type Payload, sealPayload } from "./payload.ts";
-import { pickOutputs } from "./pick-outputs.ts";
 
 /** Values between two steps, and the step that gave them; undefined = the client. */
 export interface Step {
@@ -43,4 +43,13 @@ export function unsendable(reason: unknown, { giver }: Pick<Step, "giver">): unk
   if (giver === undefined) return reason;
   const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;
   return new ServingError("internal", message, { cause: reason });
+}
+
+/** The wanted tensors in the requested order; throws `invalid_argument` for a missing one. */
+export function pickOutputs(tensors: Tensors, wanted: readonly string[]): Tensors {
+  assertOutputs(
+    wanted,
+    Object.keys(tensors).map((name) => ({ name })),
+  );
+  return createTensors(wanted.map((name) => [name, tensors[name] as Tensor]));
 }

@@ -1,17 +1,16 @@
 import type { HookSet } from "../hooks/hook-set.ts";
-import type { Hook, HookContext } from "../hooks/hooks.ts";
+import { type Hook, type HookContext, SKIP_KEY } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
-import type { Tensors } from "../tensor/tensor.ts";
+import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf, limitsFor } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
+import { timeHook } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";
 import type { Step } from "./seal-outputs.ts";
-import { takeSkip } from "./skip.ts";
-import { timeHook } from "./time-hook.ts";
 
 /** Models and the hooks around them. */
 export interface StageParts {
@@ -166,4 +165,20 @@ export class Stages {
         : blameHook(reason, `${giver} gave ${this.placeOf(index)} what it does not take`, VALUE_FAULTS);
     }
   }
+}
+
+/** Removes the marker from the values that preprocess returned, and reports if it asked to skip its model. */
+function takeSkip(values: Values): { readonly skip: boolean; readonly values: Values } {
+  if (!Object.hasOwn(values, SKIP_KEY)) return { skip: false, values };
+  const { [SKIP_KEY]: marker, ...rest } = values;
+  return { skip: isTruthy(marker), values: rest };
+}
+
+/** A tensor or array is truthy when any element is. */
+function isTruthy(marker: unknown): boolean {
+  if (isTensor(marker)) return isTruthy(marker.data);
+  if (Array.isArray(marker) || ArrayBuffer.isView(marker)) {
+    return Array.from(marker as ArrayLike<unknown>).some((element) => isTruthy(element));
+  }
+  return Boolean(marker);
 }

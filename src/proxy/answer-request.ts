@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
+import { type Compression, compress, compressStream, isCompression } from "../limits/compression.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { callerOf } from "./caller-of.ts";
-import { acceptedCompression, compressAnswer } from "./compress-answer.ts";
 import { sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
-import type { HttpDependencies, RouteHandler } from "./http-route.ts";
-import { heldBytes, sendAnswer } from "./send-answer.ts";
+import type { HttpAnswer, HttpDependencies, RouteHandler } from "./http-route.ts";
+import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 
 /** A request with its response. */
@@ -102,4 +102,46 @@ function answerFor(scope: CallScope, exchange: HttpExchange, answer: RouteHandle
 function letSend({ request, response }: RequestPair, maxBytes: number): void {
   const { headers, httpVersion } = request;
   if (httpVersion !== "1.0" && !(Number(headers["content-length"]) > maxBytes)) response.writeContinue();
+}
+
+/**
+ * The compression of answers for a client that accepts either gzip or deflate, and so asks for it. A client that lists
+ * both does so for every server, and gets the fastest answer: uncompressed, which is undefined.
+ */
+function acceptedCompression({ headers }: IncomingMessage): Compression | undefined {
+  const { "accept-encoding": accepted } = headers;
+  if (accepted === undefined) return undefined;
+  const name = accepted.trim().toLowerCase();
+  return isCompression(name) ? name : undefined;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** Compresses an answer, unless it is small. Throws `unavailable` where memory is short. */
+async function compressAnswer(
+  answer: HttpAnswer,
+  compression: Compression,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const { body, rest = [], stream, ...head } = answer;
+  if (stream !== undefined) {
+    const parts = compressStream(joined([body, ...rest], stream.parts), compression);
+    return { ...head, body: NO_BYTES, stream: { ...stream, parts }, contentEncoding: compression };
+  }
+  let bytes = answerBytes(answer);
+  const pieces = await compress([body, ...rest], compression, (made) => {
+    bytes += made;
+    // In addition to the uncompressed answer, until that is discarded.
+    exchange.holdAnswer(bytes);
+  });
+  if (pieces === undefined) return answer;
+  const [first = NO_BYTES, ...others] = pieces;
+  const compressed = { ...head, body: first, rest: others, contentEncoding: compression };
+  exchange.holdAnswer(answerBytes(compressed));
+  return compressed;
+}
+
+async function* joined(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* first;
+  yield* rest;
 }

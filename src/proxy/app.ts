@@ -1,4 +1,5 @@
-import express, { type Express, type RequestHandler } from "express";
+import type { Express, RequestHandler } from "express";
+import express from "express";
 import { answerRequest } from "./answer-request.ts";
 import { answerUnrouted, type Place } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -10,7 +11,6 @@ import {
   type NamedHttpProtocol,
   nameRoute,
 } from "./http-route.ts";
-import { listRoutes } from "./list-routes.ts";
 
 /** An Express application with the protocols' routes other than inference; it does not listen. */
 export function createApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): Express {
@@ -73,4 +73,26 @@ function nowhere(protocols: readonly HttpProtocol[]): HttpProtocol {
   const refuse: HttpProtocol["refuse"] = ({ method, url = "" }) =>
     new HttpError(404, `There is no ${method} ${url.split("?", 1)[0]} here. There is ${routes}.`);
   return { inference: [], refuse };
+}
+
+/**
+ * The routes in the 404 error for an unknown URL: those that run models, and those without parameters but for what the
+ * server's own page asks for.
+ */
+function listRoutes(protocols: readonly HttpProtocol[]): string {
+  const routes = protocols.flatMap(({ inference, routes = [] }) => [
+    ...inference.map(({ path }) => `POST ${toPlainPath(path)}`),
+    ...routes.filter(isListed).map(({ path }) => `GET ${path}`),
+  ]);
+  return routes.join(", ");
+}
+
+function isListed({ method, path, isForOwnPage }: HttpRoute): boolean {
+  return method === "GET" && !path.includes(":") && isForOwnPage !== true;
+}
+
+/** `/v1/models/:name{/versions/:version}\\:predict` in readable form: `/v1/models/NAME[/versions/VERSION]:predict`. */
+function toPlainPath(path: string): string {
+  const named = path.replace(/(?<!\\):([a-z]+)/g, (_, name: string) => name.toUpperCase());
+  return named.replaceAll("{", "[").replaceAll("}", "]").replaceAll("\\", "");
 }

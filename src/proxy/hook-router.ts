@@ -5,7 +5,6 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import { answerRequest } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
-import { hookRouteTexts, ownerOf } from "./hook-route-texts.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { type HttpAnswer, type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
 import type { InferenceRouter } from "./inference-router.ts";
@@ -81,4 +80,38 @@ async function answerByHook(
   } finally {
     lease.release();
   }
+}
+
+/** The name of the protocol that a path belongs to; undefined = to none. */
+function ownerOf(path: string, protocols: readonly NamedHttpProtocol[]): string | undefined {
+  const owner = protocols.find(({ inference, routes = [], prefix }) => {
+    if (inference.some(({ find }) => find(path) !== undefined)) return true;
+    return routes.some((route) => route.path === path) || prefix?.test(path);
+  });
+  return owner?.name;
+}
+
+/** One line for each model whose hooks answer other routes than before, with the protocols whose place they take. */
+function hookRouteTexts(
+  routes: HookRoutes,
+  before: HookRoutes,
+  protocols: readonly NamedHttpProtocol[],
+): readonly string[] {
+  const [now, then] = [byModel(routes, protocols), byModel(before, protocols)];
+  const texts = Array.from(now, ([model, own]) => [model, own.join(", ")] as const);
+  return texts
+    .filter(([model, own]) => then.get(model)?.join(", ") !== own)
+    .map(([model, own]) => `the hooks of the model ${model} answer ${own}`);
+}
+
+function byModel(routes: HookRoutes, protocols: readonly NamedHttpProtocol[]): ReadonlyMap<string, readonly string[]> {
+  const models = new Map<string, string[]>();
+  for (const [path, methods] of routes) {
+    for (const [method, model] of methods) {
+      const owner = ownerOf(path, protocols);
+      const text = `${method} ${path}${owner === undefined ? "" : ` (in place of ${owner})`}`;
+      models.set(model, [...(models.get(model) ?? []), text]);
+    }
+  }
+  return models;
 }

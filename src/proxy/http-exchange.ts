@@ -7,11 +7,12 @@ import { arrivalLimits, deadlinePassed, MAX_TIMER_MS } from "../limits/call-limi
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { returnMemory } from "../limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
+import type { Transfer } from "../limits/overload-manager.ts";
 import { SMALL_REQUEST_BYTES } from "../limits/transport-limits.ts";
+import { resetConnection, sentBytesOf, unsentBytesOf } from "../net/node-members.ts";
 import { peerName } from "../net/sockets.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { CallOptions } from "../serving/inference-service.ts";
-import { AnswerTransfer } from "./answer-transfer.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { readBody } from "./read-body.ts";
 
@@ -174,4 +175,44 @@ function toMetadata({ headers }: IncomingMessage): Readonly<Record<string, strin
   const { "set-cookie": cookies } = headers;
   if (cookies !== undefined) return { ...headers, "set-cookie": cookies.join(", ") } as Record<string, string>;
   return headers as Record<string, string>;
+}
+
+/** An answer on its way to a client, as the connection shows it. */
+class AnswerTransfer implements Transfer {
+  readonly stepBytes = 0;
+  readonly #response: ServerResponse;
+  readonly #bytes: number;
+  /** Bytes of the connection when it was looked at first. */
+  #startBytes: number | undefined;
+
+  /** `bytes`: those that it holds. */
+  constructor(response: ServerResponse, bytes: number) {
+    this.#response = response;
+    this.#bytes = bytes;
+  }
+
+  get movedBytes(): number {
+    const { socket } = this.#response;
+    if (socket === null) return 0;
+    const sent = sentBytesOf(socket);
+    this.#startBytes ??= sent;
+    return sent - this.#startBytes;
+  }
+
+  get leftBytes(): number {
+    const { socket } = this.#response;
+    return Math.max(this.#bytes - this.movedBytes, socket === null ? 0 : unsentBytesOf(socket));
+  }
+
+  /** False for one that waits behind another, or for its next part. */
+  get isClientsTurn(): boolean {
+    const { socket } = this.#response;
+    return socket !== null && unsentBytesOf(socket) > 0;
+  }
+
+  /** By a reset: otherwise the system would keep offering its own buffers. */
+  end(): void {
+    const { socket } = this.#response;
+    if (socket !== null) resetConnection(socket);
+  }
 }

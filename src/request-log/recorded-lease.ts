@@ -1,6 +1,5 @@
 import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { copyPayload } from "../pipeline/copy-payload.ts";
-import { payloadBytes } from "../pipeline/payload.ts";
+import { copyPayload, payloadBytes } from "../pipeline/payload.ts";
 import type { LogMetadata } from "../protocols/tensorflow-serving/log-metadata.ts";
 import type { InferRequest, InferResponse, Lease } from "../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../serving/request-log.ts";

@@ -1,8 +1,7 @@
 import { ServingError } from "../errors.ts";
 import { limitTime } from "../limits/call-limits.ts";
 import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import { copyPayload } from "../pipeline/copy-payload.ts";
-import { convertedBytes, payloadBytes } from "../pipeline/payload.ts";
+import { convertedBytes, copyPayload, payloadBytes } from "../pipeline/payload.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";

@@ -26,7 +26,6 @@ import type { LoadFailure, ModelManager } from "./model-manager.ts";
 import { notAvailableText } from "./not-available-text.ts";
 import { type PoisonCount, PoisonWatch } from "./poison/poison-watch.ts";
 import { publicError } from "./public-error.ts";
-import { Readiness } from "./readiness.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RequestRecorder } from "./request-recorder.ts";
 import { servableStates } from "./servable-states.ts";
@@ -217,4 +216,45 @@ function notAvailable(failures: readonly LoadFailure[]): ServingError {
     return { model, version, error: publicError(ServingError.from(reason)) };
   });
   return new ServingError("unknown", notAvailableText("model", failed));
+}
+
+/**
+ * Time between two checks of readiness while there are listeners, in milliseconds: threads end and are replaced without
+ * a message.
+ */
+const CHECK_MS = 250;
+
+/** Notifies listeners when readiness changes. */
+class Readiness {
+  readonly #isReady: () => boolean;
+  readonly #listeners = new Set<(ready: boolean) => void>();
+  #known: boolean;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(isReady: () => boolean) {
+    this.#isReady = isReady;
+    this.#known = isReady();
+  }
+
+  /** Calls back immediately and at each change; returns a function that removes the listener. */
+  listen(listener: (ready: boolean) => void): () => void {
+    this.check();
+    this.#listeners.add(listener);
+    listener(this.#known);
+    this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  /** Checks now, after a known change. */
+  check(): void {
+    const ready = this.#isReady();
+    if (ready === this.#known) return;
+    this.#known = ready;
+    for (const listener of this.#listeners) listener(ready);
+  }
 }

@@ -9,7 +9,6 @@ import type { PipelineRunner } from "../pipeline/runner.ts";
 import { describeTensors, type TensorFacts } from "../signature/describe-tensors.ts";
 import type { ExampleInputs } from "../signature/example-inputs.ts";
 import { defaultSignatureName } from "../signature/signature.ts";
-import { graphRefusal } from "./graph-refusal.ts";
 import { LeaseCount } from "./lease-count.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 import type { ServableDescription } from "./servable-description.ts";
@@ -164,4 +163,22 @@ async function exampleInputsOf({ runner, hosts, hasHooks }: ServableParts): Prom
   const signature = runner.signatures[defaultSignatureName(runner.signatures)] ?? {};
   if (signature.inputs?.length === 0 || signature.outputs?.length === 0) return undefined;
   return findExampleInputs(hasHooks ? undefined : hosts[0]?.handle, signature);
+}
+
+/** Facts about a pipeline. */
+interface PipelineFacts {
+  readonly hasHooks: boolean;
+  /** True where a stage is another model of this server. */
+  readonly isOther: boolean;
+}
+
+/** The reason why parts of a pipeline's graph cannot be run by tensor names; empty where they can. */
+function graphRefusal(models: readonly ModelFacts[], { hasHooks, isOther }: PipelineFacts): string {
+  const [only, second] = models;
+  if (only === undefined || second !== undefined) return `it is a chain of ${models.length} models`;
+  if (isOther) return "its stage is another model of this server; ask for that one";
+  if (hasHooks) return "it has hooks, which such a run would leave out";
+  if (only.runsGraph === true) return "";
+  const runtime = only.runtime === undefined ? "" : ` (${only.runtime})`;
+  return `the ${only.driver} driver${runtime} runs it; expected a SavedModel or a frozen graph in libtensorflow`;
 }

@@ -5,8 +5,7 @@ import type { AnyState, HookContext, RemoteHandle, RequestInfo } from "../hooks/
 import { loadHostedModel } from "../model-host/load-hosted-model.ts";
 import type { ModelHandle } from "../model-host/model-handle.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
-import { BoundModels } from "../pipeline/bound-models.ts";
-import { BoundStage } from "../pipeline/bound-stage.ts";
+import { BoundModels, BoundStage } from "../pipeline/bound-stage.ts";
 import { createContext } from "../pipeline/context.ts";
 import { chooseStage } from "../repository/choose-stages.ts";
 import type { StageOptions } from "../repository/stage.ts";

@@ -23,7 +23,7 @@ import { withOwnIds } from "../../src/protocols/endpoint-paths.ts";
 import { readCustomAttributes } from "../../src/protocols/sagemaker/custom-attributes.ts";
 import { acceptedType } from "../../src/protocols/sagemaker/invoke.ts";
 import { splitForm } from "../../src/protocols/split-form.ts";
-import { readReloadConfig } from "../../src/protocols/tensorflow-serving/reload-config.ts";
+import { readReloadConfig } from "../../src/protocols/tensorflow-serving/grpc-model-service.ts";
 import { lastError } from "../../src/remote/connection-problem.ts";
 import { readConfigOverride } from "../../src/repository/overrides/read-override.ts";
 import { parseVersion } from "../../src/serving/parse-version.ts";

@@ -6,7 +6,9 @@ import { fileStamp } from "../../text/file-stamp.ts";
 import { parseHostOptions } from "../host-options.ts";
 import type { ModelFacts } from "../model-facts.ts";
 import { isSmall, type ModelToLoad, type StartModelOptions } from "../model-to-load.ts";
+import { sumStatistics } from "../queue/run-statistics.ts";
 import { type MarkPlace, openMark, type RunMark, whileMarked } from "../run-mark.ts";
+import type { ModelClient } from "../threads/model-client.ts";
 import { FastLane } from "./fast-lane.ts";
 import type { LaneMark } from "./lane-mark.ts";
 
@@ -64,4 +66,25 @@ function withMark(model: QuickModel, mark: RunMark | undefined): QuickModel {
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? "" : fileStamp(stats);
+}
+
+/** A model in another thread, whose short runs are made in this one. */
+export function withFastLane(client: ModelClient, lane: FastLane): ModelClient {
+  return {
+    ...client,
+    predict: async (inputs, call) => {
+      const outputs = lane.run(inputs, call);
+      if (outputs !== undefined) return outputs;
+      const trial = lane.observe(inputs, call);
+      if (trial === undefined) return client.predict(inputs, call);
+      const observed = await client.predict(inputs, { ...call, timeline: trial.timeline });
+      trial.end();
+      return observed;
+    },
+    statistics: async () => sumStatistics([await client.statistics(), lane.statistics()]),
+    close: async () => {
+      await lane.close();
+      await client.close();
+    },
+  };
 }

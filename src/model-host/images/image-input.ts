@@ -152,3 +152,16 @@ function preprocessedBytes(
   const values = Math.min(MAX_PIXELS, largestTarget(images, layout) * images.length) * channels;
   return values * (spec.dtype === "float64" ? 8 : spec.dtype === "float32" ? 4 : 6);
 }
+
+/**
+ * Checks if a hook's values may hold an image that only its origin distinguishes from other tensors: an image's pixels,
+ * or one encoded image of rank 0.
+ */
+export function mayHoldImages(tensors: Tensors): boolean {
+  for (const name in tensors) {
+    const tensor = tensors[name];
+    if (tensor === undefined) continue;
+    if (isPixels(tensor) || (tensor.dtype === "bytes" && tensor.shape.length === 0)) return true;
+  }
+  return false;
+}

@@ -4,7 +4,6 @@ import type { TensorSpec } from "../../signature/signature.ts";
 import { type DType, integerRange, type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { toFloat16 } from "../../tensor/float16.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
-import { copyPixels, type PixelTarget } from "./copy-pixels.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 import { imageRefused } from "./image-refused.ts";
@@ -171,4 +170,35 @@ function toElements(values: Float32Array | Float64Array, dtype: NumericDType) {
       range === undefined ? toFloat16(value) : Math.min(range[1] - 1, Math.max(range[0], Math.round(value)));
   }
   return elements;
+}
+
+/** The array that the values go to. */
+interface PixelTarget {
+  readonly data: Uint8Array | Uint16Array | Int16Array | Int32Array | Float32Array | Float64Array;
+  /** Places in `data` from one pixel to the next. */
+  readonly pixelStride: number;
+  /** Index in `data` of the first pixel's value of each channel. */
+  readonly starts: readonly number[];
+}
+
+/** Copies the values of an image as they are. */
+function copyPixels({ data, channels }: Pixels, target: PixelTarget): void {
+  if (channels === 3) {
+    copyColours(data, target);
+    return;
+  }
+  const { data: into, pixelStride, starts } = target;
+  for (const [channel, start] of starts.entries())
+    for (let from = channel, place = start; from < data.length; from += channels, place += pixelStride)
+      into[place] = data[from]!;
+}
+
+/** The same for nearly every image, a third faster: written out for three channels. */
+function copyColours(data: Pixels["data"], { data: into, pixelStride, starts }: PixelTarget): void {
+  const [red, green, blue] = starts as [number, number, number];
+  for (let from = 0, place = 0; from < data.length; from += 3, place += pixelStride) {
+    into[place + red] = data[from]!;
+    into[place + green] = data[from + 1]!;
+    into[place + blue] = data[from + 2]!;
+  }
 }

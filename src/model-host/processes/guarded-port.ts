@@ -6,7 +6,7 @@ import { FrameWriter } from "../../threads/frame-writer.ts";
 import { type HostPort, MalformedMessage } from "../../threads/host-port.ts";
 import { CANCEL, FAILURE, RESPONSE } from "../../threads/rpc-client.ts";
 import { parseWireError, toWireError } from "../../threads/wire-error.ts";
-import { isRunStatistics } from "../queue/is-run-statistics.ts";
+import { isRunStatistics } from "../queue/run-statistics.ts";
 import { checkModelRequest } from "../threads/check-model-request.ts";
 import { STATISTICS } from "../threads/model-protocol.ts";
 import { type LinkPort, MAX_META_BYTES } from "./link-port.ts";

@@ -7,8 +7,8 @@ import { processMemory } from "../../processes/watched-child.ts";
 import { Channel } from "../../threads/channel.ts";
 import type { Frame, WireRecord } from "../../threads/frame.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
-import type { MalformedMessage } from "../../threads/host-port.ts";
-import { EventWriter } from "../../threads/thread-logger.ts";
+import { MalformedMessage } from "../../threads/host-port.ts";
+import { EventWriter, isLogEvent, type LogEvent } from "../../threads/thread-logger.ts";
 import { fromWireError, parseWireError } from "../../threads/wire-error.ts";
 import type { LostThread } from "../threads/lost-thread.ts";
 import type { ModelThread } from "../threads/model-thread.ts";
@@ -18,7 +18,6 @@ import { LinkPort } from "./link-port.ts";
 import { toLoadOrder, writtenLevels } from "./load-order.ts";
 import { packRecord, unpackRecord } from "./packed-record.ts";
 import { type LoadedModel, parseLoaded } from "./parse-loaded.ts";
-import { parseLogEvent } from "./parse-log-event.ts";
 import { ProcessLink } from "./process-link.ts";
 import { ProcessPorts } from "./process-ports.ts";
 import { RingReader } from "./ring-reader.ts";
@@ -182,4 +181,10 @@ export class ModelProcess {
     this.#ports.fail(new ServingError("unavailable", lost, { details: [LOST_PROCESS] }));
     this.#control.close();
   }
+}
+
+/** Checks what a process, which is not trusted, wants to log; throws {@link MalformedMessage}. */
+function parseLogEvent(value: unknown): LogEvent {
+  if (isLogEvent(value)) return value;
+  throw new MalformedMessage("it has an event of the log without level and text");
 }

@@ -1,12 +1,11 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ServingError } from "../../errors.ts";
 import type { Frame } from "../../threads/frame.ts";
-import { type HostPort, type MalformedListener, MalformedMessage } from "../../threads/host-port.ts";
+import { type HostPort, type MalformedListener, MalformedMessage, toHostPort } from "../../threads/host-port.ts";
 import { CONTROL_PORT } from "./control-protocol.ts";
 import { GuardedPort } from "./guarded-port.ts";
 import { LinkPort } from "./link-port.ts";
 import type { ProcessLink } from "./process-link.ts";
-import { relayPort } from "./relay-port.ts";
 
 /** Called when a port is opened and when it ends, to notify the other side. */
 export interface PortListener {
@@ -69,4 +68,25 @@ export class ProcessPorts {
     this.#isOver = true;
     for (const port of this.#ports.values()) port.fail(reason);
   }
+}
+
+/**
+ * Passes messages between another thread's port and a port to a process, until either ends. `onMalformed` is called
+ * when the thread sends what no client of a model does.
+ */
+function relayPort(thread: MessagePort, model: HostPort, onMalformed: MalformedListener): void {
+  const port = toHostPort(thread);
+  port.onMessage((message) => {
+    try {
+      model.post(message, []);
+    } catch (reason) {
+      if (!(reason instanceof MalformedMessage)) throw reason;
+      model.close();
+      onMalformed(reason);
+    }
+  });
+  port.onClose(() => model.close());
+  // What came from the process has its memory to itself.
+  model.onMessage((message) => port.post(message, Array.isArray(message) ? message : []));
+  model.onClose(() => port.close());
 }

@@ -1,17 +1,31 @@
 import { writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { createDeferred } from "../../async/promises.ts";
+import { reasonText } from "../../errors.ts";
 import { threadMemory } from "../../limits/memory/thread-memory.ts";
 import { LOG_LEVELS, LogFilter, type LogLevel } from "../../observability/log-filter.ts";
 import { Channel } from "../../threads/channel.ts";
 import type { WireRecord } from "../../threads/frame.ts";
+import type { LogEvent } from "../../threads/thread-logger.ts";
 import type { ModelThreadEvent } from "../threads/model-thread-messages.ts";
 import { ThreadModels } from "../threads/thread-models.ts";
-import { ATTACH, CONTROL_PORT, COUNT_MASK, DETACH, LOAD, PING, PONG, UNLOAD } from "./control-protocol.ts";
+import {
+  ATTACH,
+  CONTROL_PORT,
+  COUNT_MASK,
+  DETACH,
+  FAILED,
+  LOAD,
+  LOADED,
+  LOG,
+  PING,
+  PONG,
+  UNLOAD,
+  UNLOADED,
+} from "./control-protocol.ts";
 import { LinkPort } from "./link-port.ts";
 import { type LoadOrder, MODEL_ID } from "./load-order.ts";
-import { packEvent } from "./pack-event.ts";
-import { unpackRecord } from "./packed-record.ts";
+import { packRecord, unpackRecord } from "./packed-record.ts";
 import { ProcessLink } from "./process-link.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
@@ -132,4 +146,33 @@ class ServerConnection {
     // A crash may follow, and its reason is in the log.
     if ("log" in event || "loaded" in event) this.#channel.flush();
   }
+}
+
+/** An event of a model as a record to the server. */
+function packEvent(event: ModelThreadEvent): WireRecord {
+  if ("log" in event) return packLog(event.log);
+  if ("loaded" in event) return packRecord(LOADED, event.loaded);
+  if ("failed" in event) return { kind: FAILED, id: 0, meta: event.failed, tensors: undefined };
+  if ("unloaded" in event) return { kind: UNLOADED, id: 0, meta: undefined, tensors: undefined };
+  return { kind: DETACH, id: event.detached, meta: undefined, tensors: undefined };
+}
+
+/** Fields other than plain data become text, and errors their stacks: the line of the log says the same. */
+function packLog({ level, message, fields }: LogEvent): WireRecord {
+  const plain = Object.entries(fields).map(([name, value]) => [name, isError(value) ? stackOf(value) : value] as const);
+  try {
+    return packRecord(LOG, { level, message, fields: Object.fromEntries(plain) });
+  } catch {
+    const texts = plain.map(([name, value]) => [name, reasonText(value)]);
+    return packRecord(LOG, { level, message, fields: Object.fromEntries(texts) });
+  }
+}
+
+function isError(value: unknown): value is Error {
+  return value instanceof Error;
+}
+
+function stackOf({ stack, message, cause }: Error): string {
+  const own = stack ?? message;
+  return cause instanceof Error ? `${own}\ncaused by: ${stackOf(cause)}` : own;
 }

@@ -104,3 +104,23 @@ function copyOf({ counts, sum }: HistogramData): HistogramData {
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
+
+/** Checks that a value is a model's statistics; another process may have sent it. */
+export function isRunStatistics(value: unknown): value is RunStatistics {
+  const { requests, queueMs, runMs, renewals, runs, queueTimes, runTimes } = (value ?? {}) as {
+    readonly [Name in keyof RunStatistics]?: unknown;
+  };
+  const areCounts = Array.isArray(runs) && runs.every((run) => areAmounts(run?.rows, run?.count, run?.ms));
+  return (
+    areAmounts(requests, queueMs, runMs, renewals) && areCounts && isHistogram(queueTimes) && isHistogram(runTimes)
+  );
+}
+
+function isHistogram(value: unknown): boolean {
+  const { counts, sum } = (value ?? {}) as { readonly counts?: unknown; readonly sum?: unknown };
+  return Array.isArray(counts) && counts.length <= SECONDS_BOUNDS.length + 1 && areAmounts(sum, ...counts);
+}
+
+function areAmounts(...values: readonly unknown[]): boolean {
+  return values.every((value) => Number.isFinite(value) && (value as number) >= 0);
+}

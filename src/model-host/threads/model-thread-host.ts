@@ -3,11 +3,9 @@ import { createDeferred } from "../../async/promises.ts";
 import { failedPrecondition } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { HeartbeatWatch } from "../../threads/heartbeat.ts";
-import { type MalformedListener, toHostPort } from "../../threads/host-port.ts";
-import { EventWriter } from "../../threads/thread-logger.ts";
-import { fromWireError } from "../../threads/wire-error.ts";
-import { AttachedPorts } from "./attached-ports.ts";
-import { isModelThreadEvent } from "./is-model-thread-event.ts";
+import { type MalformedListener, MalformedMessage, toHostPort } from "../../threads/host-port.ts";
+import { EventWriter, isLogEvent } from "../../threads/thread-logger.ts";
+import { fromWireError, isWireError } from "../../threads/wire-error.ts";
 import { type LostThread, toLostThread } from "./lost-thread.ts";
 import type { LoadedFacts, ModelThread } from "./model-thread.ts";
 import type {
@@ -196,4 +194,37 @@ export class ModelThreadHost {
     else if ("loaded" in event) this.#models.get(event.id)?.loaded.resolve(event.loaded);
     else this.#models.get(event.id)?.loaded.reject(fromWireError(event.failed));
   }
+}
+
+/** The ports that a model thread answers on, by number. */
+class AttachedPorts {
+  readonly #listeners = new Map<number, MalformedListener | undefined>();
+  #last = 0;
+
+  /** Returns the port's number. */
+  add(onMalformed: MalformedListener | undefined): number {
+    this.#listeners.set(++this.#last, onMalformed);
+    return this.#last;
+  }
+
+  /** `malformed` says what was wrong with the message that ended the port. */
+  delete(number: number, malformed: string | undefined): void {
+    const onMalformed = this.#listeners.get(number);
+    this.#listeners.delete(number);
+    if (malformed !== undefined) onMalformed?.(new MalformedMessage(malformed));
+  }
+}
+
+/**
+ * A user's driver, or a package that it imports, may post to the thread's parent port
+ * too; native code may run there, so the thread stays.
+ */
+function isModelThreadEvent(value: unknown): value is ModelThreadEvent {
+  if (typeof value !== "object" || value === null) return false;
+  const { log, failed, loaded, unloaded, detached, id } = value as { readonly [name: string]: unknown };
+  if (typeof detached === "number" || typeof unloaded === "number") return true;
+  if (typeof id !== "number") return false;
+  if (log !== undefined) return isLogEvent(log);
+  if (failed !== undefined) return isWireError(failed);
+  return typeof loaded === "object" && loaded !== null && "facts" in loaded;
 }

@@ -9,7 +9,6 @@ import type { InferenceService, ModelRef } from "../../serving/inference-service
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import { reloadModel, unloadModel } from "./control.ts";
-import { REGION_CALLS, type RegionCall } from "./grpc-region-calls.ts";
 import { decodeGrpcLoad } from "./load-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
 import { modelConfig } from "./model-config.ts";
@@ -17,6 +16,7 @@ import { type ModelMetadata, modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
 import type { Parameter, Parameters } from "./parameters.ts";
+import { listRegions, registerRegion, type SharedMemoryKind, unregisterRegions } from "./region-calls.ts";
 import { repositoryIndex } from "./repository-index.ts";
 import { serverMetadata } from "./server-metadata.ts";
 import { changeTracing, traceSettings } from "./trace-settings.ts";
@@ -35,6 +35,34 @@ export interface AdminContext {
  * do.
  */
 type AdminCall = (request: JsonObject, context: AdminContext, assertMay: (kind: CallKind) => void) => Promise<unknown>;
+
+/** A call about regions of shared memory, with messages in protobuf's JSON form. */
+type RegionCall = (request: JsonObject, regions: SharedMemory | undefined) => object;
+
+/** Calls about regions of shared memory, by name. */
+const REGION_CALLS: Readonly<Record<string, RegionCall>> = {
+  ...callsOf("system", "System"),
+  ...callsOf("cuda", "Cuda"),
+};
+
+function callsOf(kind: SharedMemoryKind, prefix: string): Record<string, RegionCall> {
+  return {
+    [`${prefix}SharedMemoryStatus`]: ({ name }, regions) => {
+      const found = listRegions(kind, String(name), regions);
+      return { regions: Object.fromEntries(found.map((region) => [region.name, region])) };
+    },
+    [`${prefix}SharedMemoryRegister`]: ({ name, key, offset, byte_size: byteSize }, regions) => {
+      // 64-bit integers are texts in this form.
+      const sizes = { offset: BigInt(String(offset ?? 0)), byte_size: BigInt(String(byteSize)) };
+      registerRegion(kind, String(name), new Map(Object.entries({ key: String(key), ...sizes })), regions);
+      return {};
+    },
+    [`${prefix}SharedMemoryUnregister`]: ({ name }, regions) => {
+      unregisterRegions(kind, String(name), regions);
+      return {};
+    },
+  };
+}
 
 /** Every call other than inference, by name; the messages of a call are named after it. */
 const ADMIN_CALLS: Readonly<Record<string, AdminCall>> = {

@@ -1,6 +1,7 @@
 import { CancelSource } from "../../async/cancel-source.ts";
 import { createDeferred } from "../../async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
+import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ServingError, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
@@ -12,7 +13,6 @@ import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
 import { cutText } from "../../text/shorten.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
-import { readRequestId } from "./grpc-request-id.ts";
 import {
   encodeStreamError,
   encodeStreamResponse,
@@ -181,5 +181,26 @@ class InferStream {
     if (!isLargeResponse(answer, form.encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
     const message = await encodeInThread(encodeStreamResponseJob, [answer, form], call);
     return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+  }
+}
+
+/** Field of a ModelInferRequest. */
+const ID = 3;
+/** Number of fields that are searched for it: clients write it among the first. */
+const SEARCHED_FIELDS = 64;
+
+/** The id of a ModelInferRequest that was not or cannot be read; empty where none of its first valid fields has it. */
+export function readRequestId(bytes: Uint8Array): string {
+  const reader = new WireReader(bytes, "ModelInferRequest");
+  let id = "";
+  try {
+    for (let rest = SEARCHED_FIELDS; rest > 0 && reader.hasMore(); rest--) {
+      const tag = reader.tag();
+      if (tag === bytesTag(ID)) id = reader.text();
+      else reader.skip(tag);
+    }
+    return id;
+  } catch {
+    return id;
   }
 }

@@ -1,5 +1,7 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import type { Signature } from "../../signature/signature.ts";
+import { guessExamples } from "../../signature/example-inputs.ts";
+import { type Signature, type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
+import { elementCount } from "../../tensor/tensor.ts";
 import { readVersion } from "../../version.ts";
 import {
   type Endpoint,
@@ -10,8 +12,10 @@ import {
   refusals,
   withOwnIds,
 } from "../endpoint-paths.ts";
+import { exampleImage } from "../example-values.ts";
+import { flatSchema, nestedSchema } from "../value-schema.ts";
+import { DATATYPE_NAMES, datatypeOf } from "./datatype.ts";
 import { describeAll } from "./describe-all.ts";
-import { requestContent, responseSchema } from "./openapi-tensors.ts";
 
 const TAG = "KServe V2";
 
@@ -61,3 +65,98 @@ function inferOperation({ inputs, outputs }: Signature): object {
 
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
+
+/** The JSON content of a request, with an example where all inputs are known, and short enough to be read. */
+function requestContent(specs: readonly TensorSpec[] | undefined): object {
+  const inputs = specs?.map(exampleInput);
+  const isShort = inputs !== undefined && inputs.length > 0 && inputs.every((input) => input !== undefined);
+  return { "application/json": { schema: requestSchema(specs), ...(isShort && { example: { inputs } }) } };
+}
+
+function requestSchema(specs: readonly TensorSpec[] | undefined): object {
+  return {
+    type: "object",
+    required: ["inputs"],
+    properties: {
+      id: { type: "string" },
+      parameters: { $ref: "#/components/schemas/InferParameters" },
+      inputs: { type: "array", items: specs === undefined ? tensorSchema() : { oneOf: specs.map(tensorSchema) } },
+      outputs: {
+        type: "array",
+        items: {
+          type: "object",
+          required: ["name"],
+          properties: { name: { type: "string" }, parameters: { $ref: "#/components/schemas/InferParameters" } },
+        },
+      },
+    },
+  };
+}
+
+/** The JSON schema of an answer. */
+function responseSchema(specs: readonly TensorSpec[] | undefined): object {
+  return {
+    type: "object",
+    required: ["model_name", "model_version", "outputs"],
+    properties: {
+      id: { type: "string" },
+      model_name: { type: "string" },
+      model_version: { type: "string" },
+      outputs: {
+        type: "array",
+        items: specs === undefined ? tensorSchema() : { anyOf: [...specs.map(tensorSchema), tensorSchema()] },
+      },
+    },
+  };
+}
+
+/** One tensor: of a model's input or output, or any. */
+function tensorSchema(spec?: TensorSpec): object {
+  const datatype = spec === undefined ? { enum: DATATYPE_NAMES } : { enum: datatypesOf(spec) };
+  return {
+    type: "object",
+    required: ["name", "datatype", "shape"],
+    properties: {
+      name: spec === undefined ? { type: "string" } : { const: spec.name },
+      datatype: { type: "string", ...datatype },
+      shape: shapeSchema(spec),
+      parameters: { $ref: "#/components/schemas/InferParameters" },
+      data: dataSchema(spec),
+    },
+  };
+}
+
+/**
+ * Lists may be nested like the shape, or one list of all elements; bytes that are not text are objects, and NaN a word.
+ */
+function dataSchema(spec: TensorSpec | undefined): object {
+  if (spec === undefined || takesImages(spec)) return { type: "array" };
+  if (spec.dtype === "bytes") return { type: "array", items: {} };
+  return (spec.shape?.length ?? 0) < 2 ? flatSchema(spec) : { anyOf: [flatSchema(spec), nestedSchema(spec)] };
+}
+
+/** An input of images takes them encoded, too. */
+function datatypesOf(spec: TensorSpec): readonly string[] {
+  const own = datatypeOf(spec.dtype)?.name ?? spec.dtype;
+  return takesImages(spec) ? [own, "BYTES"] : [own];
+}
+
+function shapeSchema(spec: TensorSpec | undefined): object {
+  const description = spec?.shape === undefined ? {} : { description: `[${spec.shape.map(toSize)}], -1 = any size` };
+  return { type: "array", items: { type: "integer", minimum: 0 }, ...description };
+}
+
+/** More elements are not read by people. */
+const MAX_ELEMENTS = 100;
+
+/** An input of a request as people may send it; undefined where it would be too long to be read. */
+function exampleInput(spec: TensorSpec): object | undefined {
+  const { name, dtype } = spec;
+  if (takesImages(spec)) return { name, datatype: "BYTES", shape: [1], data: [{ b64: exampleImage(spec) }] };
+  const [example] = guessExamples([spec]);
+  const datatype = datatypeOf(dtype)?.name;
+  const count = elementCount(example?.shape ?? []);
+  if (datatype === undefined || count > MAX_ELEMENTS) return undefined;
+  const element = dtype === "bytes" ? "a" : dtype === "bool" ? true : 1;
+  return { name, datatype, shape: example?.shape, data: new Array(count).fill(element) };
+}

@@ -3,10 +3,12 @@ import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
 import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
+import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
+import type { DescribedModel } from "../../serving/described-model.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import { assertModelName } from "../../serving/model-name.ts";
+import type { RequestLogOptions } from "../../serving/request-log.ts";
 import { modelStatus } from "./model-status.ts";
-import { type CountedServer, readMetrics } from "./read-metrics.ts";
-import { readReloadConfig } from "./reload-config.ts";
 
 const MODEL_SERVICE = "tensorflow.serving.ModelService";
 /** Bytes of the largest configuration. */
@@ -50,4 +52,84 @@ function reloadMethod(counted: CountedServer): UnaryMethod {
     const answer = encodeAs("tensorflow.serving.ReloadConfigResponse", { status: { error_code: "OK" }, metric });
     return { message: frameBytes(answer) };
   };
+}
+
+/** A server, and the counts of its requests; absent = they are not counted. */
+interface CountedServer {
+  readonly service: InferenceService;
+  readonly metrics?: RequestMetrics | undefined;
+}
+
+/**
+ * The values of counters by the original's own names, such as `/tensorflow/serving/request_count`, in their order: of
+ * several series the first, as there; 0 for what is not counted here.
+ */
+async function readMetrics(names: readonly string[], { service, metrics }: CountedServer): Promise<readonly number[]> {
+  if (names.length === 0) return [];
+  const { tensorflowServingMetrics } = await import("../prometheus/tensorflow-serving-metrics.ts");
+  await metrics?.gather();
+  const [recorded, statistics] = [service.recorded?.() ?? [], await service.statistics()];
+  const families = tensorflowServingMetrics({ series: metrics?.series() ?? [], recorded, statistics });
+  return names.map((name) => {
+    const ours = name.replaceAll(/\W/g, ":");
+    const value = families.find((family) => family.name === ours)?.samples[0]?.value;
+    return typeof value === "number" ? value : 0;
+  });
+}
+
+/**
+ * The models of a tensorflow.serving.ReloadConfigRequest in protobuf's JSON form; throws `invalid_argument` with
+ * TensorFlow Serving's texts.
+ */
+export function readReloadConfig(request: JsonObject): readonly DescribedModel[] {
+  const { model_config_list: list } = (request.config ?? {}) as { model_config_list?: { config: JsonObject[] } };
+  if (list === undefined) throw invalidArgument(NO_LIST);
+  const models = list.config.map(toModel);
+  const names = new Set<string>();
+  const twice = models.find(({ name }) => names.size === names.add(name).size);
+  if (twice !== undefined) throw invalidArgument(`Illegal to list model ${twice.name} multiple times in config list`);
+  return models;
+}
+
+const NO_LIST =
+  "ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is currently supported";
+
+function toModel(config: JsonObject): DescribedModel {
+  const { name, base_path, model_version_policy: policy, version_labels, logging_config: logging } = config;
+  if (name === "") throw invalidArgument("A model of the config list has no name; expected one.");
+  assertModelName(String(name));
+  const labels = Object.entries((version_labels ?? {}) as Record<string, string>);
+  return {
+    name: String(name),
+    path: String(base_path),
+    versions: toVersions((policy ?? {}) as Policy),
+    labels: Object.fromEntries(labels.map(([label, version]) => [label, BigInt(version)])),
+    ...(logging != null && { requestLog: toRequestLog(String(name), logging as Logging) }),
+  };
+}
+
+interface Logging {
+  readonly log_collector_config?: { readonly filename_prefix: string };
+  readonly sampling_config?: { readonly sampling_rate: number };
+}
+
+/** The members that it has; the others are those of the server. */
+function toRequestLog(model: string, { log_collector_config, sampling_config }: Logging): RequestLogOptions {
+  const { filename_prefix: prefix = "" } = log_collector_config ?? {};
+  const { sampling_rate: rate } = sampling_config ?? {};
+  // NaN and infinities are texts in protobuf's JSON.
+  if (rate !== undefined && !(rate >= 0 && rate <= 1))
+    throw invalidArgument(`The sampling_rate of model ${model} is ${rate}; expected a number from 0 to 1.`);
+  return { ...(prefix !== "" && { prefix }), ...(rate !== undefined && { rate }) };
+}
+
+interface Policy {
+  readonly latest?: { readonly num_versions: number };
+  readonly all?: object;
+  readonly specific?: { readonly versions: readonly string[] };
+}
+
+function toVersions({ latest, all, specific }: Policy): DescribedModel["versions"] {
+  if (specific !== undefined) return specific.versions.map(BigInt);
+  return all === undefined ? { latest: Math.max(1, latest?.num_versions ?? 1) } : "all";
 }

@@ -1,4 +1,7 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
+import { invalidArgument } from "../../errors.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
 import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
@@ -13,10 +16,10 @@ import {
   PREDICT_NESTING,
   type PredictRequest,
 } from "./grpc-codec.ts";
-import { metadataMethod } from "./grpc-metadata.ts";
 import { modelServiceRoutes } from "./grpc-model-service.ts";
 import { sessionServiceRoutes } from "./grpc-session-service.ts";
 import { checkSignature, wantedOutputs } from "./grpc-signature.ts";
+import { encodeModelMetadata, modelMetadata, SIGNATURE_DEF } from "./model-metadata.ts";
 import { assertNamesModel } from "./model-spec.ts";
 
 /** The service that TensorFlow Serving's clients call. */
@@ -75,4 +78,31 @@ async function infer(lease: Lease, request: PredictRequest, { call, settings }: 
   } finally {
     lease.release();
   }
+}
+
+/** PredictionService.GetModelMetadata, with the original's texts. */
+function metadataMethod(service: InferenceService, { requireModelSpec }: GrpcProtocolOptions): UnaryMethod {
+  return async (message, { record }) => {
+    const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
+    const request = decodeMessage("tensorflow.serving.GetModelMetadataRequest", message);
+    const { model_spec: spec, metadata_field: fields } = request as { [field: string]: JsonValue };
+    if (spec === undefined) throw invalidArgument("Missing ModelSpec");
+    checkFields(fields as string[]);
+    const { name, version, version_label: label } = spec as JsonObject;
+    const model = String(name);
+    if (requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
+    record.model = model;
+    const ref = {
+      model,
+      ...(version != null && { version: BigInt(String(version)) }),
+      ...(label !== undefined && { label: String(label) }),
+    };
+    return { message: frameBytes(await encodeModelMetadata(await modelMetadata(service, ref))) };
+  };
+}
+
+function checkFields(fields: readonly string[]): void {
+  if (fields.length === 0) throw invalidArgument("GetModelMetadataRequest must specify at least one metadata_field");
+  const unknown = fields.find((field) => field !== SIGNATURE_DEF);
+  if (unknown !== undefined) throw invalidArgument(`Metadata field ${unknown} is not supported`);
 }

@@ -13,13 +13,12 @@ import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../signature/choose-signature.ts";
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
 import { columnsOfRows, MISSING_TEXT, withoutMissingTexts } from "./mixed-rows.ts";
-import { withEncodedImages } from "./with-encoded-images.ts";
 
 /** A predict request's JSON, before the model is known. */
 export interface PredictBody {
@@ -205,4 +204,26 @@ function inferColumns(columns: JsonObject, budget: DecodeBudget): readonly Pick<
   const names = Object.keys(columns);
   budget.countInputs(names.length);
   return names.map((name) => ({ name, dtype: inferDType([columns[name] as JsonValue]) }));
+}
+
+/**
+ * The inputs with the dtype that came: an input may take encoded images too. `first`
+ * is the first value of the request for an input.
+ */
+function withEncodedImages<Spec extends TensorSpec>(
+  specs: readonly Spec[],
+  first: (spec: Spec, index: number) => JsonValue | undefined,
+): readonly Spec[] {
+  if (!specs.some(takesImages)) return specs;
+  return specs.map((spec, index) => {
+    const isEncoded = takesImages(spec) && isEncodedValue(first(spec, index));
+    return isEncoded ? { ...spec, dtype: "bytes" as const } : spec;
+  });
+}
+
+/** `{"b64": …}` or a text, or a list that begins with one. */
+function isEncodedValue(value: JsonValue | undefined): boolean {
+  if (value === undefined) return false;
+  if (isJsonList(value)) return isEncodedValue(value[0]);
+  return typeof value === "string" || (isJsonObject(value) && isBase64Object(value));
 }

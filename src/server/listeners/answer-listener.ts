@@ -6,8 +6,7 @@ import { arrivalLimits, BEFORE_OTHERS, type CallLimits } from "../../limits/call
 import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { steadyMs } from "../../observability/steady-clock.ts";
 import { fromPlainCall, type PlainCall } from "../../pipeline/call-options.ts";
-import { copyPayload } from "../../pipeline/copy-payload.ts";
-import { payloadFromTensors, payloadToTensors } from "../../pipeline/payload-tensors.ts";
+import { copyPayload, payloadFromTensors, payloadToTensors } from "../../pipeline/payload.ts";
 import type { InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
 import { KeptVersion } from "../../serving/kept-version.ts";
 import type { LocalService } from "../../serving/local-service.ts";

@@ -1,6 +1,5 @@
 import { toPlainCall } from "../../pipeline/call-options.ts";
-import { convertedBytes, payloadBytes } from "../../pipeline/payload.ts";
-import { payloadFromTensors, payloadToTensors } from "../../pipeline/payload-tensors.ts";
+import { convertedBytes, payloadBytes, payloadFromTensors, payloadToTensors } from "../../pipeline/payload.ts";
 import type { InferRequest, InferResponse, Lease } from "../../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../../serving/request-log.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";

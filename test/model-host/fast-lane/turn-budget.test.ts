@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TurnBudget } from "../../../src/model-host/fast-lane/turn-budget.ts";
+import { TurnBudget } from "../../../src/model-host/fast-lane/fast-lane.ts";
 
 test("a turn of the event loop has time for some runs, and the next turn for as many", async () => {
   const budget = new TurnBudget();

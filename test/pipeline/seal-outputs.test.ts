@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pickOutputs } from "../../src/pipeline/pick-outputs.ts";
+import { pickOutputs } from "../../src/pipeline/seal-outputs.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 
 test("outputs are picked in the order that was asked for, and one that is not there is named", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RunCounter, type RunStatistics } from "../../../src/model-host/queue/run-statistics.ts";
-import { ReportedStatistics } from "../../../src/model-host/threads/reported-statistics.ts";
+import { ReportedStatistics } from "../../../src/model-host/threads/copy-clients.ts";
 
 function statisticsOf(requests: number): RunStatistics {
   const counter = new RunCounter();
