@@ -88,7 +88,8 @@ export class RpcClient {
 
   /**
    * Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. Aborting
-   * `signal` cancels the request there, and rejects with the signal's reason. `transfer` = large tensors are not copied.
+   * `signal` cancels the request there, and rejects with the signal's reason; `transfer` = large tensors are not
+   * copied.
    */
   ask({ kind, meta, tensors }: UnsentRecord, signal?: CancelSignal, transfer = false): Promise<RpcResponse> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
