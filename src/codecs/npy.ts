@@ -1,7 +1,7 @@
 import { failedPrecondition, invalidArgument, type ServingError } from "../errors.ts";
 import { type DType, type NumericDType, numericLayout } from "../tensor/dtype.ts";
 import { createTensor, elementCount, hasTooManyLists, type Tensor, toBytes, viewBytes } from "../tensor/tensor.ts";
-import { cutText } from "../text/shorten.ts";
+import { cutText } from "../text/cut-text.ts";
 
 const MAGIC = "\x93NUMPY";
 /** Bytes of the magic text and the version. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { cutText, shorten, shortenMiddle, withoutEnd } from "../../src/text/shorten.ts";
+import { cutText } from "../../src/text/cut-text.ts";
+import { shorten, shortenMiddle, withoutEnd } from "../../src/text/shorten.ts";
 
 test("a text of the limit stays, a longer one says how much is left out", () => {
   expect(shorten("abcd", 4)).toBe("abcd");

@@ -11,7 +11,7 @@ import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
-import { cutText } from "../../text/shorten.ts";
+import { cutText } from "../../text/cut-text.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
 import {
   encodeStreamError,

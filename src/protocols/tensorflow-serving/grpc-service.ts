@@ -81,7 +81,7 @@ async function infer(lease: Lease, request: PredictRequest, { call, settings }: 
 }
 
 /** PredictionService.GetModelMetadata, with the original's texts. */
-function metadataMethod(service: InferenceService, { requireModelSpec }: GrpcProtocolOptions): UnaryMethod {
+function metadataMethod(service: InferenceService, { settings }: GrpcProtocolOptions): UnaryMethod {
   return async (message, { record }) => {
     const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
     const request = decodeMessage("tensorflow.serving.GetModelMetadataRequest", message);
@@ -90,7 +90,7 @@ function metadataMethod(service: InferenceService, { requireModelSpec }: GrpcPro
     checkFields(fields as string[]);
     const { name, version, version_label: label } = spec as JsonObject;
     const model = String(name);
-    if (requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
+    if (settings.requireModelSpec && model === "") throw invalidArgument("ModelSpec has no name specified.");
     record.model = model;
     const ref = {
       model,
