@@ -144,7 +144,6 @@ async function openCallerCheck(
   return openAuthentication(auth, { proxies, hasCertificates: tls?.clientCa !== undefined });
 }
 
-
 /** The main thread's gate, for the calls that a listener answers itself. */
 class ListenerGate implements ClientGate {
   readonly #client: RpcClient;
