@@ -19,7 +19,7 @@ export interface CallInfo extends CallOptions {
 }
 
 /** An encoded message, and metadata to send before it; absent = none. */
-export interface UnaryAnswer {
+interface UnaryAnswer {
   readonly message: FramedMessage;
   readonly metadata?: Readonly<Record<string, string>>;
 }

@@ -223,4 +223,4 @@ export class TurnBudget {
 }
 
 /** The turns of this process's main thread, which all its models share. */
-export const turnBudget = new TurnBudget();
+const turnBudget = new TurnBudget();

@@ -1,11 +1,8 @@
-import { codecs } from "../../codec-host/codec-pool.ts";
 import { defineJob } from "../../codec-host/job.ts";
-import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
 import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { CallOptions } from "../../serving/inference-service.ts";
 import { BytesBuilder } from "../../tensor/byte-ranges.ts";
-import { elementCount, type Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { toFixedPoint } from "../../text/size-text.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
@@ -61,20 +58,4 @@ function describe(tensor: Tensor, at: number, { index, labels }: ClassName): str
   const number = isFloat ? toFixedPoint(value, 6) : String(value);
   const label = labels?.[index];
   return label ? `${number}:${index}:${label}` : `${number}:${index}`;
-}
-
-/** Memory for the texts of one output's classes: half of the default for all requests together. */
-const MAX_CLASS_BYTES = 256 * 1024 * 1024;
-
-/** {@link classify}, in a codec thread where that takes long. `isOnly`: no other output is answered. */
-export function classifyOutput(
-  tensor: Tensor,
-  output: ClassifiedOutput,
-  { call: { signal, memory }, isOnly }: { readonly call: CallOptions; readonly isOnly: boolean },
-): Tensor | Promise<Tensor> {
-  const elements = elementCount(tensor.shape);
-  if (elements <= MANY_ELEMENTS) return classify(tensor, output, MAX_CLASS_BYTES);
-  const transfer = isOnly && memory?.isWireOnly === true ? "owned" : undefined;
-  const scratchBytes = Math.min(elements * CLASS_BYTES, MAX_CLASS_BYTES);
-  return codecs.run(classifyJob, [tensor, output, MAX_CLASS_BYTES], { transfer, signal, memory, scratchBytes });
 }

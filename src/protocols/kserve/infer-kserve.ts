@@ -8,7 +8,7 @@ import type { Signature } from "../../signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { toCheckedRequest } from "./check-request.ts";
-import { classifyOutput } from "./classify.ts";
+import { classifyOutput } from "./classify-output.ts";
 import { datatypeOf } from "./datatype.ts";
 import type { AnsweredOutput, KserveAnswer } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
