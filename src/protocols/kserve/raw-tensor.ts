@@ -1,6 +1,5 @@
-import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
@@ -165,19 +164,3 @@ export function rawSize(tensor: Tensor): number {
   if (tensor.dtype !== "bytes") return tensor.data.byteLength;
   return LENGTH_BYTES * elementCount(tensor.shape) + byteSize(tensor);
 }
-
-/** The request of an input, as {@link InputContext}. */
-interface JobContext extends Pick<InputContext, "model" | "id"> {
-  readonly maxBytes: number;
-}
-
-/** {@link fromRaw} for a codec thread. */
-export const fromRawJob = defineJob(
-  import.meta.url,
-  "fromRawJob",
-  (head: InputHead, raw: Uint8Array, { maxBytes, ...context }: JobContext): Tensor =>
-    fromRaw(head, raw, { ...context, budget: new DecodeBudget(maxBytes) }),
-);
-
-/** {@link toRaw} for a codec thread. */
-export const toRawJob = defineJob(import.meta.url, "toRawJob", toRaw);

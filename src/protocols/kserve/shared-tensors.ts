@@ -8,7 +8,8 @@ import type { HeldMemory, SharedMemory } from "../../shared-memory/shared-memory
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";
-import { fromRaw, fromRawJob, type InputHead, rawSize, toRaw, toRawJob } from "./raw-tensor.ts";
+import { fromRaw, type InputHead, rawSize, toRaw } from "./raw-tensor.ts";
+import { fromRawJob, toRawJob } from "./raw-tensor-jobs.ts";
 import { readPlace } from "./read-place.ts";
 
 /** The request that the tensors are of, and the most that its inputs may take in memory, in bytes. */
