@@ -30,7 +30,8 @@ const STAYS_APART: Readonly<Record<string, string>> = {
   "src/client/client.ts": "kserving/client for browsers",
   "src/model-host/threads/run-model-thread.ts": "where a model's thread begins, by which the build cuts the program",
   "src/cli/commands/completion-command.ts": "a command, as all others have a file",
-  "src/protocols/kserve/raw-tensor-jobs.ts": "jobs of codec threads; the client for browsers has raw-tensor.ts without them",
+  "src/protocols/kserve/raw-tensor-jobs.ts":
+    "jobs of codec threads; the client for browsers has raw-tensor.ts without them",
   "src/protocols/kserve/classify-output.ts": "asks codec threads, which load classify.ts",
   "src/protocols/write-items-job.ts": "what codec threads load",
 };
