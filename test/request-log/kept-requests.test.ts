@@ -136,6 +136,8 @@ test("requests of every form are kept in theirs", async () => {
   ];
   await expect(lost[0]!()).rejects.toThrow();
   expect(await ask("half", { inputs: [2] })).toMatchObject({ status: 200 });
+  // A model that is still loading would answer 503, too.
+  await expect.poll(async () => (await fetch(`${http}/v2/models/mortal/ready`)).status, { timeout: 30_000 }).toBe(200);
   expect(await lost[1]!()).toMatchObject({ status: 503 });
   const kinds = (await readLogs(...logFiles(folder))).map(({ kind }) => kind);
   expect(kinds).toEqual(["regress_log", "predict_log"]);
