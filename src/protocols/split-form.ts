@@ -56,7 +56,7 @@ async function splitParts(body: Buffer, contentType: string): Promise<Form> {
       parser.on("close", () => resolve({ texts, files }));
       parser.write(body, () => {
         parser.end();
-        // All that it does from here on, it does in this turn; a part that begins behind the form's end has no end itself.
+        // What it still does, it does in this turn; a part that begins behind the form's end has no end itself.
         setImmediate(() => parser.closed || fail("there is a part behind its end"));
       });
     } catch (reason) {
