@@ -50,10 +50,7 @@ export async function openTransports(
 /** The ports, with separate ones for administration, metrics or both. */
 async function openSeparate(service: InferenceService, options: Omit<Opening, "httpPolicy">): Promise<Transports> {
   const { admin, metricsAddress, sockets = {} } = options;
-  const [{ openSidePort }, { toPortPolicies }] = await Promise.all([
-    import("./open-side-port.ts"),
-    import("./open-side-port.ts"),
-  ]);
+  const { openSidePort, toPortPolicies } = await import("./open-side-port.ts");
   const { policy, httpPolicy, ...policies } = toPortPolicies(options.policy, options);
   // Administration has to work when the other ports are overloaded.
   const { passOn: _, ...withoutPassing } = options;

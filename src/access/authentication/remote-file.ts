@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
 import { readBytes } from "../../storage/http/answers.ts";
 import { sendHttp } from "../../storage/http/http-request.ts";
+import { readVersion } from "../../version.ts";
 import { isLoopback } from "../network-address.ts";
 
 /** Bytes of the longest answer, and milliseconds that it may take. */
@@ -120,7 +121,8 @@ export class RemoteFile<Content> {
 
 /** Follows no redirects, by which another server would answer. */
 async function fetchText(address: string): Promise<string> {
-  const headers = { accept: "application/json", "accept-encoding": "identity" };
+  const agent = { "user-agent": `kserving/${readVersion()}` };
+  const headers = { accept: "application/json", "accept-encoding": "identity", ...agent };
   const response = await sendHttp(new URL(address), { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
   const { statusCode: status = 0 } = response;
   if (status >= 200 && status < 300) return (await readBytes(response, MAX_BYTES)).toString();
