@@ -3,7 +3,7 @@ import { createServer, type Http2Server, type Http2Session, type ServerHttp2Sess
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { describeConnection } from "../limits/connection-limit.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { CONNECTION_WINDOW_BYTES, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
 import { carrierSocketOf, hasStreams, idleDescriptorOf, sessionOf } from "../net/node-members.ts";
 import { openInTurns } from "../net/open-in-turns.ts";
 import { isPassedOn } from "../net/sockets.ts";
@@ -16,8 +16,6 @@ import { limitResets } from "./reset-watch.ts";
 
 /** Window of one stream, in bytes: HTTP/2's default of 64 KB triples the time of a photo. */
 export const STREAM_WINDOW_BYTES = 1024 * 1024;
-/** Window of one connection, for all its streams together, in bytes. */
-export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
 const MAX_CONCURRENT_CALLS: number = TRANSPORT_LIMITS.concurrentCalls;
 /** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;

@@ -34,6 +34,9 @@ export const TRANSPORT_LIMITS = {
   idlePings: 1000,
 } as const;
 
+/** Window of one HTTP/2 connection, for all its streams together, in bytes. */
+export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+
 /**
  * Time for the beginning of a connection, in milliseconds: until its protocol is known, until an HTTP/2 connection is
  * set up, and for the head of an HTTP request. It allows for several lost packets; slower clients occupy a connection

@@ -55,7 +55,7 @@ export interface Made extends Pick<InferResponse, "outputs" | "contentType" | "s
   readonly metadata?: InferResponse["metadata"] | undefined;
 }
 
-const NO_METADATA: InferResponse["metadata"] = {};
+const NO_METADATA: InferResponse["metadata"] = Object.freeze({});
 
 /** Makes the answer of a version to a request. */
 export function toAnswer(

@@ -7,7 +7,7 @@ import {
   type requestCallback,
 } from "@grpc/grpc-js";
 import { ServingError } from "../errors.ts";
-import { CONNECTION_WINDOW_BYTES } from "../grpc/http2-connections.ts";
+import { CONNECTION_WINDOW_BYTES } from "../limits/transport-limits.ts";
 import { parseServerAddress } from "./server-address.ts";
 
 /** Longer than any pause: a channel that becomes idle would report that the server is not ready. */

@@ -20,7 +20,8 @@ export interface OpenedUrl {
 /**
  * Asks an address by GET and resolves once the head of a good answer is there. User and
  * password in the address go into a header, and stay out of messages. Throws `not_found`
- * for 404, `permission_denied` for 401 and 403, `unavailable` for anything else.
+ * for 404, `permission_denied` for 401, 403 and a redirect that is not followed,
+ * `unavailable` for anything else.
  */
 export async function openUrl(address: string, { signal, accept = "*/*", what }: OpenUrlOptions): Promise<OpenedUrl> {
   let url = new URL(address);
@@ -59,6 +60,10 @@ function badStatus(status: number, host: string, what: string): ServingError {
 }
 
 function unreachable(host: string, what: string, reason: ServingError): ServingError {
+  if (reason.code === "permission_denied") {
+    const message = `The ${what} ${host} cannot be used: ${reason.message}. ${OTHERWISE}`;
+    return new ServingError("permission_denied", message, { cause: reason });
+  }
   const why = systemCode(reason.cause) || reasonText(reason.cause ?? reason);
   return new ServingError("unavailable", `The ${what} ${host} cannot be reached: ${why}. ${advice(why)} ${OTHERWISE}`, {
     cause: reason,
