@@ -18,13 +18,13 @@ const LONG = "test/**/*.long.test.ts";
 const ALONE = [
   "test/*.test.ts",
   "test/{codec-host,examples,faults,hook-host,native}/**/*.test.ts",
-  "test/codecs/json/json-memory.test.ts",
+  "test/tensor/codecs/json/json-memory.test.ts",
   "test/cli/{,commands/,completion/,lifecycle/}*.test.ts",
   "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
-  "test/limits/**/*.test.ts",
-  "test/machine/system.test.ts",
-  "test/model-host/{,images/,threads/}*.test.ts",
-  "test/remote/*.test.ts",
+  "test/platform/limits/**/*.test.ts",
+  "test/platform/machine/system.test.ts",
+  "test/models/{,images/,threads/}*.test.ts",
+  "test/client/remote/*.test.ts",
   "test/storage/**/*.test.ts",
 ];
 
@@ -42,7 +42,7 @@ export default defineConfig(({ mode }) => {
         "kserving/client": new URL("./src/client/node.ts", import.meta.url).pathname,
         "kserving/hooks": new URL("./src/hooks/hooks.ts", import.meta.url).pathname,
         "kserving/drivers": new URL("./src/drivers/driver.ts", import.meta.url).pathname,
-        "kserving/testing": new URL("./src/testing/testing.ts", import.meta.url).pathname,
+        "kserving/testing": new URL("./src/tools/testing/testing.ts", import.meta.url).pathname,
         kserving: new URL("./src/index.ts", import.meta.url).pathname,
       },
     },

@@ -9,7 +9,7 @@ import type { Model } from "../src/drivers/driver.ts";
 import { parseOptions } from "../src/drivers/option-table.ts";
 import pytorch from "../src/drivers/pytorch.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../src/tensor/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../src/tensor/tensor.ts";
 import { endChildrenOnSignal } from "../test/helpers/children.ts";
 import { alternate, paired } from "./engine/bench-run.ts";

@@ -4,7 +4,7 @@
  */
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../src/grpc/http2-connections.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../src/platform/limits/transport-limits.ts";
 
 const HEADERS = { ":status": 200, "content-type": "application/grpc" };
 

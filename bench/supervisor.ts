@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { openMark } from "../src/model-host/run-mark.ts";
-import { cellOf, RunMarks } from "../src/processes/run-marks.ts";
+import { openMark } from "../src/models/run-mark.ts";
+import { cellOf, RunMarks } from "../src/platform/processes/run-marks.ts";
 import { pssMb } from "../test/helpers/process-usage.ts";
 import { alternate } from "./engine/bench-run.ts";
 import type { Figure } from "./engine/figure.ts";

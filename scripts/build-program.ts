@@ -17,14 +17,14 @@ const entries = findEntries();
  */
 const STARTS: Readonly<Record<string, readonly string[]>> = {
   client: ["client/client"],
-  node: ["client/client", "client/node", "benchmark/load/load-thread-entry"],
+  node: ["client/client", "client/node", "tools/benchmark/load/load-thread-entry"],
   start: ["cli/start", "cli/supervisor/supervisor"],
   help: ["cli/main"],
   embedded: ["index"],
-  model: ["model-host/threads/run-model-thread", "drivers/onnx/onnx"],
+  model: ["models/threads/run-model-thread", "drivers/onnx/onnx"],
   engine: ["drivers/onnx/native/native-engine"],
-  hooks: ["hook-thread-entry", "model-host/images/image-thread-entry", "hooks/hooks", "drivers/driver"],
-  codec: ["codec-host/codec-thread-entry", ...entries.jobs],
+  hooks: ["hook-thread-entry", "models/images/image-thread-entry", "hooks/hooks", "drivers/driver"],
+  codec: ["platform/codec-host/codec-thread-entry", ...entries.jobs],
   serve: [
     ...["cli/commands/serve-command", "server/server", "server/server-options", "server/protocols"],
     ...["grpc/grpc-server", "proxy/http-server"],

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { toColumns } from "../src/text/terminal.ts";
+import { toColumns } from "../src/platform/text/terminal.ts";
 import { makeDemoModels } from "./make-demo-models.ts";
 
 /**

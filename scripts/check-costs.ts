@@ -2,7 +2,7 @@
  * Reads texts of others by every way that they enter, at half the longest length and at the longest, and prints what
  * that costs. Fails where twice the text takes more than 2.2 times the time, or the main thread is held for over 50 ms.
  */
-import { leastMs, TEXT_COSTS, type TextCost } from "../test/limits/text-costs.ts";
+import { leastMs, TEXT_COSTS, type TextCost } from "../test/platform/limits/text-costs.ts";
 
 /** Most of the ratio and of the main thread's time; below the shortest time the clock decides the ratio. */
 const [MOST_RATIO, MOST_MS, SHORTEST_MS] = [2.2, 50, 1];

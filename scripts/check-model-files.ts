@@ -7,7 +7,7 @@ import { parseOptions } from "../src/drivers/option-table.ts";
 import { findDriver } from "../src/drivers/registry.ts";
 import { ServingError } from "../src/errors.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
-import { toColumns } from "../src/text/terminal.ts";
+import { toColumns } from "../src/platform/text/terminal.ts";
 
 /**
  * Loads every model file below folders on every driver that takes its kind, in a process each, and prints which are

@@ -9,12 +9,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { findDriver } from "../src/drivers/registry.ts";
-import { filledTensor } from "../src/model-host/filled-tensor.ts";
-import { findExampleInputs } from "../src/model-host/find-example-inputs.ts";
-import { loadHostedModel } from "../src/model-host/load-hosted-model.ts";
+import { filledTensor } from "../src/models/filled-tensor.ts";
+import { findExampleInputs } from "../src/models/find-example-inputs.ts";
+import { loadHostedModel } from "../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
-import type { ExampleInput } from "../src/signature/example-inputs.ts";
-import type { TensorSpec } from "../src/signature/signature.ts";
+import type { ExampleInput } from "../src/tensor/signature/example-inputs.ts";
+import type { TensorSpec } from "../src/tensor/signature/signature.ts";
 import { createTensors } from "../src/tensor/tensor.ts";
 
 const SIZES = [0, 1, 2, 3, 4, 5, 6, 7, 9, 31, 33, 47, 63, 255];

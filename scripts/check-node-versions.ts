@@ -21,7 +21,7 @@ const WITH_LISTENERS = [
   "protocols/kserve/round-trips",
   "protocols/tensorflow-serving/http-routes",
   "proxy/hook-router",
-  "request-log/request-logs",
+  "observability/request-log/request-logs",
   "server/access-log",
   "server/authentication",
   "server/authentication-matrix",
@@ -80,7 +80,7 @@ try {
       assert.deepEqual(answer, { outputs: { x: [2, 4, 6], facts: [1, 3, 4], name: "installed" } });
       console.log(`Node ${exact[0]}, type ${type}: ok`);
     }
-    runCommand(exact[1] as string, [vitest, "run", "test/net/node-members.test.ts"]);
+    runCommand(exact[1] as string, [vitest, "run", "test/platform/net/node-members.test.ts"]);
     console.log(`Node ${exact[0]}, members of its own: ok`);
     if (version < FIRST_WITH_LISTENERS) continue;
     const env = { ...process.env, KSERVING_TEST_LISTENERS: "2" };

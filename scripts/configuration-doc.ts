@@ -1,5 +1,5 @@
 import { envOf, flagOf, groupsOf, type SettingName, settingsOf, writtenValue } from "../src/cli/settings/settings.ts";
-import type { Setting, SettingsCommand } from "../src/limits/settings/setting.ts";
+import type { Setting, SettingsCommand } from "../src/platform/limits/settings/setting.ts";
 
 const MAX_WIDTH = 120;
 const SERVED: ReadonlySet<SettingName> = new Set(settingsOf("serve").map(([name]) => name));

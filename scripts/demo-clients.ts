@@ -1,4 +1,4 @@
-import { createRemoteService } from "../src/remote/remote-service.ts";
+import { createRemoteService } from "../src/client/remote/remote-service.ts";
 import { createTensor, type Tensor } from "../src/tensor/tensor.ts";
 import { type FoundFace, toFoundFaces } from "./demo-photos.ts";
 

@@ -1,6 +1,6 @@
-import { hidePaths } from "./text/hide-paths.ts";
-import { maskSecrets } from "./text/mask-secrets.ts";
-import { shorten } from "./text/shorten.ts";
+import { hidePaths } from "./platform/text/hide-paths.ts";
+import { maskSecrets } from "./platform/text/mask-secrets.ts";
+import { shorten } from "./platform/text/shorten.ts";
 
 /** Every way a request or a start can fail: gRPC's code names, with the numbers that the wires send. */
 export const STATUS = {

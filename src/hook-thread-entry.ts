@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import type { HookThreadData } from "./hook-host/hook-protocol.ts";
-import { runHookThread } from "./hook-host/hook-thread.ts";
-import { LazyRemote } from "./remote/lazy-remote.ts";
+import { LazyRemote } from "./client/remote/lazy-remote.ts";
+import type { HookThreadData } from "./hooks/host/hook-protocol.ts";
+import { runHookThread } from "./hooks/host/hook-thread.ts";
 
 const { exit } = process;
 const data: HookThreadData = { ...workerData };

@@ -31,13 +31,26 @@ export {
 } from "./hooks/hooks.ts";
 export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-context.ts";
 export type { RawAnswer, RawRequest } from "./hooks/raw-request.ts";
-export { type CropBox, type CropQuadOptions, cropImage, cropQuad } from "./media/crop-image.ts";
-export { type DecodeOptions, decodeImage } from "./media/decode-image.ts";
-export { drawBoxes, type LabelledBox } from "./media/draw-boxes.ts";
-export { type EncodeOptions, encodeImage } from "./media/encode-image.ts";
-export type { ImageTensor } from "./media/image-tensor.ts";
-export type { Point } from "./media/projection.ts";
-export { boxCorners, minAreaBox, type RotatedBox } from "./media/projection.ts";
+export { type ModelInputOptions, toModelInput } from "./models/images/to-model-input.ts";
+export { createLogger, type Logger } from "./observability/logger.ts";
+export type { NamedModelOptions } from "./server/named-model.ts";
+export type { PredictChoices } from "./server/predict.ts";
+export type { ServedVersion } from "./server/served-version.ts";
+export type { Server } from "./server/server.ts";
+export type { ServerOptions } from "./server/server-options.ts";
+export type { StageOptions } from "./serving/repository/stage.ts";
+export { argmax, softmax, type TopK, topK } from "./tensor/along-axis.ts";
+export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc-greedy-decode.ts";
+export type { DType, TensorData } from "./tensor/dtype.ts";
+export { toNested } from "./tensor/elements.ts";
+export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
+export { type CropBox, type CropQuadOptions, cropImage, cropQuad } from "./tensor/media/crop-image.ts";
+export { type DecodeOptions, decodeImage } from "./tensor/media/decode-image.ts";
+export { drawBoxes, type LabelledBox } from "./tensor/media/draw-boxes.ts";
+export { type EncodeOptions, encodeImage } from "./tensor/media/encode-image.ts";
+export type { ImageTensor } from "./tensor/media/image-tensor.ts";
+export type { Point } from "./tensor/media/projection.ts";
+export { boxCorners, minAreaBox, type RotatedBox } from "./tensor/media/projection.ts";
 export {
   type Edges,
   type Letterbox,
@@ -45,20 +58,7 @@ export {
   letterboxOf,
   type ResizeOptions,
   resizeImage,
-} from "./media/resize-image.ts";
-export { type ModelInputOptions, toModelInput } from "./model-host/images/to-model-input.ts";
-export { createLogger, type Logger } from "./observability/logger.ts";
-export type { StageOptions } from "./repository/stage.ts";
-export type { NamedModelOptions } from "./server/named-model.ts";
-export type { PredictChoices } from "./server/predict.ts";
-export type { ServedVersion } from "./server/served-version.ts";
-export type { Server } from "./server/server.ts";
-export type { ServerOptions } from "./server/server-options.ts";
-export { argmax, softmax, type TopK, topK } from "./tensor/along-axis.ts";
-export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc-greedy-decode.ts";
-export type { DType, TensorData } from "./tensor/dtype.ts";
-export { toNested } from "./tensor/elements.ts";
-export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
+} from "./tensor/media/resize-image.ts";
 export { nonMaxSuppression, type SuppressionOptions } from "./tensor/non-max-suppression.ts";
 export type { PlainValue, Values } from "./tensor/plain-value.ts";
 export { type TensorOfOptions, tensorOf } from "./tensor/plain-value.ts";

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { importOnnxRuntime } from "./drivers/onnx/onnx-runtime.ts";
 import { reasonText } from "./errors.ts";
-import { askRuntime } from "./runtimes/ask-runtime.ts";
-import { CUDA_PROVIDER } from "./runtimes/native-runtimes.ts";
-import { libraryOf } from "./runtimes/onnx.ts";
-import type { Probe, RuntimeFacts } from "./runtimes/probe.ts";
+import { askRuntime } from "./storage/runtimes/ask-runtime.ts";
+import { CUDA_PROVIDER } from "./storage/runtimes/native-runtimes.ts";
+import { libraryOf } from "./storage/runtimes/onnx.ts";
+import type { Probe, RuntimeFacts } from "./storage/runtimes/probe.ts";
 
 /** Providers that the library names although they are in files of their own. */
 const OF_CUDA = ["cuda", "tensorrt"];

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { format, promisify } from "node:util";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { importUserModule } from "../src/user-module/user-module.ts";
+import { importUserModule } from "../src/platform/user-module/user-module.ts";
 import { tempFolder } from "./helpers/temp-folder.ts";
 
 /** A `console.log` of an example, and what it says that it prints. */
@@ -63,7 +63,7 @@ test("the compiler takes every example in TypeScript, in a strict project of a u
     paths: {
       kserving: [resolve("dist/index.d.ts")],
       "kserving/client": [resolve("dist/client/client.d.ts")],
-      "kserving/testing": [resolve("dist/testing/testing.d.ts")],
+      "kserving/testing": [resolve("dist/tools/testing/testing.d.ts")],
     },
   };
   const folder = tempFolder({

@@ -1,4 +1,4 @@
-import { MAX_INPUTS } from "../../src/limits/memory/decode-budget.ts";
+import { MAX_INPUTS } from "../../src/platform/limits/memory/decode-budget.ts";
 import { type AttackRow, tally } from "./attack-row.ts";
 import { post } from "./http-attack.ts";
 import { repeated } from "./protobuf.ts";

@@ -1,4 +1,4 @@
-import { RunCounter } from "../../src/model-host/queue/run-statistics.ts";
+import { RunCounter } from "../../src/models/queue/run-statistics.ts";
 import { RequestMetrics } from "../../src/observability/metrics/request-metrics.ts";
 import { RequestRecord } from "../../src/observability/request-record.ts";
 import type { Figure } from "./figure.ts";

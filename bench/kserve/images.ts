@@ -1,6 +1,6 @@
 import sharp from "sharp";
-import { parseHostOptions } from "../../src/model-host/host-options.ts";
-import { decodeImageInputs } from "../../src/model-host/images/image-input.ts";
+import { parseHostOptions } from "../../src/models/host-options.ts";
+import { decodeImageInputs } from "../../src/models/images/image-input.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import type { Comparison } from "./compare.ts";
 

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { methodPath } from "../../src/client/grpc/infer-message.ts";
-import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
+import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { createTensor, createTensors, toBytes } from "../../src/tensor/tensor.ts";
 import { type BenchRun, type Group, paired } from "../engine/bench-run.ts";
 import type { Figure } from "../engine/figure.ts";

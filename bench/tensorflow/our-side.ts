@@ -3,7 +3,7 @@ import type { Model } from "../../src/drivers/driver.ts";
 import { parseOptions } from "../../src/drivers/option-table.ts";
 import tensorflow from "../../src/drivers/tensorflow/tensorflow.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../src/tensor/signature/signature.ts";
 import { createTensor, createTensors, elementCount } from "../../src/tensor/tensor.ts";
 import { quantile } from "../../test/helpers/quantile.ts";
 

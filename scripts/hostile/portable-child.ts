@@ -4,7 +4,7 @@ import { parseOptions } from "../../src/drivers/option-table.ts";
 import tensorflow from "../../src/drivers/tensorflow/tensorflow.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../src/tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../src/tensor/tensor.ts";
 import { readTensors, type WrittenCase, type WrittenTensors, writeTensors } from "./written-case.ts";
 

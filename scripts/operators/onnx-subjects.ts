@@ -1,11 +1,11 @@
 import { closeSync, mkdtempSync, openSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodeMessage, integerField } from "../../src/codecs/protobuf/wire-writer.ts";
 import { codeOf } from "../../src/drivers/onnx/element-types.ts";
 import { editMessage, nestedField } from "../../src/drivers/onnx/guards/guarded-model.ts";
 import { areTensors } from "../../src/drivers/onnx/onnx-value.ts";
 import { type ProtobufField, ProtobufFile } from "../../src/drivers/onnx/protobuf-file.ts";
+import { encodeMessage, integerField } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { type DType, type NumericDType, numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { listCases, type OperatorCase } from "../../test/drivers/onnx/operator-case.ts";

@@ -1,5 +1,5 @@
-import { bindFunctions, openLibrary, type Pointer } from "../../src/native/bind-functions.ts";
-import { copyFromNative } from "../../src/native/memory.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../src/platform/native/bind-functions.ts";
+import { copyFromNative } from "../../src/platform/native/memory.ts";
 
 /** An operation that a TensorFlow library has. */
 export interface OpDefinition {

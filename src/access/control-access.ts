@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import type { ServerSettings } from "../limits/settings/server-settings.ts";
+import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import type { Caller } from "./caller.ts";
 import { isLoopback, isOwnHost } from "./network-address.ts";
 

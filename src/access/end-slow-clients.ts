@@ -1,5 +1,5 @@
-import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import type { EndedRequest } from "../limits/overload-manager.ts";
+import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import type { EndedRequest } from "../platform/limits/overload-manager.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 
 interface WarningLog {

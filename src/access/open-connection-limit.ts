@@ -1,5 +1,5 @@
-import { ConnectionLimit, type ConnectionProblem } from "../limits/connection-limit.ts";
-import type { ThreadCounts } from "../limits/thread-counts.ts";
+import { ConnectionLimit, type ConnectionProblem } from "../platform/limits/connection-limit.ts";
+import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 
 interface WarningLog {

@@ -2,8 +2,8 @@ import { createHash, createPrivateKey, type X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises";
 import { createSecureContext, DEFAULT_CIPHERS, type Server } from "node:tls";
 import { failedPrecondition, reasonText } from "../errors.ts";
-import type { ENCRYPTION_SETTINGS } from "../limits/settings/access-settings.ts";
-import type { ValueOf } from "../limits/settings/setting.ts";
+import type { ENCRYPTION_SETTINGS } from "../platform/limits/settings/access-settings.ts";
+import type { ValueOf } from "../platform/limits/settings/setting.ts";
 import { readCertificates, type ValidityProblem, validityProblem } from "./pem-certificates.ts";
 
 /** PEM files by their paths, or PEM texts themselves. */

@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { reasonText, ServingError } from "../errors.ts";
 import { findUserFrame, placeOf, toExcerpt, type UserFrame } from "../observability/user-frame.ts";
-import { maskSecrets } from "../text/mask-secrets.ts";
-import { printable } from "../text/terminal.ts";
+import { maskSecrets } from "../platform/text/mask-secrets.ts";
+import { printable } from "../platform/text/terminal.ts";
 
 /** Parts that are printed in addition to the message. */
 export interface ErrorTextOptions {

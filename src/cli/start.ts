@@ -1,4 +1,4 @@
-import { keepTaken, overwriteStart, wholeEnvironment } from "../machine/start-secrets.ts";
+import { keepTaken, overwriteStart, wholeEnvironment } from "../platform/machine/start-secrets.ts";
 import { COMMAND_NAMES, foreignCommand } from "./command-names.ts";
 import type { Environment } from "./settings/environment.ts";
 import { hideWords, takeSecrets } from "./supervisor/secrets.ts";

@@ -1,5 +1,5 @@
 import { invalidArgument, type ServingError } from "../errors.ts";
-import { didYouMean } from "../text/nearest.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { COMMAND_NAMES } from "./command-names.ts";
 
 const SERVE = "kserving MODEL serves a model, kserving infer MODEL runs it once";

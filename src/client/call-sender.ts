@@ -1,6 +1,6 @@
-import { Backoff } from "../async/backoff.ts";
-import { limitedSignal } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
+import { Backoff } from "../platform/async/backoff.ts";
+import { limitedSignal } from "../platform/async/cancel-source.ts";
 import { CallError } from "./call-error.ts";
 import { type ConnectOptions, headersOf } from "./connect-options.ts";
 import type { TransportCall } from "./transport.ts";

@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../errors.ts";
 import { datatypeNamed } from "../protocols/kserve/datatype.ts";
-import type { TensorSpec } from "../signature/signature.ts";
-import { toInputTensors } from "../signature/to-input-tensors.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
+import { toInputTensors } from "../tensor/signature/to-input-tensors.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import type { CallChoices, CallSender } from "./call-sender.ts";
 import { readFiles, type ValuesOrFiles } from "./read-files.ts";

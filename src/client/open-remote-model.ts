@@ -1,7 +1,7 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
 import { datatypeNamed } from "../protocols/kserve/datatype.ts";
-import type { TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { CallError } from "./call-error.ts";
 import type { ModelAddress } from "./model-address.ts";

@@ -1,6 +1,6 @@
-import type { TensorSpec } from "../signature/signature.ts";
 import { isBuffer } from "../tensor/json-text.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensor, type Tensor } from "../tensor/tensor.ts";
 
 /** A Blob or File: what browsers have of a file, and `fs.openAsBlob` of Node. */

@@ -1,13 +1,13 @@
 import type { Logger } from "../observability/logger.ts";
-import type { ModelNotes, Signature, TensorSpec, UnservedSignature } from "../signature/signature.ts";
+import type { ModelNotes, Signature, TensorSpec, UnservedSignature } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { OptionTable } from "./option-table.ts";
 
-export { DEFAULT_SIGNATURE, type Dimension, type Signature, type TensorSpec } from "../signature/signature.ts";
+export { DEFAULT_SIGNATURE, type Dimension, type Signature, type TensorSpec } from "../tensor/signature/signature.ts";
 
 /**
  * Knows how to load one model format and run it. A driver is written as if it were alone in its thread:
- * it may block, and it never thinks about wires, hooks, batching or checks; `model-host/` gives it those.
+ * it may block, and it never thinks about wires, hooks, batching or checks; `models/` gives it those.
  */
 export interface Driver<Options = unknown> {
   /** The name in `--driver NAME`, equal to the file's name. */

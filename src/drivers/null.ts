@@ -1,4 +1,4 @@
-import { DEFAULT_SIGNATURE } from "../signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../tensor/tensor.ts";
 import { defineDriver, type Model, type PredictCall } from "./driver.ts";
 

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../errors.ts";
-import { maskOption } from "../text/mask-secrets.ts";
-import { didYouMean } from "../text/nearest.ts";
+import { maskOption } from "../platform/text/mask-secrets.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 
 /**
  * One `-o` key: how its text is read, what it means, what it is when left out. `aliasOf` names the key that the server

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
-import { PLAIN_FRAMEWORKS } from "../runtimes/python-frameworks.ts";
-import { didYouMean } from "../text/nearest.ts";
-import { compileUserModule, importCompiled } from "../user-module/user-module.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
+import { compileUserModule, importCompiled } from "../platform/user-module/user-module.ts";
+import { PLAIN_FRAMEWORKS } from "../storage/runtimes/python-frameworks.ts";
 import type { Driver } from "./driver.ts";
 import { pathHint } from "./file-kind.ts";
 

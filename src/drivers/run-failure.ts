@@ -1,4 +1,4 @@
-import type { TensorSpec } from "../signature/signature.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
 /** `The inputs were x float32[1,3].`, for errors that they may be the reason of. */

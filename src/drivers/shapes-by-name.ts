@@ -1,5 +1,5 @@
-import type { Dimension, TensorSpec } from "../signature/signature.ts";
 import { createRecord } from "../tensor/record.ts";
+import type { Dimension, TensorSpec } from "../tensor/signature/signature.ts";
 
 /** The shapes of a model's inputs by their names, as hooks get them in `model_inputs`; empty for an unknown rank. */
 export function shapesByName(

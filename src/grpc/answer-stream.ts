@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
-import type { MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
 import type { RequestRecord, RouteName } from "../observability/request-record.ts";
+import type { MemberList } from "../platform/async/member-list.ts";
 import type { CallContext } from "./call-context.ts";
 import { httpRefusal, type ReceivedHeaders } from "./call-headers.ts";
 import { openRecord, tellOver } from "./call-record.ts";

@@ -1,10 +1,10 @@
 import type { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
-import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import type { MemoryPool } from "../limits/memory/memory-pool.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
+import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import type { MemoryPool } from "../platform/limits/memory/memory-pool.ts";
 import type { MessageClock } from "./message-clock.ts";
 import type { SendWatch } from "./send-watch.ts";
 

@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 
 /** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */

@@ -1,4 +1,4 @@
-import { encodePieces, type WirePart } from "../codecs/protobuf/wire-writer.ts";
+import { encodePieces, type WirePart } from "../tensor/codecs/protobuf/wire-writer.ts";
 
 /** Bytes of gRPC's prefix of each message: a compression flag, and the length. */
 export const PREFIX_BYTES = 5;

@@ -1,7 +1,7 @@
 import { AccessError, type AnswerHeaders } from "../access/access-error.ts";
 import { isErrorDetails, ServingError, STATUS } from "../errors.ts";
+import { cutText } from "../platform/text/cut-text.ts";
 import { retryDelayMs } from "../retry-info.ts";
-import { cutText } from "../text/cut-text.ts";
 import { encodeStatusDetails } from "./status-details.ts";
 
 /** An error as a client sees it: one of gRPC's status numbers, and a text. */

@@ -1,13 +1,13 @@
 import type { CallKind } from "../access/caller.ts";
-import type { CancelSource } from "../async/cancel-source.ts";
-import type { ProtocolSettings } from "../limits/settings/server-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
+import type { CancelSource } from "../platform/async/cancel-source.ts";
+import type { ProtocolSettings } from "../platform/limits/settings/server-settings.ts";
+import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { CallOptions, InferenceService } from "../serving/inference-service.ts";
-import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { FramedMessage } from "./framed-message.ts";
 import type { Nesting } from "./payload-start.ts";
 

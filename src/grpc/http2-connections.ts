@@ -2,11 +2,11 @@ import { writeSync } from "node:fs";
 import { createServer, type Http2Server, type Http2Session, type ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { describeConnection } from "../limits/connection-limit.ts";
-import { CONNECTION_WINDOW_BYTES, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { carrierSocketOf, hasStreams, idleDescriptorOf, sessionOf } from "../net/node-members.ts";
-import { openInTurns } from "../net/open-in-turns.ts";
-import { isPassedOn } from "../net/sockets.ts";
+import { describeConnection } from "../platform/limits/connection-limit.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { carrierSocketOf, hasStreams, idleDescriptorOf, sessionOf } from "../platform/net/node-members.ts";
+import { openInTurns } from "../platform/net/open-in-turns.ts";
+import { isPassedOn } from "../platform/net/sockets.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
@@ -14,8 +14,6 @@ import { LagWatch } from "./lag-watch.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
 
-/** Window of one stream, in bytes: HTTP/2's default of 64 KB triples the time of a photo. */
-export const STREAM_WINDOW_BYTES = 1024 * 1024;
 const MAX_CONCURRENT_CALLS: number = TRANSPORT_LIMITS.concurrentCalls;
 /** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;

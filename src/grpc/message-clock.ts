@@ -1,4 +1,4 @@
-import { ListMember, MemberList } from "../async/member-list.ts";
+import { ListMember, MemberList } from "../platform/async/member-list.ts";
 
 /** A time limit, and the action at its end. */
 export class Timed extends ListMember {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
-import { type Compression, compress, isCompression } from "../limits/compression.ts";
-import type { MemoryShare } from "../limits/memory/memory-share.ts";
+import { type Compression, compress, isCompression } from "../platform/limits/compression.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { type FramedMessage, frameCompressed, PREFIX_BYTES } from "./framed-message.ts";
 
 /** The encodings of messages that the server reads and writes, as `grpc-accept-encoding` lists them. */

@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
-import { leadTo, MAX_PREALLOCATED_BYTES, trustedBytes } from "../limits/memory/byte-list.ts";
-import type { MemoryPool } from "../limits/memory/memory-pool.ts";
-import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { MessageArrival } from "../limits/memory/message-arrival.ts";
+import { leadTo, MAX_PREALLOCATED_BYTES, trustedBytes } from "../platform/limits/memory/byte-list.ts";
+import type { MemoryPool } from "../platform/limits/memory/memory-pool.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type Nesting, payloadStart } from "./payload-start.ts";
 

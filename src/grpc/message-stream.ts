@@ -1,9 +1,9 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { ServingError } from "../errors.ts";
-import { type Compression, inflate } from "../limits/compression.ts";
-import { ByteList } from "../limits/memory/byte-list.ts";
-import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { MessageArrival } from "../limits/memory/message-arrival.ts";
+import { type Compression, inflate } from "../platform/limits/compression.ts";
+import { ByteList } from "../platform/limits/memory/byte-list.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
 import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type MessageClock, Timed } from "./message-clock.ts";

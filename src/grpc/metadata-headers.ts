@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http2";
-import { isMessageHeader } from "../net/message-headers.ts";
+import { isMessageHeader } from "../platform/net/message-headers.ts";
 
 /** Request headers that HTTP/2 and gRPC clients set themselves. */
 const CLIENT_HEADERS: ReadonlySet<string> = new Set([

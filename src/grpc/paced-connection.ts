@@ -1,6 +1,6 @@
 import type { Http2Session, Http2Stream } from "node:http2";
-import { isSmallPiece, TurnUse, turns } from "../limits/event-loop-turns.ts";
-import { type ReadSwitch, readSwitchOf } from "../net/node-members.ts";
+import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
+import { type ReadSwitch, readSwitchOf } from "../platform/net/node-members.ts";
 
 /** Bytes of the largest frame, with its head. */
 const MAX_FRAME_BYTES = 16_384 + 9;

@@ -1,4 +1,4 @@
-import { peekVarint, WIRE } from "../codecs/protobuf/wire-reader.ts";
+import { peekVarint, WIRE } from "../tensor/codecs/protobuf/wire-reader.ts";
 
 /** The field numbers on the way to a message's large values, one for each depth. */
 export type Nesting = readonly number[];

@@ -1,5 +1,5 @@
 import type { Http2Session } from "node:http2";
-import { peerName } from "../net/sockets.ts";
+import { peerName } from "../platform/net/sockets.ts";
 
 /** The other end of a connection. */
 export interface Peer {

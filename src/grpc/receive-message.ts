@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
-import type { CancelSource } from "../async/cancel-source.ts";
-import { goOnTogether } from "../limits/work-turns.ts";
-import { receiveInto, type StreamReceiver } from "../net/node-members.ts";
+import type { CancelSource } from "../platform/async/cancel-source.ts";
+import { goOnTogether } from "../platform/limits/work-turns.ts";
+import { receiveInto, type StreamReceiver } from "../platform/net/node-members.ts";
 import { endFlood } from "./end-flood.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { PacedConnection } from "./paced-connection.ts";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { discardInTurns } from "../net/open-in-turns.ts";
 import type { Logger } from "../observability/logger.ts";
+import { discardInTurns } from "../platform/net/open-in-turns.ts";
 
 /** The beginning of a request line of HTTP/1. */
 const REQUEST_LINE = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT) /;

@@ -1,6 +1,6 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import type { ServingError } from "../errors.ts";
-import type { Transfer } from "../limits/overload-manager.ts";
+import type { Transfer } from "../platform/limits/overload-manager.ts";
 import { MessageClock, Timed } from "./message-clock.ts";
 
 /** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */

@@ -1,6 +1,12 @@
-import { WIRE, WireReader } from "../codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, integerField, messageField, textField } from "../codecs/protobuf/wire-writer.ts";
 import type { ErrorDetail } from "../errors.ts";
+import { WIRE, WireReader } from "../tensor/codecs/protobuf/wire-reader.ts";
+import {
+  bytesField,
+  encodeMessage,
+  integerField,
+  messageField,
+  textField,
+} from "../tensor/codecs/protobuf/wire-writer.ts";
 
 /** The header with a `google.rpc.Status`, from which clients read details. */
 export const STATUS_DETAILS = "grpc-status-details-bin";

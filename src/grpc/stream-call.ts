@@ -1,8 +1,8 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
-import type { Compression } from "../limits/compression.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
+import type { Compression } from "../platform/limits/compression.ts";
 import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";

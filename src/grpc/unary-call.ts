@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
-import { type Compression, inflate } from "../limits/compression.ts";
-import { isPooled, returnMemory } from "../limits/memory/memory-pool.ts";
+import { type Compression, inflate } from "../platform/limits/compression.ts";
+import { isPooled, returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import type { CallContext } from "./call-context.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";

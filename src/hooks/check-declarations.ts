@@ -1,9 +1,9 @@
 import { failedPrecondition, type ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { DTYPES, isDType } from "../tensor/dtype.ts";
 import { isObject } from "../tensor/record.ts";
 import { isTensor } from "../tensor/tensor.ts";
-import { kindOf } from "../text/kind-of.ts";
-import { didYouMean } from "../text/nearest.ts";
 
 /** The declarations of a hook file, before their types are checked. */
 export interface Declarations {

@@ -1,6 +1,6 @@
 import { ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
 import { isObject } from "../tensor/record.ts";
-import { kindOf } from "../text/kind-of.ts";
 import type { ResponseInfo } from "./hooks.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { TensorSpec } from "../signature/signature.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 
 /** Inputs or outputs as a hook file declares them. */

@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../errors.ts";
-import { kindOf } from "../text/kind-of.ts";
-import { didYouMean, nearest } from "../text/nearest.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { didYouMean, nearest } from "../platform/text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
 import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";

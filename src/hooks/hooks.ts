@@ -1,7 +1,7 @@
 import type { OptionTable } from "../drivers/option-table.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { Signature, TensorSpec } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import type { Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 import type { CheckedHooks, Specs, TensorsOf } from "./declared-hooks.ts";
 import type { ContextRoute } from "./raw-request.ts";

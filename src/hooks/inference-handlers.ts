@@ -1,5 +1,5 @@
 import { failedPrecondition, ServingError } from "../errors.ts";
-import { kindOf } from "../text/kind-of.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { InferenceContext, InferenceData, InferenceResponse } from "./inference-context.ts";
 import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";

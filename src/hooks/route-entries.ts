@@ -1,7 +1,7 @@
 import { failedPrecondition, invalidArgument, publicText, ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { isObject } from "../tensor/record.ts";
-import { kindOf } from "../text/kind-of.ts";
-import { didYouMean } from "../text/nearest.ts";
 import { isHeaderText } from "./check-response.ts";
 import type { RawRoute } from "./hooks.ts";
 import type { RawCall, RawEntry, RawResult } from "./raw-entry.ts";

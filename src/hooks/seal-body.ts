@@ -1,6 +1,6 @@
 import { publicText, ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
 import { toJsonText } from "../tensor/json-text.ts";
-import { kindOf } from "../text/kind-of.ts";
 
 /** Bytes of a body, and the media type that it has unless its hook says another. */
 export interface SealedBody {

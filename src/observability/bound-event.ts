@@ -1,4 +1,4 @@
-import { MAX_LOG_TEXT, shorten, shortenMiddle } from "../text/shorten.ts";
+import { MAX_LOG_TEXT, shorten, shortenMiddle } from "../platform/text/shorten.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import { pino } from "pino";
-import { maskSecrets } from "../text/mask-secrets.ts";
-import { printable } from "../text/terminal.ts";
+import { maskSecrets } from "../platform/text/mask-secrets.ts";
+import { printable } from "../platform/text/terminal.ts";
 import { boundFields, boundMessage } from "./bound-event.ts";
 import { openLogFile } from "./log-file.ts";
 import type { LogLevel } from "./log-filter.ts";

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { printable } from "../text/terminal.ts";
+import { printable } from "../platform/text/terminal.ts";
 import type { LogOutput } from "./log-output.ts";
 import { findUserFrame, toExcerpt } from "./user-frame.ts";
 

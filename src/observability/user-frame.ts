@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, extname, isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { printable } from "../text/terminal.ts";
+import { printable } from "../platform/text/terminal.ts";
 
 /** A place in a source file. */
 export interface UserFrame {

@@ -1,6 +1,6 @@
 import { joinBody } from "../client/http/infer-body.ts";
 import { splitBody } from "../client/http/read-answer.ts";
-import { DecodeBudget } from "../limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../platform/limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../protocols/kserve/datatype.ts";
 import { fromRaw, type InputHead, toRaw } from "../protocols/kserve/raw-tensor.ts";
 import { type DType, numericLayout } from "../tensor/dtype.ts";

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { sizeText } from "../platform/text/size-text.ts";
 import type { PageTensor } from "../protocols/page/page-data.ts";
-import { sizeText } from "../text/size-text.ts";
 import { chooseFile, type InputState } from "./input-state.ts";
 
 interface InputFieldProps {

@@ -1,5 +1,5 @@
+import { sizeText } from "../platform/text/size-text.ts";
 import type { PageSignature, PageStage, PageTensor, PageVersion } from "../protocols/page/page-data.ts";
-import { sizeText } from "../text/size-text.ts";
 
 /** Inputs and outputs of every signature. */
 export function SignatureTables({ signatures }: { readonly signatures: readonly PageSignature[] }) {

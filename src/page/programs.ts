@@ -1,4 +1,4 @@
-import { shellQuoted, shellWord } from "../text/terminal.ts";
+import { shellQuoted, shellWord } from "../platform/text/terminal.ts";
 
 /** A program that sends a request, in no language yet. */
 export interface Program {

@@ -1,13 +1,13 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, OtherModel, OtherModels, PredictOptions, StageHandle } from "../hooks/hooks.ts";
-import type { CallLimits } from "../limits/call-limits.ts";
-import { mayHoldImages } from "../model-host/images/image-input.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
-import type { Signature, TensorSpec } from "../signature/signature.ts";
+import { mayHoldImages } from "../models/images/image-input.ts";
+import type { ModelHandle } from "../models/model-handle.ts";
+import type { CallLimits } from "../platform/limits/call-limits.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
+import type { Signature, TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
-import { kindOf } from "../text/kind-of.ts";
 import type { CallOptions } from "./call-options.ts";
 
 /** The request that a model's calls belong to. */

@@ -1,8 +1,8 @@
-import type { CancelSignal } from "../async/cancel-source.ts";
-import type { CallLimits } from "../limits/call-limits.ts";
-import type { MemoryShare } from "../limits/memory/memory-share.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { type PlainTimeline, Timeline } from "../observability/timeline.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
+import type { CallLimits } from "../platform/limits/call-limits.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 
 /** The parts of a request in addition to its model and tensors: one object from the transport to the models. */
 export interface CallOptions {

@@ -1,5 +1,4 @@
 import { setMaxListeners } from "node:events";
-import { toAbortSignal } from "../async/cancel-source.ts";
 import type {
   HookContext,
   OtherModels,
@@ -10,6 +9,7 @@ import type {
   StageHandle,
 } from "../hooks/hooks.ts";
 import type { Logger } from "../observability/logger.ts";
+import { toAbortSignal } from "../platform/async/cancel-source.ts";
 import type { CallOptions } from "./call-options.ts";
 
 /** Parts of a {@link HookContext}. */

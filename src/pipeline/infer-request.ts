@@ -1,5 +1,5 @@
 import type { RawFacts } from "../hooks/raw-entry.ts";
-import type { ChosenSignature } from "../signature/choose-signature.ts";
+import type { ChosenSignature } from "../tensor/signature/choose-signature.ts";
 import type { CallOptions } from "./call-options.ts";
 import type { Payload } from "./payload.ts";
 

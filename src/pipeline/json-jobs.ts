@@ -1,8 +1,8 @@
-import { codecs, type JobOptions } from "../codec-host/codec-pool.ts";
-import { encodingBytes } from "../codec-host/encoding-bytes.ts";
-import { defineJob } from "../codec-host/job.ts";
-import type { TensorSpec } from "../signature/signature.ts";
+import { codecs, type JobOptions } from "../platform/codec-host/codec-pool.ts";
+import { encodingBytes } from "../platform/codec-host/encoding-bytes.ts";
+import { defineJob } from "../platform/codec-host/job.ts";
 import { toTensors } from "../tensor/plain-value.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { InferRequest } from "./infer-request.ts";
 import { cutJson } from "./json-cutter.ts";

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { CancelSignal } from "../async/cancel-source.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import { markPlainData, markPlainLists } from "../tensor/plain-list.ts";
 import { STEP, STEP_SIZE } from "./json-cutter.ts";
 

@@ -1,14 +1,14 @@
 import { constants } from "node:buffer";
-import type { CancelSignal } from "../async/cancel-source.ts";
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
 import { SKIP_KEY } from "../hooks/hooks.ts";
-import type { TensorSpec } from "../signature/signature.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
 import { numericLayout } from "../tensor/dtype.ts";
 import { toJsonText } from "../tensor/json-text.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import { markPlainLists } from "../tensor/plain-list.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { byteSize, createTensor, createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
 import { JSON_CHARACTERS } from "./json-cutter.ts";
 import { parsePieces } from "./json-pieces.ts";

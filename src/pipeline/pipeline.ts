@@ -1,10 +1,10 @@
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import type { HookContext } from "../hooks/hooks.ts";
-import { checkInputs } from "../model-host/check-inputs.ts";
+import { checkInputs } from "../models/check-inputs.ts";
 import { RequestLogger } from "../observability/request-logger.ts";
-import { type Signature, type TensorSpec, takesImages } from "../signature/signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import { type Signature, type TensorSpec, takesImages } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
 import { createContext } from "./context.ts";

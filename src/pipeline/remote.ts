@@ -1,7 +1,7 @@
 import { type ErrorCode, ServingError } from "../errors.ts";
 import type { RemoteHandle, RemotePredictOptions } from "../hooks/hooks.ts";
-import { NO_LIMITS } from "../limits/call-limits.ts";
 import { RemotePart } from "../observability/remote-part.ts";
+import { NO_LIMITS } from "../platform/limits/call-limits.ts";
 import { toTensors } from "../tensor/plain-value.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { blameHook } from "./bound-stage.ts";

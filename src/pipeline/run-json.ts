@@ -1,6 +1,6 @@
-import { codecs } from "../codec-host/codec-pool.ts";
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../codec-host/large-message.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { ModelHandle } from "../models/model-handle.ts";
+import { codecs } from "../platform/codec-host/codec-pool.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../platform/codec-host/large-message.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";

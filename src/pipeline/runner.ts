@@ -1,5 +1,5 @@
 import type { ThreadStates } from "../observability/thread-states.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { Signature } from "../tensor/signature/signature.ts";
 import type { HookTimes } from "./hook-times.ts";
 import type { InferRequest, InferResponse } from "./infer-request.ts";
 

@@ -1,6 +1,6 @@
 import { publicText, ServingError } from "../errors.ts";
-import { assertOutputs } from "../signature/choose-signature.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { type Payload, sealPayload } from "./payload.ts";
 

@@ -1,6 +1,6 @@
 import type { HookSet } from "../hooks/hook-set.ts";
-import type { ModelFacts } from "../model-host/model-facts.ts";
-import { DEFAULT_SIGNATURE, type Signature, type TensorSpec, takesImages } from "../signature/signature.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
+import { DEFAULT_SIGNATURE, type Signature, type TensorSpec, takesImages } from "../tensor/signature/signature.ts";
 
 /** Facts about hooks that decide a pipeline's signatures; plain data. */
 export interface HookEdges {

@@ -1,7 +1,7 @@
 import type { HookSet } from "../hooks/hook-set.ts";
 import { type Hook, type HookContext, SKIP_KEY } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
-import type { ModelHandle } from "../model-host/model-handle.ts";
+import type { ModelHandle } from "../models/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";

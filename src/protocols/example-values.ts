@@ -1,5 +1,11 @@
-import { guessExamples } from "../signature/example-inputs.ts";
-import { type KnownInput, knownInputs, type Signature, type TensorSpec, takesImages } from "../signature/signature.ts";
+import { guessExamples } from "../tensor/signature/example-inputs.ts";
+import {
+  type KnownInput,
+  knownInputs,
+  type Signature,
+  type TensorSpec,
+  takesImages,
+} from "../tensor/signature/signature.ts";
 import { elementCount } from "../tensor/tensor.ts";
 
 /** More elements are not read by people. */

@@ -1,5 +1,5 @@
 import { invalidArgument, publicText, type ServingError } from "../errors.ts";
-import { MAX_INPUTS } from "../limits/memory/decode-budget.ts";
+import { MAX_INPUTS } from "../platform/limits/memory/decode-budget.ts";
 
 const ENCODED = /^\s*application\/x-www-form-urlencoded\b/i;
 const AMPERSAND = "&".charCodeAt(0);

@@ -1,8 +1,14 @@
-import type { Job } from "../codec-host/job.ts";
-import { isLargeText } from "../codec-host/large-message.ts";
-import { isLeftOut, JsonOutline, type JsonWriter, type LeftOut, splitItems } from "../codecs/json/json-writer.ts";
+import type { Job } from "../platform/codec-host/job.ts";
+import { isLargeText } from "../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../proxy/http-route.ts";
+import {
+  isLeftOut,
+  JsonOutline,
+  type JsonWriter,
+  type LeftOut,
+  splitItems,
+} from "../tensor/codecs/json/json-writer.ts";
 import { byteSize, elementCount, type Tensor } from "../tensor/tensor.ts";
 import { writeItemsJob } from "./write-items-job.ts";
 

@@ -1,5 +1,5 @@
-import type { TensorSpec } from "../signature/signature.ts";
 import { type DType, integerRange } from "../tensor/dtype.ts";
+import type { TensorSpec } from "../tensor/signature/signature.ts";
 
 /** Facts about values: a whole input or output, its dtype at least. */
 type Valued = Pick<TensorSpec, "dtype"> & Partial<Pick<TensorSpec, "shape" | "labels">>;

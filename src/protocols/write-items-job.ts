@@ -1,6 +1,6 @@
-import { defineJob } from "../codec-host/job.ts";
-import { JsonWriter, type LeftOut } from "../codecs/json/json-writer.ts";
-import { writeItems } from "../codecs/json/tensor-json.ts";
+import { defineJob } from "../platform/codec-host/job.ts";
+import { JsonWriter, type LeftOut } from "../tensor/codecs/json/json-writer.ts";
+import { writeItems } from "../tensor/codecs/json/tensor-json.ts";
 
 /** Writes values that an outline lacks, in a codec thread, to memory that has room for them. */
 export const writeItemsJob = defineJob(

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { describeConnection } from "../limits/connection-limit.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { carrierSocketOf } from "../net/node-members.ts";
+import { describeConnection } from "../platform/limits/connection-limit.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { carrierSocketOf } from "../platform/net/node-members.ts";
 import { PacedReader } from "./paced-reader.ts";
 
 const MAX_REQUESTS = TRANSPORT_LIMITS.requestsAhead;

@@ -5,9 +5,9 @@ import { ServingError, STATUS } from "../errors.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
+import { cutText } from "../platform/text/cut-text.ts";
+import { maskSecrets } from "../platform/text/mask-secrets.ts";
 import { retryDelayMs } from "../retry-info.ts";
-import { cutText } from "../text/cut-text.ts";
-import { maskSecrets } from "../text/mask-secrets.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { setServerTiming } from "./set-server-timing.ts";
 

@@ -4,15 +4,15 @@ import type { CallKind } from "../access/caller.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import type { ClientKey } from "../access/client-key.ts";
 import type { ControlAccess } from "../access/control-access.ts";
-import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import type { ProtocolSettings } from "../limits/settings/server-settings.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
+import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import type { ProtocolSettings } from "../platform/limits/settings/server-settings.ts";
+import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
-import type { SharedMemory } from "../shared-memory/shared-memory.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { PageSources } from "./page-sources.ts";
 

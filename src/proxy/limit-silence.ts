@@ -1,8 +1,8 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { LimitSettings } from "../limits/settings/server-settings.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { resetConnection } from "../net/node-members.ts";
+import type { LimitSettings } from "../platform/limits/settings/server-settings.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { resetConnection } from "../platform/net/node-members.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
 
 /** Further time for a request that was sent just before, in milliseconds. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { isSmallPiece, TurnUse, turns } from "../limits/event-loop-turns.ts";
-import { isPausedByHttp, receiveInto } from "../net/node-members.ts";
+import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
+import { isPausedByHttp, receiveInto } from "../platform/net/node-members.ts";
 
 /**
  * Bytes for the parser at once: the minimum, the first size where there is time, and the maximum. The smallest request

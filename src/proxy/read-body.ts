@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../errors.ts";
-import { COMPRESSIONS, type Compression, inflate, isCompression } from "../limits/compression.ts";
-import { ByteList } from "../limits/memory/byte-list.ts";
-import type { MemoryShare } from "../limits/memory/memory-share.ts";
-import { MessageArrival } from "../limits/memory/message-arrival.ts";
-import { goOnTogether } from "../limits/work-turns.ts";
+import { COMPRESSIONS, type Compression, inflate, isCompression } from "../platform/limits/compression.ts";
+import { ByteList } from "../platform/limits/memory/byte-list.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
+import { goOnTogether } from "../platform/limits/work-turns.ts";
 import { HttpError } from "./http-errors.ts";
 
 /** Limits of bodies. */

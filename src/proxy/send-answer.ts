@@ -1,9 +1,9 @@
 import { type ServerResponse, validateHeaderName, validateHeaderValue } from "node:http";
-import { TurnUse, turns } from "../limits/event-loop-turns.ts";
-import { returnMemory } from "../limits/memory/memory-pool.ts";
-import { isMessageHeader } from "../net/message-headers.ts";
 import type { Logger } from "../observability/logger.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
+import { TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
+import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
+import { isMessageHeader } from "../platform/net/message-headers.ts";
 import type { HttpAnswer } from "./http-route.ts";
 
 /**

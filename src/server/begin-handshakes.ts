@@ -1,7 +1,7 @@
 import type { Server, Socket } from "node:net";
 import { isHttp1 } from "../grpc/refuse-http1.ts";
-import { HANDSHAKE_TIMEOUT_MS } from "../limits/transport-limits.ts";
-import { WorkTurns } from "../limits/work-turns.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../platform/limits/transport-limits.ts";
+import { WorkTurns } from "../platform/limits/work-turns.ts";
 
 type Begin = (socket: Socket) => void;
 

@@ -1,4 +1,4 @@
-import { LAST_CALL_MS } from "../limits/transport-limits.ts";
+import { LAST_CALL_MS } from "../platform/limits/transport-limits.ts";
 import type { Transports } from "./transports.ts";
 
 type Ending = Pick<Transports, "retire" | "close">;

@@ -1,12 +1,12 @@
 import { invalidArgument } from "../errors.ts";
-import { ENCRYPTION_SETTINGS } from "../limits/settings/access-settings.ts";
-import { OPTION_ROWS, type OptionName } from "../limits/settings/server-settings.ts";
-import type { Setting } from "../limits/settings/setting.ts";
-import { toNeedingModel } from "../repository/config/model-config.ts";
-import { neededModels, type StageOptions } from "../repository/stage.ts";
+import { ENCRYPTION_SETTINGS } from "../platform/limits/settings/access-settings.ts";
+import { OPTION_ROWS, type OptionName } from "../platform/limits/settings/server-settings.ts";
+import type { Setting } from "../platform/limits/settings/setting.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
+import { toNeedingModel } from "../serving/repository/config/model-config.ts";
+import { neededModels, type StageOptions } from "../serving/repository/stage.ts";
 import { isObject } from "../tensor/record.ts";
-import { kindOf } from "../text/kind-of.ts";
 import { checkedModel, checkStages } from "./checked-model.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import {

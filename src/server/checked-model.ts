@@ -1,8 +1,8 @@
 import { isDriver } from "../drivers/registry.ts";
 import { invalidArgument } from "../errors.ts";
-import { type GivenTraffic, STICKY_CHECK, trafficProblem } from "../repository/config/versions.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { type GivenTraffic, STICKY_CHECK, trafficProblem } from "../serving/repository/config/versions.ts";
 import { isObject } from "../tensor/record.ts";
-import { kindOf } from "../text/kind-of.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 import {
   BOOLEAN_CHECK,

@@ -4,9 +4,9 @@ import { readAccountKey } from "../access/client-key.ts";
 import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import type { PageToken } from "../access/page-token.ts";
 import type { TrustedProxies } from "../access/trusted-proxies.ts";
-import type { ServerSettings } from "../limits/settings/server-settings.ts";
-import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
+import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
+import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import type { TransportOptions } from "./transports.ts";
 
 /** Parts by which clients are known. */

@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
-import { findPlatformModel, type PlatformFolder } from "../repository/formats/sagemaker.ts";
 import { assertModelName } from "../serving/model-name.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import { findPlatformModel, type PlatformFolder } from "../serving/repository/formats/sagemaker.ts";
 import type { ServedModels } from "./served-models.ts";
 
 /** The models that a platform loads from one folder. */

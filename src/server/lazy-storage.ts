@@ -60,7 +60,7 @@ async function openStorage({
 }: ServerChoices): Promise<RemoteStorage> {
   const [{ RemoteStorage }, { isDescription: describes }, { cacheFolder }] = await Promise.all([
     import("../storage/remote-storage.ts"),
-    import("../repository/folders/read-triton-config.ts"),
+    import("../serving/repository/folders/read-triton-config.ts"),
     import("../storage/cache/model-cache.ts"),
   ]);
   return new RemoteStorage({ folder: modelCache ?? cacheFolder(), maxBytes, pollMs, describes, log, onDownload });

@@ -1,7 +1,7 @@
-import type { ModelConfig } from "../repository/config/model-config.ts";
-import type { LoadOptions } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
+import type { ModelConfig } from "../serving/repository/config/model-config.ts";
+import type { LoadOptions } from "../serving/repository/load-servable.ts";
 
 /** Source of the models that should be served. */
 export interface ModelSource {

@@ -1,8 +1,8 @@
-import type { ModelConfig } from "../repository/config/model-config.ts";
-import type { LoadOptions } from "../repository/load-servable.ts";
-import { aspireModel } from "../repository/scan-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
+import type { ModelConfig } from "../serving/repository/config/model-config.ts";
+import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import { aspireModel } from "../serving/repository/scan-model.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type GivenModel, type NamedModelOptions, ofClient, toModelConfig } from "./named-model.ts";
 

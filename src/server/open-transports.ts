@@ -1,8 +1,8 @@
 import type { TlsFiles } from "../access/tls-files.ts";
-import { keepTickShape } from "../async/keep-tick-shape.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { toAuthority } from "../net/listen.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import { keepTickShape } from "../platform/async/keep-tick-shape.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { toAuthority } from "../platform/net/listen.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { bothTransports } from "./both-transports.ts";
 import { importGrpc, importHttp, type Opening, startGrpc, startHttp } from "./start-transport.ts";
@@ -107,7 +107,7 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
 }
 
 async function openShared(service: InferenceService, options: Opening): Promise<Transports> {
-  const { listenShared } = await import("../net/shared-port.ts");
+  const { listenShared } = await import("../platform/net/shared-port.ts");
   const grpc = await startGrpc(service, options, "shared");
   const http = await startHttp(service, options, "shared");
   const { host, port, connections } = options;

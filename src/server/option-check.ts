@@ -1,8 +1,8 @@
 import { invalidArgument } from "../errors.ts";
-import { MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { isObject } from "../tensor/record.ts";
-import { kindOf } from "../text/kind-of.ts";
-import { didYouMean } from "../text/nearest.ts";
 
 /** One option: what it has to be, in words, and whether a value is that. */
 export interface OptionCheck {

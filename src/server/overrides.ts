@@ -1,13 +1,13 @@
 import { currentScope } from "../access/call-scope.ts";
 import { invalidArgument } from "../errors.ts";
-import type { ModelConfig } from "../repository/config/model-config.ts";
-import type { LoadOptions } from "../repository/load-servable.ts";
-import type { readConfigOverride as ReadConfigOverride } from "../repository/overrides/read-override.ts";
-import { writeOverrideFiles } from "../repository/overrides/write-files.ts";
-import { aspireModel } from "../repository/scan-model.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { assertModelName } from "../serving/model-name.ts";
+import type { ModelConfig } from "../serving/repository/config/model-config.ts";
+import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import type { readConfigOverride as ReadConfigOverride } from "../serving/repository/overrides/read-override.ts";
+import { writeOverrideFiles } from "../serving/repository/overrides/write-files.ts";
+import { aspireModel } from "../serving/repository/scan-model.ts";
 
 /** A model that is served as a client has described it. */
 export interface OverriddenModel {
@@ -47,7 +47,7 @@ export async function overrideConfig(base: ModelConfig, json: string, load: Load
 
 /** Its reader is imported with the first configuration of a client. */
 const readOverride = async (...given: Parameters<typeof ReadConfigOverride>) => {
-  const { readConfigOverride } = await import("../repository/overrides/read-override.ts");
+  const { readConfigOverride } = await import("../serving/repository/overrides/read-override.ts");
   const read = readConfigOverride(...given);
   assertStages(read.config);
   return read;

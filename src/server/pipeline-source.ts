@@ -1,6 +1,6 @@
-import { prefetch } from "../repository/fetch-source.ts";
-import { type LoadOptions, loadServable } from "../repository/load-servable.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
+import { prefetch } from "../serving/repository/fetch-source.ts";
+import { type LoadOptions, loadServable } from "../serving/repository/load-servable.ts";
 import type { ModelSource } from "./model-source.ts";
 import { toWarmUp } from "./named-model.ts";
 import type { ServerChoices } from "./server-options.ts";

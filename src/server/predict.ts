@@ -1,12 +1,12 @@
-import { limitedSignal } from "../async/cancel-source.ts";
 import { requestIdOf } from "../observability/request-id.ts";
+import { limitedSignal } from "../platform/async/cancel-source.ts";
 import { answeredTensors } from "../protocols/answered-tensors.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
-import { assertOutputs } from "../signature/choose-signature.ts";
-import { toInputTensors } from "../signature/to-input-tensors.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import { assertOutputs } from "../tensor/signature/choose-signature.ts";
+import { toInputTensors } from "../tensor/signature/to-input-tensors.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 
 /** Choices for one request of a program to its own server. */

@@ -1,13 +1,13 @@
 import { invalidArgument } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
-import type { ModelConfig } from "../repository/config/model-config.ts";
-import type { ModelSources } from "../repository/config-sources.ts";
-import type { LoadOptions } from "../repository/load-servable.ts";
-import { ModelRepository } from "../repository/model-repository.ts";
-import { RepositoryPoll } from "../repository/repository-poll.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { withNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
+import type { ModelConfig } from "../serving/repository/config/model-config.ts";
+import type { ModelSources } from "../serving/repository/config-sources.ts";
+import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import { ModelRepository } from "../serving/repository/model-repository.ts";
+import { RepositoryPoll } from "../serving/repository/repository-poll.ts";
 import { servedNames } from "../serving/served-names.ts";
 import type { ModelSource } from "./model-source.ts";
 import { ofClient, toModelConfig } from "./named-model.ts";

@@ -1,11 +1,11 @@
 import type { Authentication } from "../access/authentication/authentication.ts";
-import { settlesWithin } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import type { InFlight } from "../serving/admission.ts";
 import type { InferenceService, UnloadOptions } from "../serving/inference-service.ts";
 import type { LocalService } from "../serving/local-service.ts";
-import type { ExampleInputs } from "../signature/example-inputs.ts";
 import type { Values } from "../tensor/plain-value.ts";
+import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkedModel } from "./checked-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";

@@ -2,11 +2,11 @@ import type { AuthenticationOptions } from "../access/authentication/open-authen
 import type { TlsPaths } from "../access/tls-files.ts";
 import type { RawOptions } from "../drivers/option-table.ts";
 import type { AnyHooks } from "../hooks/hooks.ts";
-import { SERVER_DEFAULTS, SETTING_TABLE, type SettingOptions } from "../limits/settings/server-settings.ts";
 import { createSilentLogger, type Logger } from "../observability/logger.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
-import type { PlatformFolder } from "../repository/formats/sagemaker.ts";
-import type { StageOptions } from "../repository/stage.ts";
+import { SERVER_DEFAULTS, SETTING_TABLE, type SettingOptions } from "../platform/limits/settings/server-settings.ts";
+import type { PlatformFolder } from "../serving/repository/formats/sagemaker.ts";
+import type { StageOptions } from "../serving/repository/stage.ts";
 import type { FatalRequestOptions, RequestLogOptions } from "../serving/request-log.ts";
 import type { DownloadState } from "../storage/download-progress.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";

@@ -3,23 +3,23 @@ import { keepFresh, type Refreshable } from "../access/authentication/keep-fresh
 import { endSlowClients } from "../access/end-slow-clients.ts";
 import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
-import { sliceSettings } from "../limits/settings/server-settings.ts";
-import { ThreadCounts } from "../limits/thread-counts.ts";
-import { wholeEnvironment } from "../machine/start-secrets.ts";
+import { LazyRemote } from "../client/remote/lazy-remote.ts";
+import { RemoteCredentials } from "../client/remote/remote-credentials.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
+import type { KeptRequests } from "../observability/request-log/kept-requests.ts";
+import { RequestLogs } from "../observability/request-log/request-logs.ts";
+import { openTracing } from "../observability/tracing/open-tracing.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
-import { LazyRemote } from "../remote/lazy-remote.ts";
-import { RemoteCredentials } from "../remote/remote-credentials.ts";
-import type { KeptRequests } from "../request-log/kept-requests.ts";
-import { RequestLogs } from "../request-log/request-logs.ts";
+import { sliceSettings } from "../platform/limits/settings/server-settings.ts";
+import { ThreadCounts } from "../platform/limits/thread-counts.ts";
+import { wholeEnvironment } from "../platform/machine/start-secrets.ts";
+import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
 import { LocalService } from "../serving/local-service.ts";
 import type { ModelManager } from "../serving/model-manager.ts";
 import { ModelMemory } from "../serving/model-memory.ts";
 import type { RequestRecorder } from "../serving/request-recorder.ts";
 import { RouteClaims } from "../serving/route-claims.ts";
-import type { SharedMemory } from "../shared-memory/shared-memory.ts";
-import { openTracing } from "../tracing/open-tracing.ts";
 import { checkServerOptions } from "./check-server-options.ts";
 import { GuardedService } from "./guarded-service.ts";
 import { HostedFolders } from "./hosted-folders.ts";
@@ -174,7 +174,7 @@ async function openRemoteFiles({ remoteTls, remoteAuthFile }: ServerChoices): Pr
 
 /** Nearly no server needs the code. */
 async function openRemoteTls(paths: RemoteTlsPaths): Promise<Refreshable> {
-  const { RemoteTlsFiles } = await import("../remote/remote-tls-files.ts");
+  const { RemoteTlsFiles } = await import("../client/remote/remote-tls-files.ts");
   return new RemoteTlsFiles(paths);
 }
 
@@ -193,14 +193,14 @@ async function openRecorder(choices: ServerChoices): Promise<RequestLogs | KeptR
   const { keepFatalRequests, log } = choices;
   const logs = new RequestLogs(toRequestLogDefaults(choices), log);
   if (keepFatalRequests === undefined) return logs;
-  const { KeptRequests } = await import("../request-log/kept-requests.ts");
+  const { KeptRequests } = await import("../observability/request-log/kept-requests.ts");
   return new KeptRequests(keepFatalRequests, logs, log);
 }
 
 /** Nearly no server needs the code. */
 async function openSharedMemory({ allowClientShm }: ServerChoices): Promise<SharedMemory | undefined> {
   if (!allowClientShm) return undefined;
-  const { SharedMemory } = await import("../shared-memory/shared-memory.ts");
+  const { SharedMemory } = await import("../platform/shared-memory/shared-memory.ts");
   return new SharedMemory();
 }
 

@@ -1,5 +1,5 @@
-import type { ModelFacts } from "../model-host/model-facts.ts";
-import { knownInputs, type LooseSpec, type TensorSpec } from "../signature/signature.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
+import { knownInputs, type LooseSpec, type TensorSpec } from "../tensor/signature/signature.ts";
 
 /** One stage of a running server. */
 export interface StageSummary {

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { AccessPolicy } from "../access/access-policy.ts";
 import { markLocal } from "../access/network-address.ts";
 import type { GrpcServer, GrpcServerOptions } from "../grpc/grpc-server.ts";
-import { TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { HttpServer, HttpServerOptions } from "../proxy/http-server.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -43,7 +43,7 @@ export async function startGrpc(
     fd: options.sockets?.grpc,
   });
   if (path === undefined || hasNoSocket) return grpc;
-  const { listenUnix } = await import("../net/unix-socket.ts");
+  const { listenUnix } = await import("../platform/net/unix-socket.ts");
   const accept = (connection: Socket) => grpc.accept(markLocal(connection));
   const socket = await listenUnix(path, accept, {
     takesOver: grpcSocketTakeover,

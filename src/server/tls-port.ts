@@ -3,13 +3,13 @@ import { createServer, type Server, type TLSSocket, type TlsOptions } from "node
 import { markLocal } from "../access/network-address.ts";
 import type { TlsCredentials } from "../access/tls-files.ts";
 import { answerHttp1 } from "../grpc/refuse-http1.ts";
-import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS } from "../limits/transport-limits.ts";
-import { type ListenPlace, listen } from "../net/listen.ts";
-import { stoppedAt } from "../net/node-members.ts";
-import { openInTurns } from "../net/open-in-turns.ts";
-import type { SharedPort, SharedPortUsers } from "../net/shared-port.ts";
-import { destroyAfter } from "../net/sockets.ts";
-import { listenUnix } from "../net/unix-socket.ts";
+import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { type ListenPlace, listen } from "../platform/net/listen.ts";
+import { stoppedAt } from "../platform/net/node-members.ts";
+import { openInTurns } from "../platform/net/open-in-turns.ts";
+import type { SharedPort, SharedPortUsers } from "../platform/net/shared-port.ts";
+import { destroyAfter } from "../platform/net/sockets.ts";
+import { listenUnix } from "../platform/net/unix-socket.ts";
 import { beginHandshakes } from "./begin-handshakes.ts";
 
 /** A port that listens for encrypted connections. */

@@ -1,6 +1,6 @@
-import { ListMember, MemberList } from "../async/member-list.ts";
 import { ServingError } from "../errors.ts";
-import type { ClientAccount } from "../limits/client-account.ts";
+import { ListMember, MemberList } from "../platform/async/member-list.ts";
+import type { ClientAccount } from "../platform/limits/client-account.ts";
 import { type ModelPlaces, RESERVE_SHARE } from "./model-places.ts";
 
 /** A request by its id, and its model. */

@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../errors.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { retryInfo } from "../retry-info.ts";
-import { didYouMean } from "../text/nearest.ts";
 import type { ModelRef } from "./inference-service.ts";
 import type { ManagedModel } from "./managed-model.ts";
 import type { ManagedVersion } from "./managed-version.ts";

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from "../limits/call-limits.ts";
+import { MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
 
 /** Conditions under which an {@link IdleTimer} fires. */
 export interface IdleTimerOptions {

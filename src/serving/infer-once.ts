@@ -1,4 +1,4 @@
-import { assertOutputs } from "../signature/choose-signature.ts";
+import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import type { InferenceService, InferRequest, InferResponse, ModelRef } from "./inference-service.ts";
 import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";

@@ -1,5 +1,5 @@
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
-import type { ExampleInputs } from "../signature/example-inputs.ts";
+import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "./described-model.ts";
 import type { HookRoutes } from "./hook-routes.ts";
 import type { LoadCounts } from "./load-counter.ts";
@@ -14,7 +14,7 @@ import type { VersionStatus } from "./version-status.ts";
 
 /**
  * The interface of a protocol to the served models. `serving/` implements it over the catalog of servables,
- * `remote/remote-service.ts` over another server.
+ * `client/remote/remote-service.ts` over another server.
  */
 export interface InferenceService {
   /**

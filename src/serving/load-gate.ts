@@ -1,4 +1,4 @@
-import { createDeferred, type Deferred } from "../async/promises.ts";
+import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 
 /** Limits the number of loads that run at once; the others wait in the order in which they came. */
 export class LoadGate {

@@ -1,6 +1,6 @@
-import { unlessAborted } from "../async/cancel-source.ts";
-import { settlesWithin } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
+import { unlessAborted } from "../platform/async/cancel-source.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { Servable } from "./servable.ts";
 

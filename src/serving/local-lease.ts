@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
-import { limitTime } from "../limits/call-limits.ts";
-import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
 import { convertedBytes, copyPayload, payloadBytes } from "../pipeline/payload.ts";
-import type { ExampleInputs } from "../signature/example-inputs.ts";
+import { limitTime } from "../platform/limits/call-limits.ts";
+import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
 import type { CallOptions, InferRequest, InferResponse, Lease } from "./inference-service.ts";

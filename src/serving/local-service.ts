@@ -1,8 +1,8 @@
 import { ServingError } from "../errors.ts";
-import { MemoryBudget } from "../limits/memory/memory-budget.ts";
-import { SERVER_DEFAULTS } from "../limits/settings/server-settings.ts";
-import type { ThreadCounts } from "../limits/thread-counts.ts";
 import type { Logger } from "../observability/logger.ts";
+import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
+import { SERVER_DEFAULTS } from "../platform/limits/settings/server-settings.ts";
+import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
 import type { DescribedModel } from "./described-model.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { unlessAborted } from "../async/cancel-source.ts";
 import { ServingError } from "../errors.ts";
+import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import { changesHooksAlone } from "./changes-hooks-alone.ts";
 import { loadInTime } from "./load-in-time.ts";

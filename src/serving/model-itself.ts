@@ -1,4 +1,4 @@
-import type { ModelFacts } from "../model-host/model-facts.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
 import type { ServableDescription } from "./servable-description.ts";
 
 /** The model whose inputs and outputs clients see: the only one, without hooks; undefined where there is none such. */

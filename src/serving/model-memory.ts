@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ServingError } from "../errors.ts";
-import { type FreeMemory, freeMemory } from "../limits/memory/free-memory.ts";
-import { sizeText } from "../text/size-text.ts";
+import { type FreeMemory, freeMemory } from "../platform/limits/memory/free-memory.ts";
+import { sizeText } from "../platform/text/size-text.ts";
 
 /** A loaded model that may be unloaded to free its memory. */
 export interface Unloadable {

@@ -1,6 +1,6 @@
-import { settlesWithin } from "../async/promises.ts";
 import { publicText, ServingError } from "../errors.ts";
-import { staysCompatible } from "../signature/stays-compatible.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
+import { staysCompatible } from "../tensor/signature/stays-compatible.ts";
 import { errorFor, type Hears, namingError } from "./naming-error.ts";
 import { RETIRE_MS } from "./retire-servable.ts";
 import type { Servable } from "./servable.ts";

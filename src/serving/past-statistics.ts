@@ -1,4 +1,4 @@
-import { type RunStatistics, sumStatistics } from "../model-host/queue/run-statistics.ts";
+import { type RunStatistics, sumStatistics } from "../models/queue/run-statistics.ts";
 import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../pipeline/hook-times.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";

@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { hidePaths } from "../text/hide-paths.ts";
+import { hidePaths } from "../platform/text/hide-paths.ts";
 
 /** Maximum length of an error's text for clients, in characters. */
 const MAX_TEXT = 1024;

@@ -1,5 +1,5 @@
-import type { CancelSignal } from "../async/cancel-source.ts";
-import type { ChosenSignature } from "../signature/choose-signature.ts";
+import type { CancelSignal } from "../platform/async/cancel-source.ts";
+import type { ChosenSignature } from "../tensor/signature/choose-signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import type { ServableDescription } from "./servable-description.ts";
 

@@ -1,6 +1,6 @@
 import type { Payload } from "../pipeline/payload.ts";
-import { type ChosenSignature, renamed, renamedTensors, type UsedNames } from "../signature/choose-signature.ts";
-import type { Signature } from "../signature/signature.ts";
+import { type ChosenSignature, renamed, renamedTensors, type UsedNames } from "../tensor/signature/choose-signature.ts";
+import type { Signature } from "../tensor/signature/signature.ts";
 import type { InferRequest } from "./inference-service.ts";
 
 type Named = Pick<InferRequest, "inputs" | "outputs">;

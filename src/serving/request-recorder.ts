@@ -1,4 +1,4 @@
-import type { MemoryBudget } from "../limits/memory/memory-budget.ts";
+import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { Lease, ModelRef } from "./inference-service.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RequestLogOptions } from "./request-log.ts";

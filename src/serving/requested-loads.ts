@@ -1,5 +1,5 @@
-import { TurnsByName } from "../async/promises.ts";
 import type { ServingError } from "../errors.ts";
+import { TurnsByName } from "../platform/async/promises.ts";
 import type { Catalog } from "./catalog.ts";
 import type { UnloadOptions } from "./inference-service.ts";
 import { namingError } from "./naming-error.ts";

@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../errors.ts";
-import { type ChosenSignature, chooseSignature, type UsedNames } from "../signature/choose-signature.ts";
+import { type ChosenSignature, chooseSignature, type UsedNames } from "../tensor/signature/choose-signature.ts";
 import type { ServableDescription } from "./servable-description.ts";
 
 /**

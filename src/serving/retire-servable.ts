@@ -1,4 +1,4 @@
-import { settlesWithin } from "../async/promises.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import type { Servable } from "./servable.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { Backoff } from "../async/backoff.ts";
+import { Backoff } from "../platform/async/backoff.ts";
 
 /** The shortest wait before a further attempt, in milliseconds. */
 const FIRST_RETRY_MS = 1000;

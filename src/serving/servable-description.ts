@@ -1,5 +1,5 @@
-import type { ModelFacts } from "../model-host/model-facts.ts";
-import type { Signature } from "../signature/signature.ts";
+import type { ModelFacts } from "../models/model-facts.ts";
+import type { Signature } from "../tensor/signature/signature.ts";
 
 /**
  * Facts about one loaded version, which everything that asks about it gets: made once, and again when its hooks are

@@ -1,4 +1,4 @@
-import { didYouMean } from "../text/nearest.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 
 /** Maximum number of names in a message. */
 const MAX_NAMES = 10;

@@ -1,7 +1,7 @@
 import { publicText, ServingError } from "../errors.ts";
-import { limitTime, NO_LIMITS } from "../limits/call-limits.ts";
 import type { Logger } from "../observability/logger.ts";
 import { copyPayload, payloadBytes } from "../pipeline/payload.ts";
+import { limitTime, NO_LIMITS } from "../platform/limits/call-limits.ts";
 import type { LoadedVersion, ShadowedModel } from "./catalog.ts";
 import type { InferRequest, Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";

@@ -1,5 +1,5 @@
-import { createDeferred } from "../async/promises.ts";
 import { ServingError } from "../errors.ts";
+import { createDeferred } from "../platform/async/promises.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 
 /** One decision on the state that a version of a model should reach. */

@@ -4,10 +4,10 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { Backoff } from "../async/backoff.ts";
-import { crc32c } from "../codecs/crc32c.ts";
 import { failedPrecondition, reasonText, ServingError } from "../errors.ts";
-import { sizeText } from "../text/size-text.ts";
+import { Backoff } from "../platform/async/backoff.ts";
+import { sizeText } from "../platform/text/size-text.ts";
+import { crc32c } from "../tensor/codecs/crc32c.ts";
 import { SlowAnswer } from "./http/http-request.ts";
 import type { Checksum, RemoteContent, RemoteFile, RemotePlace } from "./storage-client.ts";
 

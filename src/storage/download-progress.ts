@@ -1,5 +1,5 @@
 import type { Logger } from "../observability/logger.ts";
-import { sizeText } from "../text/size-text.ts";
+import { sizeText } from "../platform/text/size-text.ts";
 import type { RemoteFile } from "./storage-client.ts";
 
 /** Time between two lines about the same download, in milliseconds. */

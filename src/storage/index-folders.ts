@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { TurnsByName } from "../async/promises.ts";
 import { failedPrecondition } from "../errors.ts";
-import { createScratchFolder, type ScratchFile } from "../user-module/scratch-file.ts";
+import { TurnsByName } from "../platform/async/promises.ts";
+import { createScratchFolder, type ScratchFile } from "../platform/user-module/scratch-file.ts";
 import { readBytes } from "./http/answers.ts";
 import { fingerprintFiles, withinTime } from "./listings.ts";
 import { localName } from "./local-name.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../errors.ts";
-import { withoutEnd } from "../text/shorten.ts";
+import { withoutEnd } from "../platform/text/shorten.ts";
 import { filePath, schemeOf } from "./remote-address.ts";
 
 /**

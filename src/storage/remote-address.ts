@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, posix, resolve } from "node:path";
 import { invalidArgument } from "../errors.ts";
-import { withoutEnd } from "../text/shorten.ts";
+import { withoutEnd } from "../platform/text/shorten.ts";
 
 /** Schemes of addresses that can be read. */
 export const REMOTE_SCHEMES = ["s3", "gs", "az", "as", "hf", "oci", "https", "http"] as const;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { CallScope } from "../../src/access/call-scope.ts";
 import type { CallKind } from "../../src/access/caller.ts";
 import { readRules } from "../../src/access/rules/read-rules.ts";
-import { parseYaml } from "../../src/codecs/config/yaml.ts";
+import { parseYaml } from "../../src/tensor/codecs/config/yaml.ts";
 
 const RULES = `
 open: [health, metrics]

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { makeZip } from "../runtimes/make-zip.ts";
+import { makeZip } from "../storage/runtimes/make-zip.ts";
 import { startWeb } from "../storage/start-web.ts";
 import { startKserving } from "./start-kserving.ts";
 

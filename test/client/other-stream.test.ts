@@ -1,7 +1,7 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { connect, createTensor } from "../../src/client/node.ts";
-import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
+import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 
 const asIs = (bytes: Buffer) => bytes;
 const METHOD = {

@@ -2,7 +2,7 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { type CallError, connect, createTensor } from "../../src/client/node.ts";
-import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
+import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 
 const X = createTensor("float32", [1], new Float32Array(1));
 

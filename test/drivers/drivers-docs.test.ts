@@ -6,8 +6,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { OptionSpec } from "../../src/drivers/option-table.ts";
 import { PYTHON_HOST_OPTIONS } from "../../src/drivers/python/python-host-options.ts";
 import { DRIVER_NAMES, findDriver } from "../../src/drivers/registry.ts";
-import { HOST_OPTIONS } from "../../src/model-host/host-options.ts";
-import { PYTHON_FRAMEWORKS } from "../../src/runtimes/python-frameworks.ts";
+import { HOST_OPTIONS } from "../../src/models/host-options.ts";
+import { PYTHON_FRAMEWORKS } from "../../src/storage/runtimes/python-frameworks.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { describeDriver } from "./driver-contract.ts";
 

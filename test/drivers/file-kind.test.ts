@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeFileKind, describeNoModel } from "../../src/drivers/file-kind.ts";
-import { makeZip } from "../runtimes/make-zip.ts";
+import { makeZip } from "../storage/runtimes/make-zip.ts";
 
 const POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n";
 const zip = (name: string) => makeZip({ [name]: "x" }).toString("latin1");

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { defineDriver } from "../../src/drivers/driver.ts";
 import { lfsPointers } from "../../src/drivers/file-kind.ts";
 import { failedPrecondition } from "../../src/errors.ts";
-import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
+import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { detectDriver } from "../../src/drivers/registry.ts";
-import { listModels } from "../../src/repository/folders/list-models.ts";
-import { listVersions } from "../../src/repository/folders/list-versions.ts";
+import { listModels } from "../../src/serving/repository/folders/list-models.ts";
+import { listVersions } from "../../src/serving/repository/folders/list-versions.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 const FILES = {

@@ -1,5 +1,5 @@
 import type { Model, PredictCall } from "../../src/drivers/driver.ts";
-import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../src/tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../src/tensor/tensor.ts";
 
 /** Runs a driver's model on named tensors, for all outputs if `call` does not say which. */

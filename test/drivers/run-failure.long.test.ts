@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { CancelSource } from "../../src/async/cancel-source.ts";
 import type { RawOptions } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
 import { isShapeFault } from "../../src/drivers/run-failure.ts";
-import { loadHostedModel } from "../../src/model-host/load-hosted-model.ts";
+import { loadHostedModel } from "../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { findLibrary } from "../../src/runtimes/find-library.ts";
-import { openvino, tensorflow } from "../../src/runtimes/native-runtimes.ts";
+import { CancelSource } from "../../src/platform/async/cancel-source.ts";
+import { findLibrary } from "../../src/storage/runtimes/find-library.ts";
+import { openvino, tensorflow } from "../../src/storage/runtimes/native-runtimes.ts";
 import type { DType, NumericDType } from "../../src/tensor/dtype.ts";
 import { numericLayout } from "../../src/tensor/dtype.ts";
 import { createTensor, createTensors, elementCount, type Tensors } from "../../src/tensor/tensor.ts";

@@ -3,7 +3,7 @@ import { deserialize } from "node:v8";
 import { parseOptions } from "../../src/drivers/option-table.ts";
 import { findDriver } from "../../src/drivers/registry.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../src/tensor/signature/signature.ts";
 import { createTensors } from "../../src/tensor/tensor.ts";
 
 // A program: loads the model that standard input describes, predicts once, closes. It

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
+import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import { createRemoteService } from "../../src/remote/remote-service.ts";
 import type { Server } from "../../src/server/server.ts";
 import { type Element, toNested } from "../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { startKserving, writeTestFile } from "../cli/start-kserving.ts";
 

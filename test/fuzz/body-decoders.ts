@@ -1,8 +1,8 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { type Compression, inflate } from "../../src/limits/compression.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
-import { MemoryPool } from "../../src/limits/memory/memory-pool.ts";
+import { type Compression, inflate } from "../../src/platform/limits/compression.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { MemoryPool } from "../../src/platform/limits/memory/memory-pool.ts";
 import { parseKibernetikaJson } from "../../src/protocols/kibernetika/http-codec.ts";
 import { parseKibernetikaForm } from "../../src/protocols/kibernetika/http-multipart.ts";
 import { encodePredictRequest, PREDICT_NESTING } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";

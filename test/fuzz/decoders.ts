@@ -1,6 +1,4 @@
-import { decodeMessage, encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
-import { encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
-import { DecodeBudget } from "../../src/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../src/platform/limits/memory/decode-budget.ts";
 import { decodeHealthRequest } from "../../src/protocols/grpc-standard/health-service.ts";
 import { decodePredictJson, encodePredictJson } from "../../src/protocols/kibernetika/grpc-codec.ts";
 import { decodeInferRequest } from "../../src/protocols/kserve/grpc-request.ts";
@@ -20,6 +18,8 @@ import {
   encodePredictionLog,
   readPredictionLogMessage,
 } from "../../src/protocols/tensorflow-serving/prediction-log-message.ts";
+import { decodeMessage, encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
+import { encodeMessage } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 import { kserveOracle } from "../protocols/kserve/kserve-oracle.ts";
 import { bodyDecoders } from "./body-decoders.ts";

@@ -1,9 +1,9 @@
 import sharp from "sharp";
-import { decodeImage } from "../../src/media/decode-image.ts";
-import { decodePixels } from "../../src/media/decode-pixels.ts";
-import { readJpegHeader } from "../../src/media/jpeg-header.ts";
-import { parseHostOptions } from "../../src/model-host/host-options.ts";
-import { decodeImageInputs } from "../../src/model-host/images/image-input.ts";
+import { parseHostOptions } from "../../src/models/host-options.ts";
+import { decodeImageInputs } from "../../src/models/images/image-input.ts";
+import { decodeImage } from "../../src/tensor/media/decode-image.ts";
+import { decodePixels } from "../../src/tensor/media/decode-pixels.ts";
+import { readJpegHeader } from "../../src/tensor/media/jpeg-header.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import type { Decoder } from "./decoder.ts";
 

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { ServingError } from "../../src/errors.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
-import { HANDSHAKE_TIMEOUT_MS } from "../../src/limits/transport-limits.ts";
+import { HANDSHAKE_TIMEOUT_MS } from "../../src/platform/limits/transport-limits.ts";
 import type { Server } from "../../src/server/server.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 import type { GrpcRoute, HttpRoute } from "./message-route.ts";

@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readChannelArguments } from "../../src/grpc/connection-rules.ts";
-import { markPassedOn } from "../../src/net/sockets.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { markPassedOn } from "../../src/platform/net/sockets.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { bytesField, encodeMessage, integerField, messageField } from "../../src/codecs/protobuf/wire-writer.ts";
 import { type FramedMessage, frameBytes, frameParts, PREFIX_BYTES } from "../../src/grpc/framed-message.ts";
+import { bytesField, encodeMessage, integerField, messageField } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 
 const LARGE = [Buffer.alloc(20_000, 1), Buffer.alloc(30_000, 2)] as const;
 const PARTS = [

@@ -4,14 +4,14 @@ import { connect as connectSocket } from "node:net";
 import { text } from "node:stream/consumers";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { toAbortSignal } from "../../src/async/cancel-source.ts";
-import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { toAbortSignal } from "../../src/platform/async/cancel-source.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferResponse } from "../../src/serving/inference-service.ts";
+import { bytesField, encodeMessage } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { connect } from "./byte-client.ts";
 import { echo, type ScriptedRequest, ScriptedService, serve } from "./scripted-service.ts";
 

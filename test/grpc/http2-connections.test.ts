@@ -8,9 +8,9 @@ import {
   type Settings,
 } from "node:http2";
 import { expect, it, onTestFinished } from "vitest";
-import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/grpc/http2-connections.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
-import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/platform/limits/transport-limits.ts";
 import { RawClient } from "../proxy/raw-client.ts";
 import { callFrames, OPENING, resetFrames } from "./flood-frames.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";

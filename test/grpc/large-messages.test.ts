@@ -1,9 +1,9 @@
 import { connect as connectHttp2 } from "node:http2";
 import { describe, expect, it } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
-import { borrowMemory } from "../../src/limits/memory/memory-pool.ts";
-import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { borrowMemory } from "../../src/platform/limits/memory/memory-pool.ts";
+import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";

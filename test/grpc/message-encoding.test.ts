@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import { compressMessage, readEncoding } from "../../src/grpc/message-encoding.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 
 const MESSAGE = randomBytes(100_000);
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { bytesField, encodeMessage, integerField, messageField } from "../../src/codecs/protobuf/wire-writer.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
-import { MemoryPool } from "../../src/limits/memory/memory-pool.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { MemoryPool } from "../../src/platform/limits/memory/memory-pool.ts";
+import { bytesField, encodeMessage, integerField, messageField } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 
 const MESSAGE = Buffer.from(Array.from({ length: 300 }, (_, index) => index % 251));
 

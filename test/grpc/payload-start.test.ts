@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
+import { payloadStart } from "../../src/grpc/payload-start.ts";
 import {
   bytesField,
   encodeMessage,
   integerField,
   messageField,
   textField,
-} from "../../src/codecs/protobuf/wire-writer.ts";
-import { payloadStart } from "../../src/grpc/payload-start.ts";
+} from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { Random } from "./random.ts";
 import { raw } from "./raw-part.ts";
 

@@ -1,4 +1,4 @@
-import type { WirePart } from "../../src/codecs/protobuf/wire-writer.ts";
+import type { WirePart } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 
 /** Bytes as they are, for messages that no encoder of ours writes. */
 export function raw(...bytes: number[]): WirePart {

@@ -1,10 +1,10 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { describe, expect, it } from "vitest";
-import { CancelSource } from "../../src/async/cancel-source.ts";
 import { MessageReader } from "../../src/grpc/message-reader.ts";
 import { receiveMessage } from "../../src/grpc/receive-message.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
-import { MemoryPool } from "../../src/limits/memory/memory-pool.ts";
+import { CancelSource } from "../../src/platform/async/cancel-source.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { MemoryPool } from "../../src/platform/limits/memory/memory-pool.ts";
 import { openStream } from "./open-stream.ts";
 import { Random } from "./random.ts";
 

@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
 import { createGrpcServer, type GrpcServer, type GrpcServerOptions } from "../../src/grpc/grpc-server.ts";
-import type { CallLimits } from "../../src/limits/call-limits.ts";
-import { type SettingOptions, sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import type { CallLimits } from "../../src/platform/limits/call-limits.ts";
+import { type SettingOptions, sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type {
   CallOptions,

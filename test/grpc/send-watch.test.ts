@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect } from "node:http2";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import { defineHooks } from "../../src/hooks/hooks.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import type { LocalService } from "../../src/serving/local-service.ts";
-import { hasRoom } from "../limits/memory/has-room.ts";
+import { bytesField, encodeMessage } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
+import { hasRoom } from "../platform/limits/memory/has-room.ts";
 import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 import { startNullServer } from "./start-null-server.ts";
 

@@ -3,7 +3,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { StreamRoute } from "../../src/grpc/grpc-route.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 const PATH = "/toy.Service/Stream";

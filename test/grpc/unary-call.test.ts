@@ -1,9 +1,9 @@
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { bytesField, encodeMessage } from "../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../src/errors.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
+import { bytesField, encodeMessage } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { echo, type Script, ScriptedService, serve } from "./scripted-service.ts";
 
 /** Calls that say nothing of compression, and those that say that their messages may be compressed. */

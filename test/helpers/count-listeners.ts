@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import type { CancelSource } from "../../src/async/cancel-source.ts";
+import type { CancelSource } from "../../src/platform/async/cancel-source.ts";
 
 /** The listeners that a signal has from now on. */
 export function countListeners(signal: CancelSource): ReadonlySet<() => void> {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { pythonCommands } from "../../src/runtimes/python.ts";
+import { pythonCommands } from "../../src/storage/runtimes/python.ts";
 
 /**
  * The first interpreter that has the modules, beginning with the one that KSERVING_TEST_FRAMEWORKS names; undefined if

@@ -1,7 +1,7 @@
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import { recordedRequests } from "../../src/protocols/recorded-requests.ts";
-import type { LoadOptions } from "../../src/repository/load-servable.ts";
 import { ModelMemory } from "../../src/serving/model-memory.ts";
+import type { LoadOptions } from "../../src/serving/repository/load-servable.ts";
 
 const remote = { predict: () => Promise.reject(new Error("no remote in this test")), close: async () => {} };
 

@@ -2,7 +2,7 @@ import type { Hooks } from "../../src/hooks/hooks.ts";
 import type { CallOptions } from "../../src/pipeline/call-options.ts";
 import type { InferResponse } from "../../src/pipeline/infer-request.ts";
 import type { Payload } from "../../src/pipeline/payload.ts";
-import { type LoadedServable, loadServable, type ServableSource } from "../../src/repository/load-servable.ts";
+import { type LoadedServable, loadServable, type ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { toNested } from "../../src/tensor/elements.ts";
 import { toTensors, type Values } from "../../src/tensor/plain-value.ts";
 import type { Tensors } from "../../src/tensor/tensor.ts";

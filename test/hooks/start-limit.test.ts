@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { withinStartLimit } from "../../src/hooks/start-limit.ts";
-import { createThreadLogger } from "../../src/threads/thread-logger.ts";
+import { createThreadLogger } from "../../src/platform/threads/thread-logger.ts";
 
 const forever = new Promise<never>(() => {});
 

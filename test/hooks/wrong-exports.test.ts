@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { toHooks } from "../../src/hooks/hook-set.ts";
-import { importUserModule } from "../../src/user-module/user-module.ts";
+import { importUserModule } from "../../src/platform/user-module/user-module.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 async function load(name: string, source: string) {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { HookContext } from "../../src/hooks/hooks.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
-import { MemoryShare } from "../../src/limits/memory/memory-share.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
 import { toTensor, toTensors } from "../../src/tensor/plain-value.ts";
 import { loadPipeline, nullModels, plain, run, runPipeline } from "../helpers/run-pipeline.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { exampleValues } from "../../src/protocols/example-values.ts";
-import type { Signature, TensorSpec } from "../../src/signature/signature.ts";
+import type { Signature, TensorSpec } from "../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";
 
 /** The example of a single input. */

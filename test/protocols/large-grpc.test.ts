@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { encodeMessage, messageField, textElement } from "../../src/codecs/protobuf/wire-writer.ts";
 import { encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
 import { BytesBuilder } from "../../src/tensor/byte-ranges.ts";
+import { encodeMessage, messageField, textElement } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { createTensor, createTensors, type Tensor } from "../../src/tensor/tensor.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { startNullServer } from "../grpc/start-null-server.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import { ServingError } from "../../src/errors.ts";
-import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { echo, ScriptedService, serve } from "../grpc/scripted-service.ts";
 import { serveHttp } from "../proxy/serve-http.ts";

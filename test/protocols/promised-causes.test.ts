@@ -1,10 +1,10 @@
 import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { LARGE_MESSAGE_BYTES } from "../../src/codec-host/large-message.ts";
+import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
-import { sliceSettings } from "../../src/limits/settings/server-settings.ts";
+import { LARGE_MESSAGE_BYTES } from "../../src/platform/codec-host/large-message.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
-import { createRemoteService } from "../../src/remote/remote-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog, type EventLog } from "../helpers/event-log.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { toKibernetikaAnswer } from "../../src/protocols/kibernetika/http-answer.ts";
 import { writeAnswer } from "../../src/protocols/kserve/http-response.ts";
 import { writePredictions } from "../../src/protocols/tensorflow-serving/http-response.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ErrorCode, STATUS } from "../../src/errors.ts";
 import { defineHooks, type Hook } from "../../src/hooks/hooks.ts";
-import { sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { Server } from "../../src/server/server.ts";

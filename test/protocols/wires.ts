@@ -1,7 +1,7 @@
 import type { ServiceError } from "@grpc/grpc-js";
-import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import { ID_HEADER } from "../../src/observability/request-id.ts";
 import type { Server } from "../../src/server/server.ts";
+import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { type CallChoices, connect } from "../grpc/byte-client.ts";
 import { oracle, type Plain } from "../grpc/oracle.ts";
 import { kserveOracle } from "./kserve/kserve-oracle.ts";

@@ -1,4 +1,4 @@
-import { DecodeBudget } from "../../src/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../src/platform/limits/memory/decode-budget.ts";
 
 /** A budget that no test uses up unless it means to. */
 export function ampleBudget(): DecodeBudget {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { borrowMemory } from "../../src/limits/memory/memory-pool.ts";
-import type { MemoryShare } from "../../src/limits/memory/memory-share.ts";
+import { borrowMemory } from "../../src/platform/limits/memory/memory-pool.ts";
+import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { serveHttp } from "./serve-http.ts";

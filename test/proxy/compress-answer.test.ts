@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { gunzipSync, inflateSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { serveHttp } from "./serve-http.ts";
 

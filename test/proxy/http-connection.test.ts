@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import type { RequestTracer } from "../../src/observability/request-tracer.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";
-import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
+import { useUpTheTurn } from "../platform/limits/use-up-the-turn.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
 

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { HttpExchange } from "../../src/proxy/http-exchange.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { GatedService } from "./gated-service.ts";

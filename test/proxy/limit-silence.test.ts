@@ -4,13 +4,13 @@ import { type AddressInfo, connect, createServer as createNetServer, type Socket
 import { join } from "node:path";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { limitSilence } from "../../src/proxy/limit-silence.ts";
 import { OpenExchanges } from "../../src/proxy/open-exchanges.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
-import { hasRoom } from "../limits/memory/has-room.ts";
+import { hasRoom } from "../platform/limits/memory/has-room.ts";
 import { RawClient } from "./raw-client.ts";
 import { serveHttp } from "./serve-http.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../src/hooks/hooks.ts";
-import type { TensorSpec } from "../../src/signature/signature.ts";
+import type { TensorSpec } from "../../src/tensor/signature/signature.ts";
 import { mutate } from "../fuzz/mutate.ts";
 import { Random } from "../grpc/random.ts";
 import { startServer } from "../helpers/start-server.ts";

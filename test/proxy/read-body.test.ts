@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { startKserving } from "../cli/start-kserving.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
 import { RawClient } from "./raw-client.ts";

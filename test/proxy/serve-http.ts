@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
-import { type SettingOptions, sliceSettings } from "../../src/limits/settings/server-settings.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { type SettingOptions, sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferenceService } from "../../src/serving/inference-service.ts";

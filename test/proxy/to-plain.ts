@@ -1,4 +1,4 @@
-import { isJsonList, isJsonObject, JsonNumbers, type JsonValue } from "../../src/codecs/json/json-value.ts";
+import { isJsonList, isJsonObject, JsonNumbers, type JsonValue } from "../../src/tensor/codecs/json/json-value.ts";
 
 /** The value as JSON.parse would have given it. */
 export function toPlain(value: JsonValue): unknown {

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
-import type { ArchiveHooks } from "../../src/repository/archive-hooks.ts";
 import { RepositorySource } from "../../src/server/repository-source.ts";
 import { openServer } from "../../src/server/server.ts";
 import { withDefaults } from "../../src/server/server-options.ts";
+import type { ArchiveHooks } from "../../src/serving/repository/archive-hooks.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { startWeb } from "../storage/start-web.ts";

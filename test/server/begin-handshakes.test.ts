@@ -6,7 +6,7 @@ import { connect as connectTls, createServer, type Server } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { beginHandshakes } from "../../src/server/begin-handshakes.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
-import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
+import { useUpTheTurn } from "../platform/limits/use-up-the-turn.ts";
 
 /** A server, and what happens to its connections: they come, begin their handshakes, or are given up. */
 async function serve({ onBegin = () => {} } = {}) {

@@ -1,8 +1,8 @@
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";

@@ -4,7 +4,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { decodeInferResponse, encodeInferRequest } from "../../src/client/grpc/infer-message.ts";
-import { containerRoom } from "../../src/limits/memory/container-room.ts";
+import { containerRoom } from "../../src/platform/limits/memory/container-room.ts";
 import { whyOneListener } from "../../src/server/listeners/why-one-listener.ts";
 import { createServer } from "../../src/server/server.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";

@@ -1,8 +1,8 @@
 import { truncateSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { NamedModelOptions } from "../../src/server/named-model.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";

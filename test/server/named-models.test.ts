@@ -2,9 +2,9 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
-import type { LoadOptions } from "../../src/repository/load-servable.ts";
 import { NamedModels } from "../../src/server/named-models.ts";
 import { createServer } from "../../src/server/server.ts";
+import type { LoadOptions } from "../../src/serving/repository/load-servable.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 

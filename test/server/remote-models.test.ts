@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelSources } from "../../src/repository/config-sources.ts";
 import { RepositorySource } from "../../src/server/repository-source.ts";
 import { openServer } from "../../src/server/server.ts";
 import { withDefaults } from "../../src/server/server-options.ts";
+import type { ModelSources } from "../../src/serving/repository/config-sources.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
-import { makeTarball } from "../runtimes/make-tarball.ts";
+import { makeTarball } from "../storage/runtimes/make-tarball.ts";
 import { useS3 } from "../storage/set-env.ts";
 import { startS3, TOY_KEY } from "../storage/start-s3.ts";
 import { startWeb } from "../storage/start-web.ts";

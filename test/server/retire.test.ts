@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { expect, onTestFinished, test } from "vitest";
-import { createRemoteService } from "../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { startServer } from "../helpers/start-server.ts";

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { createServer, type Server } from "../../src/server/server.ts";
 import { connectKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";

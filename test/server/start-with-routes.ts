@@ -1,14 +1,14 @@
 import { onTestFinished, vi } from "vitest";
 import type { CallKind } from "../../src/access/caller.ts";
-import { encodeAs } from "../../src/codecs/protobuf/proto-messages.ts";
 import type { CreateGrpcProtocol, GrpcRoutes } from "../../src/grpc/grpc-route.ts";
-import type { ProtocolSettings } from "../../src/limits/settings/server-settings.ts";
+import type { ProtocolSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "../../src/proxy/http-route.ts";
 import { PipelineSource } from "../../src/server/pipeline-source.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { openServer, type Server } from "../../src/server/server.ts";
 import { type ServerOptions, withDefaults } from "../../src/server/server-options.ts";
 import type { HookRoutes } from "../../src/serving/hook-routes.ts";
+import { encodeAs } from "../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
 /** A route or method of a protocol, whatever it is. */

@@ -4,7 +4,7 @@ import { Duplex } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { connect as connectTls, createServer, type Server, type TLSSocket } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { stoppedAt } from "../../src/net/node-members.ts";
+import { stoppedAt } from "../../src/platform/net/node-members.ts";
 import { endStopped } from "../../src/server/tls-port.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ClientAccount } from "../../src/limits/client-account.ts";
+import { ClientAccount } from "../../src/platform/limits/client-account.ts";
 import { Admission, type Admitted } from "../../src/serving/admission.ts";
 import { ModelPlaces } from "../../src/serving/model-places.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { settlesWithin } from "../../src/async/promises.ts";
+import { settlesWithin } from "../../src/platform/async/promises.ts";
 import { LeaseCount } from "../../src/serving/lease-count.ts";
 
 test("a version that a thread keeps may be unloaded for a while, and is not replaced", async () => {

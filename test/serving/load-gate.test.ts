@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { LoadGate } from "../../src/serving/load-gate.ts";
 
 const NEVER = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { MemoryBudget } from "../../src/limits/memory/memory-budget.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import type { Lease } from "../../src/serving/inference-service.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";

@@ -1,8 +1,8 @@
 import { createSilentLogger } from "../../src/observability/logger.ts";
-import type { ServableSource } from "../../src/repository/load-servable.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
 import { type ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
 import { ModelMemory } from "../../src/serving/model-memory.ts";
+import type { ServableSource } from "../../src/serving/repository/load-servable.ts";
 import { loadPipeline } from "../helpers/run-pipeline.ts";
 
 const OPTIONS: ManagerOptions = {

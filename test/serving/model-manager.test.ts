@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
 import type { ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";

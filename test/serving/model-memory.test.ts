@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { FreeMemory } from "../../src/limits/memory/free-memory.ts";
+import type { FreeMemory } from "../../src/platform/limits/memory/free-memory.ts";
 import { type MemoryShare, ModelMemory } from "../../src/serving/model-memory.ts";
 
 const MB = 2 ** 20;

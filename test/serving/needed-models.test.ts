@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 import { manage, pipelineVersion } from "./manage.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { run } from "../helpers/run-pipeline.ts";
 import { manage, pipelineVersion } from "./manage.ts";

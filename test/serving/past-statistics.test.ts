@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { sumStatistics } from "../../src/model-host/queue/run-statistics.ts";
+import { sumStatistics } from "../../src/models/queue/run-statistics.ts";
 import { PastStatistics } from "../../src/serving/past-statistics.ts";
 import type { Servable } from "../../src/serving/servable.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createDeferred } from "../../src/async/promises.ts";
+import { createDeferred } from "../../src/platform/async/promises.ts";
 import { manage, pipelineVersion } from "./manage.ts";
 
 it("does not unload what another model has come to need while a load of it was prepared", async () => {

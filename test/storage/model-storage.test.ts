@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { makeTarball } from "../runtimes/make-tarball.ts";
 import { openStorage } from "./open-storage.ts";
+import { makeTarball } from "./runtimes/make-tarball.ts";
 import { setEnv, useS3 } from "./set-env.ts";
 import { startS3, type ToyS3 } from "./start-s3.ts";
 import { startWeb } from "./start-web.ts";

@@ -98,7 +98,7 @@ async function openWebTokens(options: AuthenticationOptions): Promise<WebTokenRu
 /** YAML is imported for those who have rules. */
 async function openRules(path: string): Promise<WatchedFile<AccessRules>> {
   const [{ parseYaml }, { readRules }] = await Promise.all([
-    import("../../codecs/config/yaml.ts"),
+    import("../../tensor/codecs/config/yaml.ts"),
     import("../rules/read-rules.ts"),
   ]);
   const parse = (text: string, file: string) => readRules(parseYaml(text, file), file);

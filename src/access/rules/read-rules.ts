@@ -1,5 +1,5 @@
-import { type ConfigEntry, type ConfigNode, configError } from "../../codecs/config/config-node.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
+import { type ConfigEntry, type ConfigNode, configError } from "../../tensor/codecs/config/config-node.ts";
 import type { CallKind } from "../caller.ts";
 import { type AccessRule, AccessRules, NamePatterns, type Permission } from "./access-rules.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { cannotListen, isKept, toAuthority } from "../../net/listen.ts";
+import { cannotListen, isKept, toAuthority } from "../../platform/net/listen.ts";
 import { flagOf, type SettingName } from "../settings/settings.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import type { ExampleInput } from "../../signature/example-inputs.ts";
+import type { ExampleInput } from "../../tensor/signature/example-inputs.ts";
 
 const MAX_ELEMENTS = 2 ** 31;
 

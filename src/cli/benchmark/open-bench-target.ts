@@ -1,14 +1,14 @@
-import type { BenchTarget } from "../../benchmark/bench-target.ts";
-import type { LoadTarget } from "../../benchmark/load/load-job.ts";
-import { type ServedFacts, startServerProcess } from "../../benchmark/server/server-process.ts";
 import { encodeInferRequest, methodPath } from "../../client/grpc/infer-message.ts";
 import { inferBody, modelPath } from "../../client/http/infer-body.ts";
 import { isModelAddress, type ModelAddress, parseModelAddress } from "../../client/model-address.ts";
 import { openRemoteModel } from "../../client/open-remote-model.ts";
 import type { NamedModelOptions } from "../../server/named-model.ts";
-import { guessExamples, randomTensors } from "../../signature/example-inputs.ts";
 import { toTensors } from "../../tensor/plain-value.ts";
+import { guessExamples, randomTensors } from "../../tensor/signature/example-inputs.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
+import type { BenchTarget } from "../../tools/benchmark/bench-target.ts";
+import type { LoadTarget } from "../../tools/benchmark/load/load-job.ts";
+import { type ServedFacts, startServerProcess } from "../../tools/benchmark/server/server-process.ts";
 import { readInputs } from "../commands/input-flags.ts";
 import { modelName } from "../settings/model-name.ts";
 import { applyShapes } from "./apply-shapes.ts";

@@ -1,8 +1,8 @@
 import { connect } from "../../client/node.ts";
 import type { DescribedTensor } from "../../client/transport.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
-import { chooseSignature } from "../../signature/choose-signature.ts";
-import { type Signature, type TensorSpec, toSize } from "../../signature/signature.ts";
+import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { type Signature, type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
 import type { ModelFlags } from "../commands/create-parser.ts";
 import { openModel } from "../commands/open-model.ts";
 import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";

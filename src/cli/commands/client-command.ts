@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { isAddress } from "../../client/model-address.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { isDetected } from "../../repository/folders/find-model.ts";
+import { isDetected } from "../../serving/repository/folders/find-model.ts";
 import { shownAddress } from "../../storage/remote-address.ts";
 import { describeFile, describeServed } from "../client-types/describe-models.ts";
 import type { DescribedModel } from "../client-types/typed-tensor.ts";

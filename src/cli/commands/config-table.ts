@@ -1,11 +1,11 @@
 import { createSilentLogger } from "../../observability/logger.ts";
-import { policyText } from "../../repository/config/versions.ts";
-import { ConfigSources } from "../../repository/config-sources.ts";
-import { type InspectedModel, inspectModel } from "../../repository/folders/list-models.ts";
-import { ScanState } from "../../repository/scan-state.ts";
+import { maskOption, maskSecrets } from "../../platform/text/mask-secrets.ts";
+import { toColumns } from "../../platform/text/terminal.ts";
+import { policyText } from "../../serving/repository/config/versions.ts";
+import { ConfigSources } from "../../serving/repository/config-sources.ts";
+import { type InspectedModel, inspectModel } from "../../serving/repository/folders/list-models.ts";
+import { ScanState } from "../../serving/repository/scan-state.ts";
 import { trafficText } from "../../serving/traffic.ts";
-import { maskOption, maskSecrets } from "../../text/mask-secrets.ts";
-import { toColumns } from "../../text/terminal.ts";
 import type { Environment } from "../settings/environment.ts";
 import { readServeSettings, type ServeCommandLine } from "../settings/read-serve-settings.ts";
 import { flagOf, settingsOf, writtenValue } from "../settings/settings.ts";

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { TlsFiles } from "../../access/tls-files.ts";
 import { failedPrecondition, reasonText } from "../../errors.ts";
-import { maskSecrets } from "../../text/mask-secrets.ts";
-import { printable, toColumns } from "../../text/terminal.ts";
+import { maskSecrets } from "../../platform/text/mask-secrets.ts";
+import { printable, toColumns } from "../../platform/text/terminal.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { checkMachine, checkPackages, checkRuntimes, type Finding } from "../doctor/check-machine.ts";
 import { withProgress } from "../live-line.ts";

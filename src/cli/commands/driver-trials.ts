@@ -2,7 +2,7 @@ import { driversToAsk } from "../../drivers/drivers-for.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
 import { reasonText } from "../../errors.ts";
 import { createSilentLogger } from "../../observability/logger.ts";
-import type { Signature } from "../../signature/signature.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 import { withProgress } from "../live-line.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 

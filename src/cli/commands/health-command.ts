@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { readPem } from "../../client/remote/remote-tls-files.ts";
 import { invalidArgument } from "../../errors.ts";
-import { readPem } from "../../remote/remote-tls-files.ts";
 import { sendHttp } from "../../storage/http/http-request.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Environment, fromEnvironment } from "../settings/environment.ts";
@@ -70,11 +70,11 @@ function readCertificate({ remoteCert, remoteKey }: Omit<HealthFlags, "timeout">
 async function problemOf(address: string, asking: Asking): Promise<string | undefined> {
   try {
     if (/^https?:\/\//.test(address)) return await problemOverHttp(new URL(address), asking);
-    const { checkHealth } = await import("../../remote/connection-problem.ts");
+    const { checkHealth } = await import("../../client/remote/connection-problem.ts");
     const status = await checkHealth(address, asking);
     return status === "SERVING" ? undefined : status;
   } catch (reason) {
-    const { connectionProblem } = await import("../../remote/connection-problem.ts");
+    const { connectionProblem } = await import("../../client/remote/connection-problem.ts");
     return connectionProblem(reason);
   }
 }

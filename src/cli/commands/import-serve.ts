@@ -1,5 +1,5 @@
-import { permitCollections } from "../../limits/memory/young-garbage.ts";
-import { startWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
+import { startWaitingWorker } from "../../models/threads/waiting-worker.ts";
+import { permitCollections } from "../../platform/limits/memory/young-garbage.ts";
 import type { ServeCommandLine } from "../settings/read-serve-settings.ts";
 
 /** Drivers whose models run in threads of this process. */

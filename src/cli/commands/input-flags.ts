@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { csvToJsonRows } from "../../codecs/csv-to-json-rows.ts";
-import { readNpy } from "../../codecs/npy.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
-import type { Signature } from "../../signature/signature.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
+import { csvToJsonRows } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { readNpy } from "../../tensor/codecs/npy.ts";
 import type { Values } from "../../tensor/plain-value.ts";
-import { readProblem } from "../../text/file-problem.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 
 type Value = Values[string];
 

@@ -1,13 +1,13 @@
 import { isUtf8 } from "node:buffer";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { failedPrecondition } from "../../errors.ts";
-import { encodeImage } from "../../media/encode-image.ts";
-import { imageFormat } from "../../media/image-format.ts";
+import { toColumns } from "../../platform/text/terminal.ts";
 import { topK } from "../../tensor/along-axis.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { comparableElements, type Element, elementNumbers, toNested } from "../../tensor/elements.ts";
+import { encodeImage } from "../../tensor/media/encode-image.ts";
+import { imageFormat } from "../../tensor/media/image-format.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { toColumns } from "../../text/terminal.ts";
 
 /** Elements of an output that are shown whole. */
 const MAX_SHOWN = 32;

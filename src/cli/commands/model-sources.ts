@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../errors.ts";
-import type { ModelSources } from "../../repository/config-sources.ts";
-import type { ListedPath } from "../../repository/folder-source.ts";
+import type { ModelSources } from "../../serving/repository/config-sources.ts";
+import type { ListedPath } from "../../serving/repository/folder-source.ts";
 import { claimPath } from "../../storage/local-name.ts";
 import { toPlace } from "../../storage/remote-address.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";

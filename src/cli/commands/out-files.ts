@@ -1,6 +1,6 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { invalidArgument } from "../../errors.ts";
-import { outputProblem, readProblem } from "../../text/file-problem.ts";
+import { outputProblem, readProblem } from "../../platform/text/file-problem.ts";
 
 /** Writes the file of `--out`; throws `invalid_argument` if it cannot be written. */
 export function writeOut(path: string, content: string | Uint8Array): void {

@@ -1,10 +1,14 @@
+import { RecentServices } from "../../client/remote/recent-services.ts";
+import type { RemoteCredentials } from "../../client/remote/remote-credentials.ts";
+import {
+  createRemoteService,
+  type RemoteService,
+  type RemoteServiceOptions,
+} from "../../client/remote/remote-service.ts";
+import { parseServerAddress } from "../../client/remote/server-address.ts";
 import { invalidArgument } from "../../errors.ts";
-import { toAuthority } from "../../net/listen.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { RecentServices } from "../../remote/recent-services.ts";
-import type { RemoteCredentials } from "../../remote/remote-credentials.ts";
-import { createRemoteService, type RemoteService, type RemoteServiceOptions } from "../../remote/remote-service.ts";
-import { parseServerAddress } from "../../remote/server-address.ts";
+import { toAuthority } from "../../platform/net/listen.ts";
 import { Admission, type InFlight } from "../../serving/admission.ts";
 import type {
   InferenceService,

@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../errors.ts";
-import { listRuntimes, toRuntimesTable } from "../../runtimes/list-runtimes.ts";
-import { titleOf } from "../../runtimes/native-runtimes.ts";
-import { removeRuntime } from "../../runtimes/staging.ts";
+import { listRuntimes, toRuntimesTable } from "../../storage/runtimes/list-runtimes.ts";
+import { titleOf } from "../../storage/runtimes/native-runtimes.ts";
+import { removeRuntime } from "../../storage/runtimes/staging.ts";
 import { asStarted } from "../error-text.ts";
 import { toUsageError } from "../settings/parse-settings.ts";
 import { refuseRepeats } from "../settings/refuse-repeats.ts";

@@ -1,12 +1,12 @@
 import { dirname, join, resolve } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { cudaLibraries, cudaVersionOf, loadCudaLibraries } from "../../runtimes/cuda.ts";
-import { findLibraries, libraryIn } from "../../runtimes/find-library.ts";
-import { CUDA_SIZE, installCuda, OLDEST_CUDA } from "../../runtimes/install-cuda.ts";
-import { installOnnx } from "../../runtimes/install-onnx.ts";
-import { installPytorch } from "../../runtimes/install-pytorch.ts";
-import { type InstallSource, installRuntime } from "../../runtimes/install-runtime.ts";
-import { listFrameworks, listRuntimes, type RuntimeReport } from "../../runtimes/list-runtimes.ts";
+import { cudaLibraries, cudaVersionOf, loadCudaLibraries } from "../../storage/runtimes/cuda.ts";
+import { findLibraries, libraryIn } from "../../storage/runtimes/find-library.ts";
+import { CUDA_SIZE, installCuda, OLDEST_CUDA } from "../../storage/runtimes/install-cuda.ts";
+import { installOnnx } from "../../storage/runtimes/install-onnx.ts";
+import { installPytorch } from "../../storage/runtimes/install-pytorch.ts";
+import { type InstallSource, installRuntime } from "../../storage/runtimes/install-runtime.ts";
+import { listFrameworks, listRuntimes, type RuntimeReport } from "../../storage/runtimes/list-runtimes.ts";
 import {
   CUDA,
   CUDA_PROVIDER,
@@ -15,13 +15,13 @@ import {
   onnx,
   onnxCuda,
   pytorch,
-} from "../../runtimes/native-runtimes.ts";
-import { runNpmInstaller } from "../../runtimes/npm.ts";
-import { type Probe, probeRuntime } from "../../runtimes/probe.ts";
-import { interpreterIn } from "../../runtimes/python.ts";
-import { createReporter, type Reporter } from "../../runtimes/reporter.ts";
-import { installedRuntimes, runtimesFolder } from "../../runtimes/runtimes-folder.ts";
-import type { Installation } from "../../runtimes/staging.ts";
+} from "../../storage/runtimes/native-runtimes.ts";
+import { runNpmInstaller } from "../../storage/runtimes/npm.ts";
+import { type Probe, probeRuntime } from "../../storage/runtimes/probe.ts";
+import { interpreterIn } from "../../storage/runtimes/python.ts";
+import { createReporter, type Reporter } from "../../storage/runtimes/reporter.ts";
+import { installedRuntimes, runtimesFolder } from "../../storage/runtimes/runtimes-folder.ts";
+import type { Installation } from "../../storage/runtimes/staging.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";
 
 /** The flags of `kserving runtimes install`, as they were given. */

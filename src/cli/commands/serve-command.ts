@@ -1,13 +1,13 @@
-import { giveBack } from "../../machine/start-secrets.ts";
-import { useCrashMarks } from "../../model-host/crash-marks.ts";
-import { endWaitingWorker } from "../../model-host/threads/waiting-worker.ts";
+import { useCrashMarks } from "../../models/crash-marks.ts";
+import { endWaitingWorker } from "../../models/threads/waiting-worker.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { setProcessRestarts } from "../../observability/metrics/process-metrics.ts";
-import type { ModelSources } from "../../repository/config-sources.ts";
+import { giveBack } from "../../platform/machine/start-secrets.ts";
 import type { InheritedSockets } from "../../server/inherited-sockets.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Server } from "../../server/server.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
+import type { ModelSources } from "../../serving/repository/config-sources.ts";
 import { probePort } from "../addresses/probe-port.ts";
 import { EXIT } from "../exit-codes.ts";
 import { openFront } from "../http-server-command/http-server-command.ts";
@@ -95,7 +95,7 @@ export async function serve(
 
 /** Has the system refuse this process's memory to others, as far as it can. */
 async function hide(): Promise<void> {
-  await import("../../native/process-control.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
+  await import("../../platform/native/process-control.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
 }
 
 function keptNotice(names: readonly string[]): string {

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { isAddress, isModelAddress } from "../../client/model-address.ts";
+import { RemoteCredentials } from "../../client/remote/remote-credentials.ts";
+import { parseServerAddress } from "../../client/remote/server-address.ts";
 import { invalidArgument } from "../../errors.ts";
-import { RemoteCredentials } from "../../remote/remote-credentials.ts";
-import { parseServerAddress } from "../../remote/server-address.ts";
 
 const BARE = /^[\w.-]+:\d+(?=\/|$)/;
 /** A server by its protocol; of HTTP's addresses those that can be no file's. */

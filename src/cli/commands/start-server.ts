@@ -1,10 +1,10 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { ModelSources } from "../../repository/config-sources.ts";
-import type { PlatformFolder } from "../../repository/formats/sagemaker.ts";
 import type { RepositorySource } from "../../server/repository-source.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { Server } from "../../server/server.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
+import type { ModelSources } from "../../serving/repository/config-sources.ts";
+import type { PlatformFolder } from "../../serving/repository/formats/sagemaker.ts";
 import type { Settings } from "../settings/settings.ts";
 
 /** A server to start. */

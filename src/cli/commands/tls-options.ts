@@ -1,6 +1,6 @@
 import type { TlsPaths } from "../../access/tls-files.ts";
+import { parseServerAddress } from "../../client/remote/server-address.ts";
 import { invalidArgument } from "../../errors.ts";
-import { parseServerAddress } from "../../remote/server-address.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
 import type { Settings } from "../settings/settings.ts";
 

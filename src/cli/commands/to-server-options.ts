@@ -1,8 +1,8 @@
 import { findDriver } from "../../drivers/registry.ts";
 import { invalidArgument } from "../../errors.ts";
-import { OPTION_ROWS, type SettingOptions } from "../../limits/settings/server-settings.ts";
-import { type ModelFlag, pairModels } from "../../repository/stage.ts";
+import { OPTION_ROWS, type SettingOptions } from "../../platform/limits/settings/server-settings.ts";
 import type { ServerOptions } from "../../server/server-options.ts";
+import { type ModelFlag, pairModels } from "../../serving/repository/stage.ts";
 import type { ListedFlag } from "../settings/flag-parser.ts";
 import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";

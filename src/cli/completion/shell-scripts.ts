@@ -1,4 +1,4 @@
-import { shellQuoted } from "../../text/terminal.ts";
+import { shellQuoted } from "../../platform/text/terminal.ts";
 import type { Completion, FlagCompletion } from "./completions.ts";
 
 /** A script for bash 3.2 and later, without the package bash-completion. */

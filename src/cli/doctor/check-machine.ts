@@ -1,12 +1,12 @@
 import { accessSync, constants, statfsSync } from "node:fs";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { reasonText } from "../../errors.ts";
-import { freeMemory } from "../../limits/memory/free-memory.ts";
-import { processors } from "../../machine/container.ts";
-import { readText } from "../../machine/system.ts";
-import { type FoundRuntime, listRuntimes, type RuntimeReport } from "../../runtimes/list-runtimes.ts";
-import { runtimesFolder } from "../../runtimes/runtimes-folder.ts";
-import { sizeText } from "../../text/size-text.ts";
+import { freeMemory } from "../../platform/limits/memory/free-memory.ts";
+import { processors } from "../../platform/machine/container.ts";
+import { readText } from "../../platform/machine/system.ts";
+import { sizeText } from "../../platform/text/size-text.ts";
+import { type FoundRuntime, listRuntimes, type RuntimeReport } from "../../storage/runtimes/list-runtimes.ts";
+import { runtimesFolder } from "../../storage/runtimes/runtimes-folder.ts";
 
 /** One thing that `kserving doctor` has looked at. */
 export interface Finding {

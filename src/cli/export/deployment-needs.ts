@@ -5,13 +5,13 @@ import { DRIVER_NAMES, findDriver } from "../../drivers/registry.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../drivers/tensorflow/engine.ts";
 import { findModelSource, type ModelFormat } from "../../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../../errors.ts";
-import type { ImageNeeds } from "../../export/deployment.ts";
 import { createSilentLogger } from "../../observability/logger.ts";
-import { type LocatedModel, locateModel } from "../../repository/folders/find-model.ts";
-import { listVersions } from "../../repository/folders/list-versions.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
+import { compileUserModule } from "../../platform/user-module/user-module.ts";
+import { type LocatedModel, locateModel } from "../../serving/repository/folders/find-model.ts";
+import { listVersions } from "../../serving/repository/folders/list-versions.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
-import { readProblem } from "../../text/file-problem.ts";
-import { compileUserModule } from "../../user-module/user-module.ts";
+import type { ImageNeeds } from "../../tools/export/deployment.ts";
 
 interface GivenModel {
   readonly path?: string;

@@ -1,6 +1,6 @@
-import type { ModelConfig } from "../../repository/config/model-config.ts";
-import type { PlatformFolder } from "../../repository/formats/sagemaker.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
+import type { ModelConfig } from "../../serving/repository/config/model-config.ts";
+import type { PlatformFolder } from "../../serving/repository/formats/sagemaker.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { Settings } from "../settings/settings.ts";

@@ -1,5 +1,5 @@
 import { reasonText, ServingError } from "../../errors.ts";
-import { printable } from "../../text/terminal.ts";
+import { printable } from "../../platform/text/terminal.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";
 import { flagList } from "./foreign-flag.ts";

@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { parseYaml } from "../../codecs/config/yaml.ts";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
-import { Findings } from "../../repository/config/findings.ts";
-import type { ModelConfig } from "../../repository/config/model-config.ts";
-import { readOpenvinoModelServer } from "../../repository/formats/openvino-model-server.ts";
-import { printable } from "../../text/terminal.ts";
+import { printable } from "../../platform/text/terminal.ts";
+import { Findings } from "../../serving/repository/config/findings.ts";
+import type { ModelConfig } from "../../serving/repository/config/model-config.ts";
+import { readOpenvinoModelServer } from "../../serving/repository/formats/openvino-model-server.ts";
+import { parseYaml } from "../../tensor/codecs/config/yaml.ts";
 import { readVersion } from "../../version.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import { flagList } from "./foreign-flag.ts";

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { invalidArgument, reasonText } from "../../errors.ts";
-import { findSagemakerModels } from "../../repository/formats/sagemaker.ts";
+import { printable } from "../../platform/text/terminal.ts";
+import { findSagemakerModels } from "../../serving/repository/formats/sagemaker.ts";
 import { toPlace } from "../../storage/remote-address.ts";
-import { printable } from "../../text/terminal.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { ForeignCommandLine, ForeignProgram } from "./foreign-program.ts";

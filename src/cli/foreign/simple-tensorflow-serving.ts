@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseYaml } from "../../codecs/config/yaml.ts";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
-import { Findings } from "../../repository/config/findings.ts";
-import type { ModelConfig } from "../../repository/config/model-config.ts";
-import { readSimpleTensorflowServing } from "../../repository/formats/simple-tensorflow-serving.ts";
-import { printable } from "../../text/terminal.ts";
+import { printable } from "../../platform/text/terminal.ts";
+import { Findings } from "../../serving/repository/config/findings.ts";
+import type { ModelConfig } from "../../serving/repository/config/model-config.ts";
+import { readSimpleTensorflowServing } from "../../serving/repository/formats/simple-tensorflow-serving.ts";
+import { parseYaml } from "../../tensor/codecs/config/yaml.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { FileSettings } from "../settings/read-file-settings.ts";
 import type { ForeignFlags } from "./foreign-flag.ts";

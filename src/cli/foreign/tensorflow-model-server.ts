@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { invalidArgument, reasonText, ServingError } from "../../errors.ts";
-import { type ModelConfig, modelConfig } from "../../repository/config/model-config.ts";
-import { basePathRefusal } from "../../repository/formats/tensorflow-serving.ts";
+import { printable } from "../../platform/text/terminal.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import { notAvailableText } from "../../serving/not-available-text.ts";
+import { type ModelConfig, modelConfig } from "../../serving/repository/config/model-config.ts";
+import { basePathRefusal } from "../../serving/repository/formats/tensorflow-serving.ts";
 import { filePath } from "../../storage/remote-address.ts";
-import { printable } from "../../text/terminal.ts";
 import { readVersion } from "../../version.ts";
 import type { Environment } from "../settings/environment.ts";
 import type { Settings } from "../settings/settings.ts";

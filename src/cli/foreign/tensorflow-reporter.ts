@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 import { ServingError } from "../../errors.ts";
-import type { ModelConfig } from "../../repository/config/model-config.ts";
-import { chosenVersions } from "../../repository/folders/chosen-versions.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
+import type { ModelConfig } from "../../serving/repository/config/model-config.ts";
+import { chosenVersions } from "../../serving/repository/folders/chosen-versions.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import { portOf } from "../addresses/address-text.ts";
 import { endOnSignal } from "../lifecycle/shutdown.ts";

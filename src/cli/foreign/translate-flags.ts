@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
-import type { Setting } from "../../limits/settings/setting.ts";
+import type { Setting } from "../../platform/limits/settings/setting.ts";
 import type { FileSetting } from "../settings/read-file-settings.ts";
 import { readSetting } from "../settings/read-setting.ts";
 import { SETTINGS, type SettingName } from "../settings/settings.ts";

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { Backoff } from "../../async/backoff.ts";
 import { failedPrecondition, reasonText } from "../../errors.ts";
-import { toAuthority } from "../../net/listen.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { Backoff } from "../../platform/async/backoff.ts";
+import { toAuthority } from "../../platform/net/listen.ts";
 import type { Server } from "../../server/server.ts";
 import { toReachableAddress } from "../addresses/address-text.ts";
 import { probePort } from "../addresses/probe-port.ts";

@@ -1,5 +1,5 @@
-import { removeUnderWay } from "../../request-log/under-way-files.ts";
-import { removeScratchFiles } from "../../user-module/scratch-file.ts";
+import { removeUnderWay } from "../../observability/request-log/under-way-files.ts";
+import { removeScratchFiles } from "../../platform/user-module/scratch-file.ts";
 import { supervised } from "../supervisor/supervised.ts";
 
 /**

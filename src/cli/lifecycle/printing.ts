@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../../errors.ts";
-import { outputProblem } from "../../text/file-problem.ts";
+import { outputProblem } from "../../platform/text/file-problem.ts";
 
 /**
  * Runs a command that prints. A reader that has left, such as `head`, has what it wanted. Throws `failed_precondition`

@@ -52,6 +52,6 @@ function cpuMs(): number {
 
 /** Imported when there is something to do, so that the start does not take longer. */
 async function trim(): Promise<void> {
-  const { trimMemory } = await import("../../native/process-control.ts");
+  const { trimMemory } = await import("../../platform/native/process-control.ts");
   await trimMemory();
 }

@@ -41,7 +41,7 @@ export async function openSystemdReporter(
 
 async function open(path: string, log: Logger): Promise<((text: string) => void) | undefined> {
   try {
-    const { openDatagrams } = await import("../../native/send-datagram.ts");
+    const { openDatagrams } = await import("../../platform/native/send-datagram.ts");
     return openDatagrams(path);
   } catch (reason) {
     log.warn(`the state of the program is not reported to systemd: ${reasonText(reason)}`);

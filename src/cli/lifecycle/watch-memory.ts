@@ -1,6 +1,6 @@
-import { watchContainerRoom } from "../../limits/memory/container-room.ts";
-import { containerMemory, containerProcessors } from "../../machine/container.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { watchContainerRoom } from "../../platform/limits/memory/container-room.ts";
+import { containerMemory, containerProcessors } from "../../platform/machine/container.ts";
 
 /** Watches the program's memory: `maxRss` above which it stops, and the container's, as {@link watchContainer} does. */
 export function watchMemory(maxRss: number, log: Pick<Logger, "info" | "error">): MemoryLimit {
@@ -49,6 +49,6 @@ class MemoryLimit {
 
 /** C libraries other than glibc have no way to do so. */
 async function giveBack(): Promise<void> {
-  const { trimMemory } = await import("../../native/process-control.ts");
+  const { trimMemory } = await import("../../platform/native/process-control.ts");
   await trimMemory().catch(() => {});
 }

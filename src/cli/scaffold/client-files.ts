@@ -1,4 +1,4 @@
-import { guessExamples } from "../../signature/example-inputs.ts";
+import { guessExamples } from "../../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "../client-types/typed-tensor.ts";
 import { writeModelTypes } from "../client-types/write-model-types.ts";
 import { exampleValue } from "../status-reporter/example-value.ts";

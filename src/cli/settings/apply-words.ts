@@ -105,9 +105,9 @@ function mayHoldVersions(word: string, { origins, words }: Parsed): boolean {
 /** A folder of versions or of models, or one with Triton's description of its model. */
 async function holdsSeveral(path: string): Promise<boolean> {
   if (!(await isFolder(path))) return false;
-  const { hasTritonConfig } = await import("../../repository/folders/read-triton-config.ts");
+  const { hasTritonConfig } = await import("../../serving/repository/folders/read-triton-config.ts");
   if (await hasTritonConfig(claimPath(path))) return true;
-  const { findModel, isDetected } = await import("../../repository/folders/find-model.ts");
+  const { findModel, isDetected } = await import("../../serving/repository/folders/find-model.ts");
   const model = await findModel(path).catch(() => undefined);
   if (model === undefined || !(await isDetected(model))) return true;
   return !isMain(model) && (await othersIn(path, model)).length > 0;
@@ -116,7 +116,7 @@ async function holdsSeveral(path: string): Promise<boolean> {
 /** The command line with a warning where a folder is served as the one model that is called `model` in it. */
 async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
   if (!(await isFolder(path))) return parsed;
-  const { findModel } = await import("../../repository/folders/find-model.ts");
+  const { findModel } = await import("../../serving/repository/folders/find-model.ts");
   const model = await findModel(path);
   const names = (await othersIn(path, model)).slice(0, MAX_NAMED).map(({ name }) => name);
   if (names.length === 0) return parsed;
@@ -126,7 +126,7 @@ async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
 
 /** The models in a folder besides the one that it means. */
 async function othersIn(path: string, model: string): Promise<readonly { readonly name: string }[]> {
-  const { modelsBeside } = await import("../../repository/folders/list-models.ts");
+  const { modelsBeside } = await import("../../serving/repository/folders/list-models.ts");
   return model === path ? [] : modelsBeside(path, model);
 }
 

@@ -1,7 +1,7 @@
-import type { Setting } from "../../limits/settings/setting.ts";
-import { type JsonSchema, schemaOfFields } from "../../repository/config/field-table.ts";
-import { MODEL_FIELDS } from "../../repository/config/model-fields.ts";
-import { SETTING_GROUPS } from "../../repository/formats/kserving.ts";
+import type { Setting } from "../../platform/limits/settings/setting.ts";
+import { type JsonSchema, schemaOfFields } from "../../serving/repository/config/field-table.ts";
+import { MODEL_FIELDS } from "../../serving/repository/config/model-fields.ts";
+import { SETTING_GROUPS } from "../../serving/repository/formats/kserving.ts";
 import { FILE_SETTINGS } from "./read-file-settings.ts";
 import { SETTINGS, writtenValue } from "./settings.ts";
 

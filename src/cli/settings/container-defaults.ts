@@ -1,5 +1,5 @@
-import { SERVER_DEFAULTS } from "../../limits/settings/server-settings.ts";
-import { containerMemory } from "../../machine/container.ts";
+import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
+import { containerMemory } from "../../platform/machine/container.ts";
 import type { FileSettings } from "./read-file-settings.ts";
 
 /** Share of a container's memory that all requests together may hold; the rest is for models and for copies. */

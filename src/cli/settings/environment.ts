@@ -1,5 +1,5 @@
-import type { Setting } from "../../limits/settings/setting.ts";
-import { nearest } from "../../text/nearest.ts";
+import type { Setting } from "../../platform/limits/settings/setting.ts";
+import { nearest } from "../../platform/text/nearest.ts";
 import type { GivenText } from "./read-setting.ts";
 import { envOf, SETTINGS, type SettingName } from "./settings.ts";
 

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
-import type { Setting, SettingsCommand } from "../../limits/settings/setting.ts";
-import { sizeText } from "../../text/size-text.ts";
-import { toColumns } from "../../text/terminal.ts";
+import type { Setting, SettingsCommand } from "../../platform/limits/settings/setting.ts";
+import { sizeText } from "../../platform/text/size-text.ts";
+import { toColumns } from "../../platform/text/terminal.ts";
 import { readVersion } from "../../version.ts";
 import { COMMANDS, FOREIGN_COMMAND_NAMES } from "../command-names.ts";
 import { helpWidth } from "../help-width.ts";

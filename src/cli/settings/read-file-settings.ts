@@ -1,7 +1,7 @@
-import { type ConfigEntry, type ConfigNode, placeText } from "../../codecs/config/config-node.ts";
-import type { Setting } from "../../limits/settings/setting.ts";
-import { prefixPath } from "../../repository/config/config-source.ts";
+import type { Setting } from "../../platform/limits/settings/setting.ts";
+import { prefixPath } from "../../serving/repository/config/config-source.ts";
 import { folderOf, toPlace } from "../../storage/remote-address.ts";
+import { type ConfigEntry, type ConfigNode, placeText } from "../../tensor/codecs/config/config-node.ts";
 import { readSetting } from "./read-setting.ts";
 import { flagOf, SETTINGS, type SettingName, settingsOf } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import type { ConfigFile } from "../../repository/config/read-config-file.ts";
+import type { ConfigFile } from "../../serving/repository/config/read-config-file.ts";
 import type { ForeignCommandLine } from "../foreign/foreign-program.ts";
 import { applyWords } from "./apply-words.ts";
 import { containerDefaults } from "./container-defaults.ts";
@@ -32,7 +32,7 @@ export async function readServeSettings(
   const given = { ...(foreign && { foreign }) };
   if (parsed.settings.config.length === 0) return { ...(await applyWords(withControl(parsed))), configs: [], ...given };
   // Not needed for help, which should not wait for it.
-  const { readConfigFile } = await import("../../repository/config/read-config-file.ts");
+  const { readConfigFile } = await import("../../serving/repository/config/read-config-file.ts");
   const configs: ConfigFile[] = [];
   for (const path of parsed.settings.config) configs.push(await readConfigFile(path, [...FILE_SETTINGS.keys()]));
   const ofFiles: FileSettings = new Map(configs.flatMap(({ settings }) => [...readFileSettings(settings)]));

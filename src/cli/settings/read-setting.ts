@@ -1,8 +1,8 @@
 import { BOOLEANS } from "../../drivers/option-table.ts";
 import { invalidArgument } from "../../errors.ts";
-import { MAX_TIMER_MS } from "../../limits/call-limits.ts";
-import type { Setting } from "../../limits/settings/setting.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { MAX_TIMER_MS } from "../../platform/limits/call-limits.ts";
+import type { Setting } from "../../platform/limits/settings/setting.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { isPortNumber, parseHost } from "../addresses/address-text.ts";
 
 /** A setting's text with its source, for messages: a flag or an environment variable. */

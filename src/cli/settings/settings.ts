@@ -1,13 +1,13 @@
 import { DRIVER_NAMES } from "../../drivers/registry.ts";
-import { AUTH_SETTINGS } from "../../limits/settings/access-settings.ts";
-import { HOOK_SETTINGS } from "../../limits/settings/hook-settings.ts";
-import { LIMIT_SETTINGS } from "../../limits/settings/limit-settings.ts";
-import { LOG_SETTINGS } from "../../limits/settings/log-settings.ts";
-import { MODEL_SETTINGS } from "../../limits/settings/model-settings.ts";
-import { NETWORK_SETTINGS } from "../../limits/settings/network-settings.ts";
-import { REPOSITORY_SETTINGS } from "../../limits/settings/repository-settings.ts";
-import { SETTING_TABLE } from "../../limits/settings/server-settings.ts";
-import type { AbsentValueOf, Setting, SettingsCommand, ValueOf } from "../../limits/settings/setting.ts";
+import { AUTH_SETTINGS } from "../../platform/limits/settings/access-settings.ts";
+import { HOOK_SETTINGS } from "../../platform/limits/settings/hook-settings.ts";
+import { LIMIT_SETTINGS } from "../../platform/limits/settings/limit-settings.ts";
+import { LOG_SETTINGS } from "../../platform/limits/settings/log-settings.ts";
+import { MODEL_SETTINGS } from "../../platform/limits/settings/model-settings.ts";
+import { NETWORK_SETTINGS } from "../../platform/limits/settings/network-settings.ts";
+import { REPOSITORY_SETTINGS } from "../../platform/limits/settings/repository-settings.ts";
+import { SETTING_TABLE } from "../../platform/limits/settings/server-settings.ts";
+import type { AbsentValueOf, Setting, SettingsCommand, ValueOf } from "../../platform/limits/settings/setting.ts";
 
 /** The groups of settings, in the order of help and docs/configuration.md. */
 const SETTING_GROUPS = {

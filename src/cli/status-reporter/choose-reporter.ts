@@ -1,8 +1,8 @@
 import type { Logger } from "../../observability/logger.ts";
+import { maskSecrets } from "../../platform/text/mask-secrets.ts";
 import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
-import type { LooseSpec } from "../../signature/signature.ts";
-import { maskSecrets } from "../../text/mask-secrets.ts";
+import type { LooseSpec } from "../../tensor/signature/signature.ts";
 import type { LiveLine } from "../live-line.ts";
 import type { ProgramLog } from "../program-log.ts";
 import { type ModelSummary, toModelTable, toStartTable } from "./model-table.ts";

@@ -1,4 +1,4 @@
-import type { ExampleInput } from "../../signature/example-inputs.ts";
+import type { ExampleInput } from "../../tensor/signature/example-inputs.ts";
 
 /**
  * A JSON value of an example's input; with `asCode` a JavaScript expression, which is short however large the value is.

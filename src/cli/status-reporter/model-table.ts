@@ -1,5 +1,5 @@
 import type { StageSummary } from "../../server/stage-summary.ts";
-import type { Dimension, LooseSpec } from "../../signature/signature.ts";
+import type { Dimension, LooseSpec } from "../../tensor/signature/signature.ts";
 
 /** Inputs and outputs of a model or stage; undefined = any. */
 export interface Flow {

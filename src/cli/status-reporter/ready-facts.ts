@@ -1,9 +1,9 @@
 import type { ControlAccess } from "../../access/control-access.ts";
 import { isLoopback } from "../../access/network-address.ts";
-import type { ModelSources } from "../../repository/config-sources.ts";
 import type { Server } from "../../server/server.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
-import { defaultSignatureName, knownInputs } from "../../signature/signature.ts";
+import type { ModelSources } from "../../serving/repository/config-sources.ts";
+import { defaultSignatureName, knownInputs } from "../../tensor/signature/signature.ts";
 import { toReachableAddress } from "../addresses/address-text.ts";
 import type { Settings } from "../settings/settings.ts";
 import type { ModelSummary } from "./model-table.ts";

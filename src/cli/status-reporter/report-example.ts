@@ -1,7 +1,7 @@
+import { shellQuoted } from "../../platform/text/terminal.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
-import type { ExampleInput, ExampleInputs } from "../../signature/example-inputs.ts";
-import { shellQuoted } from "../../text/terminal.ts";
+import type { ExampleInput, ExampleInputs } from "../../tensor/signature/example-inputs.ts";
 import { exampleValue } from "./example-value.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 

@@ -1,8 +1,8 @@
 import type { Logger } from "../../observability/logger.ts";
-import type { StageOptions } from "../../repository/stage.ts";
 import type { ServedVersion } from "../../server/served-version.ts";
 import type { StageSummary } from "../../server/stage-summary.ts";
 import type { InFlight } from "../../serving/admission.ts";
+import type { StageOptions } from "../../serving/repository/stage.ts";
 import type { ModelSummary } from "./model-table.ts";
 
 /** Facts about a started program, for the people who started it. */

@@ -1,5 +1,5 @@
-import type { Variables } from "../../machine/start-secrets.ts";
-import { isSecretName, MASK, maskSecrets } from "../../text/mask-secrets.ts";
+import type { Variables } from "../../platform/machine/start-secrets.ts";
+import { isSecretName, MASK, maskSecrets } from "../../platform/text/mask-secrets.ts";
 
 /** Variables that the server reads for itself, and that are secrets. */
 export const SECRET_VARIABLES: readonly string[] = [

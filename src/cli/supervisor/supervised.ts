@@ -2,9 +2,9 @@ import type { SendHandle } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { closeSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
-import { keepSockets } from "../../net/listen.ts";
-import { listeningSocketOf } from "../../net/node-members.ts";
-import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import { keepSockets } from "../../platform/net/listen.ts";
+import { listeningSocketOf } from "../../platform/net/node-members.ts";
+import { RunMarks, STATE } from "../../platform/processes/run-marks.ts";
 import type { StartSecrets } from "./secrets.ts";
 import {
   type AskingSignal,

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { unlinkSync } from "node:fs";
 import type { Duplex } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
-import { hasCapability, READING } from "../../machine/system.ts";
-import type { ListeningSocket } from "../../net/node-members.ts";
-import { RunMarks, STATE } from "../../processes/run-marks.ts";
+import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../platform/async/first-sign.ts";
+import { hasCapability, READING } from "../../platform/machine/system.ts";
+import type { ListeningSocket } from "../../platform/net/node-members.ts";
+import { RunMarks, STATE } from "../../platform/processes/run-marks.ts";
 import type { StartSecrets } from "./secrets.ts";
 import {
   ASKING_SIGNALS,
@@ -223,7 +223,7 @@ function send(pipe: Duplex | undefined, secrets: StartSecrets | undefined): void
 /** Has the system refuse this process's memory, which has the secrets, to others, as far as it can. */
 async function hide(): Promise<void> {
   try {
-    (await import("../../native/process-control.ts")).hideProcess();
+    (await import("../../platform/native/process-control.ts")).hideProcess();
   } catch {}
 }
 
@@ -258,7 +258,7 @@ let datagrams: Promise<(text: string) => void> | undefined;
 /** Passes on what the program says of its state: systemd listens to its own child alone. */
 async function notify(path: string, text: string): Promise<void> {
   try {
-    datagrams ??= import("../../native/send-datagram.ts").then(({ openDatagrams }) => openDatagrams(path));
+    datagrams ??= import("../../platform/native/send-datagram.ts").then(({ openDatagrams }) => openDatagrams(path));
     (await datagrams)(text);
   } catch {}
 }

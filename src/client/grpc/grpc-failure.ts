@@ -1,10 +1,10 @@
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { fromGrpcStatus, reasonText } from "../../errors.ts";
-import { lastError } from "../../remote/connection-problem.ts";
-import { detailsOf } from "../../remote/grpc-messages.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
 import { retryDelayMs } from "../../retry-info.ts";
-import { withoutEnd } from "../../text/shorten.ts";
 import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
+import { lastError } from "../remote/connection-problem.ts";
+import { detailsOf } from "../remote/grpc-messages.ts";
 
 /** The error of a call that failed; `hasHeaders`: the server had begun its answer. */
 export function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {

@@ -1,11 +1,11 @@
 import { type ChannelCredentials, type Client, credentials } from "@grpc/grpc-js";
-import { decodeMessage, encodeAs } from "../../codecs/protobuf/proto-messages.ts";
 import { invalidArgument, reasonText } from "../../errors.ts";
-import { callUnary } from "../../remote/grpc-client.ts";
-import { connectGrpc } from "../../remote/grpc-connection.ts";
-import { withoutEnd } from "../../text/shorten.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
+import { decodeMessage, encodeAs } from "../../tensor/codecs/protobuf/proto-messages.ts";
 import { CallError } from "../call-error.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
+import { callUnary } from "../remote/grpc-client.ts";
+import { connectGrpc } from "../remote/grpc-connection.ts";
 import type {
   ModelAnswer,
   ModelMetadata,

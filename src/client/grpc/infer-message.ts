@@ -1,5 +1,10 @@
-import { varintsField } from "../../codecs/protobuf/packed-fields.ts";
-import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { invalidArgument } from "../../errors.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { datatypeOf } from "../../protocols/kserve/datatype.ts";
+import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
+import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
+import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
+import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   doubleField,
@@ -9,12 +14,7 @@ import {
   textElement,
   textField,
   type WirePart,
-} from "../../codecs/protobuf/wire-writer.ts";
-import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import { datatypeOf } from "../../protocols/kserve/datatype.ts";
-import { type InputFields, readInput } from "../../protocols/kserve/grpc-request.ts";
-import { fromRaw, toRaw } from "../../protocols/kserve/raw-tensor.ts";
+} from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import type { InferAnswer, InferRequest } from "../transport.ts";
 

@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Client, ClientDuplexStream, Metadata, ServiceError } from "@grpc/grpc-js";
 import { reasonText } from "../../errors.ts";
-import { asIs } from "../../remote/grpc-connection.ts";
-import { toMetadata } from "../../remote/grpc-messages.ts";
 import { CallError } from "../call-error.ts";
 import { abortError } from "../call-sender.ts";
+import { asIs } from "../remote/grpc-connection.ts";
+import { toMetadata } from "../remote/grpc-messages.ts";
 import type { ModelRequest, StreamAnswer, TransportCall } from "../transport.ts";
 import { grpcFailure } from "./grpc-failure.ts";
 import { decodeStreamResponse, encodeInferRequest } from "./infer-message.ts";

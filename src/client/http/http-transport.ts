@@ -1,5 +1,5 @@
 import { type ErrorCode, invalidArgument, reasonText, ServingError, STATUS } from "../../errors.ts";
-import { withoutEnd } from "../../text/shorten.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
 import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
 import type { ConnectOptions } from "../connect-options.ts";
 import type { ModelAnswer, ModelMetadata, ModelName, ModelRequest, Transport, TransportCall } from "../transport.ts";

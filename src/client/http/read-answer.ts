@@ -1,8 +1,8 @@
-import { parseExactJson, tensorFromJson } from "../../codecs/json/tensor-from-json.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { datatypeNamed } from "../../protocols/kserve/datatype.ts";
 import { fromRaw } from "../../protocols/kserve/raw-tensor.ts";
+import { parseExactJson, tensorFromJson } from "../../tensor/codecs/json/tensor-from-json.ts";
 import { isObject } from "../../tensor/record.ts";
 import { createTensors, type Tensor } from "../../tensor/tensor.ts";
 import type { DescribedTensor, ModelAnswer, ModelMetadata } from "../transport.ts";

@@ -1,4 +1,4 @@
-import { WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { type DType, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../tensor/tensor.ts";
 

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { failedPrecondition, type ServingError } from "../../errors.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { readProblem } from "../../text/file-problem.ts";
 import { describeFileKind } from "../file-kind.ts";
 import { hasBoundedRuns } from "./bounded-runs.ts";
 import { readInitializer } from "./element-types.ts";

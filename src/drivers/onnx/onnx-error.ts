@@ -1,6 +1,6 @@
 import { dirname, resolve, sep } from "node:path";
 import { invalidArgument, publicText, ServingError, shortText } from "../../errors.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
+import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { describeInputs, isShapeFault, tellsOfMemory, tellsOfSizes } from "../run-failure.ts";
 import { fromGuardName } from "./guards/graph-node.ts";

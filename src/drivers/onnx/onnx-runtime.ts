@@ -1,8 +1,8 @@
 import { pathToFileURL } from "node:url";
 import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
-import { missingRuntime } from "../../runtimes/find-library.ts";
-import { onnx } from "../../runtimes/native-runtimes.ts";
-import { entryOf, type FoundOnnx, findOnnx, ONNX_PLACES } from "../../runtimes/onnx.ts";
+import { missingRuntime } from "../../storage/runtimes/find-library.ts";
+import { onnx } from "../../storage/runtimes/native-runtimes.ts";
+import { entryOf, type FoundOnnx, findOnnx, ONNX_PLACES } from "../../storage/runtimes/onnx.ts";
 
 /** ONNX Runtime's JavaScript API. */
 export type OnnxRuntime = typeof import("onnxruntime-node");

@@ -1,9 +1,9 @@
 import { dirname, resolve } from "node:path";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { type PlainValue, toTensor } from "../../tensor/plain-value.ts";
 import { isPlainObject } from "../../tensor/record.ts";
 import { createTensors, isTensor, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import type { PredictCall } from "../driver.ts";
 import type { EngineSession, OnnxEngine, OnnxLoading, OnnxPort } from "./engine.ts";
 import { readGuardedModel } from "./guards/guarded-model.ts";

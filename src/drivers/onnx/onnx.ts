@@ -1,7 +1,7 @@
 import { failedPrecondition, type ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { labelClasses } from "../../signature/describe-tensors.ts";
-import { DEFAULT_SIGNATURE, type TensorSpec } from "../../signature/signature.ts";
+import { labelClasses } from "../../tensor/signature/describe-tensors.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { type DriverHost, defineDriver, type Model, type PredictCall, type QuickModel } from "../driver.ts";
 import { shapesByName } from "../shapes-by-name.ts";

@@ -1,8 +1,8 @@
 import { failedPrecondition, reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { findLibrary, lookedIn, missingRuntime } from "../../runtimes/find-library.ts";
-import { onnx, onnxCuda } from "../../runtimes/native-runtimes.ts";
-import { type FoundOnnx, findOnnx, libraryOf, ONNX_PLACES } from "../../runtimes/onnx.ts";
+import { findLibrary, lookedIn, missingRuntime } from "../../storage/runtimes/find-library.ts";
+import { onnx, onnxCuda } from "../../storage/runtimes/native-runtimes.ts";
+import { type FoundOnnx, findOnnx, libraryOf, ONNX_PLACES } from "../../storage/runtimes/onnx.ts";
 import { BOOLEANS } from "../option-table.ts";
 import type { OnnxEngine } from "./engine.ts";
 import { importOnnxRuntime } from "./onnx-runtime.ts";
@@ -56,7 +56,7 @@ async function openOnCuda(options: OnnxOptions): Promise<OnnxEngine> {
     throw missingRuntime({ ...onnxCuda, name: onnxCuda.install, looked: lookedIn(onnxCuda) });
   }
   const { openNativeEngine } = await import("./native/native-engine.ts");
-  const { openCuda } = await import("../../runtimes/cuda.ts");
+  const { openCuda } = await import("../../storage/runtimes/cuda.ts");
   const { gpus } = openCuda(found.path, { cudnn: usesCudnn(options) });
   const { device_id: id } = options;
   const device = gpus[id];

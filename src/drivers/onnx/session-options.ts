@@ -1,6 +1,6 @@
 import type { InferenceSession } from "onnxruntime-node";
 import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { type OptionTable, parseOptions, takesOption } from "../option-table.ts";
 
 /** Ways to call ONNX Runtime: `native` by its C API, `node` by the JavaScript API of onnxruntime-node. */

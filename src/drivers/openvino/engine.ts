@@ -1,4 +1,4 @@
-import type { Dimension } from "../../signature/signature.ts";
+import type { Dimension } from "../../tensor/signature/signature.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { DriverHost } from "../driver.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";

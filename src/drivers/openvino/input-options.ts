@@ -1,6 +1,6 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import type { Dimension } from "../../signature/signature.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
+import type { Dimension } from "../../tensor/signature/signature.ts";
 import type { LayoutChange, Network } from "./engine.ts";
 import { cannotTake } from "./openvino-failure.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { failedPrecondition } from "../../errors.ts";
-import type { ModelNotes } from "../../signature/signature.ts";
-import { readProblem } from "../../text/file-problem.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
+import type { ModelNotes } from "../../tensor/signature/signature.ts";
 import { describeFileKind, readHead } from "../file-kind.ts";
 
 /** Facts about a model from its .xml file, before OpenVINO reads it. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
-import type { Dimension } from "../../signature/signature.ts";
+import type { Dimension } from "../../tensor/signature/signature.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tellsOfMemory } from "../run-failure.ts";
 import type { Network } from "./engine.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
-import { readProblem } from "../../text/file-problem.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import { findWeights, type IrFile, type IrWeights, readIrFile } from "./ir-file.ts";
 

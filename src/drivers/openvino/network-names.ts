@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition, reasonText, type ServingError } from "../../errors.ts";
-import { DEFAULT_SIGNATURE } from "../../signature/signature.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { isObject } from "../../tensor/record.ts";
-import { readProblem } from "../../text/file-problem.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
 import { FlatbufferTable } from "../tflite-format/flatbuffer-table.ts";
 import { readTflite } from "../tflite-format/read-tflite.ts";
 import {

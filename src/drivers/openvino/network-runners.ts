@@ -1,6 +1,6 @@
-import { unlessAborted } from "../../async/cancel-source.ts";
 import { failedPrecondition, publicText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Network } from "./engine.ts";
 import { KnownFailures } from "./known-failures.ts";

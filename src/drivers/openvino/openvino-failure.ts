@@ -1,7 +1,7 @@
 import { dirname, resolve, sep } from "node:path";
 import { failedPrecondition, invalidArgument, publicText, ServingError } from "../../errors.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { withoutEnd } from "../../text/shorten.ts";
 import { tellsOfMemory, tellsOfSizes } from "../run-failure.ts";
 
 /**

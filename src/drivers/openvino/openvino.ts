@@ -1,10 +1,10 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { findLibrary } from "../../runtimes/find-library.ts";
-import { openvino } from "../../runtimes/native-runtimes.ts";
-import { DEFAULT_SIGNATURE, type Signature } from "../../signature/signature.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
+import { findLibrary } from "../../storage/runtimes/find-library.ts";
+import { openvino } from "../../storage/runtimes/native-runtimes.ts";
 import type { Values } from "../../tensor/plain-value.ts";
+import { DEFAULT_SIGNATURE, type Signature } from "../../tensor/signature/signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import { type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { shapesByName } from "../shapes-by-name.ts";
 import type { OpenvinoCore, OpenvinoEngine } from "./engine.ts";

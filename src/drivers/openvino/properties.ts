@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { failedPrecondition, invalidArgument, type ServingError } from "../../errors.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { isObject } from "../../tensor/record.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import type { OpenvinoCore } from "./engine.ts";
 import { failureText } from "./openvino-failure.ts";
 import type { OpenvinoOptions } from "./openvino-options.ts";

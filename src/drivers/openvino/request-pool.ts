@@ -1,4 +1,4 @@
-import { CancellableRuns, type RunLimits } from "../../native/cancellable-runs.ts";
+import { CancellableRuns, type RunLimits } from "../../platform/native/cancellable-runs.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest } from "./engine.ts";
 import { OpenvinoFailure } from "./openvino-failure.ts";

@@ -1,9 +1,9 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
-import { isConvertible, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
 import { toTensors, type Values } from "../../tensor/plain-value.ts";
+import { isConvertible, type Signature, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { didYouMean } from "../../text/nearest.ts";
 import { toDType } from "./element-types.ts";
 import type { Network, Port, PortRole } from "./engine.ts";
 import { nameOf, TITLES, unknownName } from "./network-names.ts";

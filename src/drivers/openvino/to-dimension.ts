@@ -1,4 +1,4 @@
-import type { Dimension } from "../../signature/signature.ts";
+import type { Dimension } from "../../tensor/signature/signature.ts";
 
 /** Bounds from here on are those of a type, if a model has none. */
 const UNBOUNDED = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import { publicText, ServingError } from "../../errors.ts";
+import { hidePaths } from "../../platform/text/hide-paths.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { hidePaths } from "../../text/hide-paths.ts";
 import { writeFrame } from "./frames.ts";
 import type { SlotFile } from "./slot-file.ts";
 import { checkEntries, endOf, fillSlot, partsOf, readTensors, type TensorEntry, toEntries } from "./tensor-entries.ts";

@@ -1,5 +1,5 @@
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { frameworkPythons } from "../../runtimes/python.ts";
+import { frameworkPythons } from "../../storage/runtimes/python.ts";
 
 /** A search for an interpreter. */
 export interface PythonSearch<Started> {

@@ -1,4 +1,4 @@
-import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../runtimes/python-frameworks.ts";
+import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../storage/runtimes/python-frameworks.ts";
 import { type Driver, defineDriver } from "../driver.ts";
 import type { OptionSpec, OptionTable } from "../option-table.ts";
 import { boosterLibrary } from "./booster-file.ts";

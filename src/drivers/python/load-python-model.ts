@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { delimiter, dirname, resolve } from "node:path";
-import { unlessAborted } from "../../async/cancel-source.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { processMemory } from "../../processes/watched-child.ts";
+import { unlessAborted } from "../../platform/async/cancel-source.ts";
+import { processMemory } from "../../platform/processes/watched-child.ts";
 import type { DriverHost, Model } from "../driver.ts";
 import { describeNoModel, readHead } from "../file-kind.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";

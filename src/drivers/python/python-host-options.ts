@@ -1,7 +1,7 @@
 import { invalidArgument, reasonText, type ServingError } from "../../errors.ts";
-import type { LooseSpec } from "../../signature/signature.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 import { DTYPES, type DType, isDType } from "../../tensor/dtype.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import type { LooseSpec } from "../../tensor/signature/signature.ts";
 import type { OptionTable } from "../option-table.ts";
 
 /** The `-o` keys of every driver whose models run in Python. */

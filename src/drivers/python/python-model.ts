@@ -1,8 +1,13 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { RunLimit } from "../../native/cancellable-runs.ts";
-import { DEFAULT_SIGNATURE, type LooseSpec, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { RunLimit } from "../../platform/native/cancellable-runs.ts";
 import { toTensor } from "../../tensor/plain-value.ts";
 import { isPlainObject } from "../../tensor/record.ts";
+import {
+  DEFAULT_SIGNATURE,
+  type LooseSpec,
+  type Signature,
+  type TensorSpec,
+} from "../../tensor/signature/signature.ts";
 import { createTensors, isTensor, type Tensors } from "../../tensor/tensor.ts";
 import type { Model, PredictCall } from "../driver.ts";
 import { SLOTS } from "./python-process.ts";

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../async/first-sign.ts";
 import { ServingError } from "../../errors.ts";
 import { LOST_PROCESS } from "../../lost-process.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { childStream, WatchedChild } from "../../processes/watched-child.ts";
+import { expectFirstSign, FIRST_SIGN_MS, silence } from "../../platform/async/first-sign.ts";
+import { childStream, WatchedChild } from "../../platform/processes/watched-child.ts";
 import type { AnswerCall } from "./answer-calls.ts";
 import { Conversation, type PythonRequest, type PythonResponse } from "./conversation.ts";
 import { SlotFile } from "./slot-file.ts";

@@ -1,6 +1,6 @@
-import { Backoff } from "../../async/backoff.ts";
 import { reasonText, ServingError } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { Backoff } from "../../platform/async/backoff.ts";
 import type { PythonRequest, PythonResponse } from "./conversation.ts";
 import type { PythonProcess } from "./python-process.ts";
 

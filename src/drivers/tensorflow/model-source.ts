@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { failedPrecondition } from "../../errors.ts";
-import { readProblem } from "../../text/file-problem.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
 import { describeFileKind, readHead } from "../file-kind.ts";
 import { boosterLibrary } from "../python/booster-file.ts";
 

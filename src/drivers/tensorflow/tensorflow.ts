@@ -1,7 +1,7 @@
 import { failedPrecondition } from "../../errors.ts";
 import { npmInstall } from "../../npm-install.ts";
-import { findLibrary } from "../../runtimes/find-library.ts";
-import { tensorflow } from "../../runtimes/native-runtimes.ts";
+import { findLibrary } from "../../storage/runtimes/find-library.ts";
+import { tensorflow } from "../../storage/runtimes/native-runtimes.ts";
 import { defineDriver } from "../driver.ts";
 import { type EngineName, TENSORFLOW_OPTIONS, type TensorflowEngine, type TensorflowOptions } from "./engine.ts";
 import { findModelSource, looksLikeModel, type ModelFormat, type ModelSource } from "./model-source.ts";

@@ -1,5 +1,5 @@
-import { maskSecrets } from "../../text/mask-secrets.ts";
-import { printable } from "../../text/terminal.ts";
+import { maskSecrets } from "../../platform/text/mask-secrets.ts";
+import { printable } from "../../platform/text/terminal.ts";
 import { boundFields, boundMessage } from "../bound-event.ts";
 import { LOG_LEVELS, type LogLevel } from "../log-filter.ts";
 import type { Logger } from "../logger.ts";

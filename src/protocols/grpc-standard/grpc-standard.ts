@@ -1,5 +1,5 @@
 import type { CreateGrpcProtocol, StreamExchange, StreamRoute } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { Protocol } from "../protocol.ts";
 import { createHealthGrpc } from "./health-service.ts";
 import type { ReflectionHandlers } from "./reflection-handlers.ts";

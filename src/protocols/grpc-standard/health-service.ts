@@ -1,17 +1,17 @@
 import { networkOf, plainAddress } from "../../access/network-address.ts";
-import { bytesTag, MAP_ENTRY, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { ServingError } from "../../errors.ts";
+import { frameBytes } from "../../grpc/framed-message.ts";
+import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
+import { bytesTag, MAP_ENTRY, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   encodeMessage,
   integerField,
   messageField,
   textElement,
   type WirePart,
-} from "../../codecs/protobuf/wire-writer.ts";
-import { ServingError } from "../../errors.ts";
-import { frameBytes } from "../../grpc/framed-message.ts";
-import type { CreateGrpcProtocol, GrpcRoutes, StreamExchange, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
-import type { InferenceService } from "../../serving/inference-service.ts";
+} from "../../tensor/codecs/protobuf/wire-writer.ts";
 
 /** "" = the whole server; the last two are the names that TensorFlow Serving's own health service uses. */
 const NAMES: readonly string[] = [

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { MethodDefinition, Server, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { ReflectionService } from "@grpc/reflection";
-import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { StreamMethod } from "../../grpc/grpc-route.ts";
+import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 
 /** Built by `npm run gen`. */
 const DESCRIPTORS = new URL("../../../proto/descriptors.binpb", import.meta.url);

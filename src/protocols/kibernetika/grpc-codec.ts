@@ -1,6 +1,6 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 
 /** The only field of ml_serving.PredictJSONData. */
 const JSON_STRING = 1;

@@ -1,9 +1,9 @@
-import { isLargeText } from "../../codec-host/large-message.ts";
-import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
+import { isLargeText } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
+import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { elementCount, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";

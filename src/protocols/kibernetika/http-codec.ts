@@ -1,7 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { decodeBase64, withoutSpaces } from "../../codecs/json/decode-base64.ts";
-import { parseJson } from "../../codecs/json/json-reader.ts";
-import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import { invalidArgument } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { decodeBase64, withoutSpaces } from "../../tensor/codecs/json/decode-base64.ts";
+import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
+import { type JsonTensorRules, type Mismatch, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -9,9 +11,7 @@ import {
   JsonNumbers,
   type JsonObject,
   type JsonValue,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
 import { type DType, isDType } from "../../tensor/dtype.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";

@@ -1,6 +1,6 @@
-import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { BytesBuilder } from "../../tensor/byte-ranges.ts";
 import { type DType, integerRange, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";

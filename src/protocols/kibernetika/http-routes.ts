@@ -1,5 +1,5 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CreateHttpProtocol, HttpAnswer } from "../../proxy/http-route.ts";
@@ -7,7 +7,7 @@ import type { CallOptions, InferenceService, InferResponse } from "../../serving
 import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
-import { assertOutputs } from "../../signature/choose-signature.ts";
+import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
 import { answeredJson } from "../answered-tensors.ts";
 import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";

@@ -1,5 +1,5 @@
-import { type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
 import { DATA_TYPES } from "../../tensor/data-types.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";

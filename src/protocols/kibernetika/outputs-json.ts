@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { defineJob } from "../../codec-host/job.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** The outputs of an answer. */

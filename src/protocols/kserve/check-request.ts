@@ -1,9 +1,9 @@
 import { invalidArgument } from "../../errors.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedRequest } from "../../serving/recorded-request.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { fitsShape, isConvertible, type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
+import { fitsShape, isConvertible, type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
 import type { KserveRequest } from "./kserve-request.ts";

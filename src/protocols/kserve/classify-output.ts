@@ -1,5 +1,5 @@
-import { codecs } from "../../codec-host/codec-pool.ts";
-import { MANY_ELEMENTS } from "../../codec-host/large-message.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import { MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { CLASS_BYTES, type ClassifiedOutput, classify, classifyJob } from "./classify.ts";

@@ -1,9 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { toFixedPoint } from "../../platform/text/size-text.ts";
 import { BytesBuilder } from "../../tensor/byte-ranges.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toFixedPoint } from "../../text/size-text.ts";
 import { greatest, valueAt } from "./greatest.ts";
 
 /** An output to classify, the requested number of classes, and their names. */

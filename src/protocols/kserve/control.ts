@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
+import { shorten } from "../../platform/text/shorten.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { shorten } from "../../text/shorten.ts";
 import type { LoadParameters } from "./load-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
 

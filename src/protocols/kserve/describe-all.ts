@@ -1,5 +1,5 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import type { Signature } from "../../signature/signature.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 import { defaultSignature } from "./model-metadata.ts";
 import { describeModel } from "./model-ref.ts";
 

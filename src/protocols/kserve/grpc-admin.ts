@@ -5,9 +5,9 @@ import { frameBytes } from "../../grpc/framed-message.ts";
 import type { UnaryMethod } from "../../grpc/grpc-route.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { RequestTracer } from "../../observability/request-tracer.ts";
+import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
 import { reloadModel, unloadModel } from "./control.ts";
 import { decodeGrpcLoad } from "./load-request.ts";
 import { changeLogging, logSettings } from "./log-settings.ts";
@@ -125,7 +125,7 @@ export function adminMethod(name: string, context: AdminContext): UnaryMethod {
   if (name === LOAD_CALL) return loadMethod(context);
   const call = ADMIN_CALLS[name] as AdminCall;
   return async (message, _call, assertMay) => {
-    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
     const answer = await call(decodeMessage(`inference.${name}Request`, message), context, assertMay);
     return { message: frameBytes(encodeAs(`inference.${name}Response`, answer as JsonValue)) };
   };

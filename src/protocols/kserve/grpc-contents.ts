@@ -1,16 +1,16 @@
-import { packedBlock, packedFields, varintsField } from "../../codecs/protobuf/packed-fields.ts";
+import { invalidArgument, type ServingError } from "../../errors.ts";
+import { ByteList } from "../../platform/limits/memory/byte-list.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
+import { packedBlock, packedFields, varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import {
   type NarrowIntegers,
   readNarrowVarints,
   readWideVarints,
   type WideIntegers,
-} from "../../codecs/protobuf/packed-varints.ts";
-import { bytesTag, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
-import { invalidArgument, type ServingError } from "../../errors.ts";
-import { ByteList } from "../../limits/memory/byte-list.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { ByteRanges } from "../../tensor/byte-ranges.ts";
+} from "../../tensor/codecs/protobuf/packed-varints.ts";
+import { bytesTag, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { type NumericDType, numericLayout, type TensorData } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { createTensor, type Tensor, toBytes, viewBytes } from "../../tensor/tensor.ts";

@@ -1,6 +1,6 @@
-import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { integerField, messageField, textField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { integerField, messageField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import type { Parameter } from "./parameters.ts";
 
 /** Field numbers of inference.InferParameter. */

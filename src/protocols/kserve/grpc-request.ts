@@ -1,11 +1,11 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import type { MemoryPlace } from "../../shared-memory/shared-memory.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import type { MemoryPlace } from "../../platform/shared-memory/shared-memory.ts";
+import { isQuickToRead, type ValuePlaces } from "../../tensor/codecs/protobuf/quick-look.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { KserveContents, VIEWED_CONTENTS } from "./grpc-contents.ts";
 import { readParameter } from "./grpc-parameters.ts";

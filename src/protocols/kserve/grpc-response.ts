@@ -1,6 +1,7 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
-import { varintsField } from "../../codecs/protobuf/packed-fields.ts";
+import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { isLargeBytes, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import {
   bytesField,
   delimited,
@@ -8,8 +9,7 @@ import {
   messageField,
   textField,
   type WirePart,
-} from "../../codecs/protobuf/wire-writer.ts";
-import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
+} from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
 import { trueParameter } from "./grpc-parameters.ts";

@@ -1,6 +1,6 @@
-import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import type { CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { ADMIN_CALL_NAMES, adminKind, adminMethod, LOAD_CALL } from "./grpc-admin.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, INFER_NESTING } from "./grpc-request.ts";

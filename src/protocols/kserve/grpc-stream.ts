@@ -1,17 +1,17 @@
-import { CancelSource } from "../../async/cancel-source.ts";
-import { createDeferred } from "../../async/promises.ts";
-import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
-import { bytesTag, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { ServingError, STATUS } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, StreamExchange, StreamMethod } from "../../grpc/grpc-route.ts";
-import { STREAM_WINDOW_BYTES } from "../../grpc/http2-connections.ts";
-import { arrivalLimits } from "../../limits/call-limits.ts";
-import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { logFailure } from "../../observability/log-failure.ts";
 import { RequestRecord } from "../../observability/request-record.ts";
+import { CancelSource } from "../../platform/async/cancel-source.ts";
+import { createDeferred } from "../../platform/async/promises.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { arrivalLimits } from "../../platform/limits/call-limits.ts";
+import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
+import { STREAM_WINDOW_BYTES } from "../../platform/limits/transport-limits.ts";
+import { cutText } from "../../platform/text/cut-text.ts";
 import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
-import { cutText } from "../../text/cut-text.ts";
+import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
 import {
   encodeStreamError,

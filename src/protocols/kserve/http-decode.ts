@@ -1,7 +1,7 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { toInputs } from "./http-inputs.ts";
 import { type JsonInput, parseKserveBody } from "./http-request.ts";
 import { type AnswerForm, readForm } from "./http-response.ts";

@@ -1,11 +1,11 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
+import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { MISSING_TEXT } from "../tensorflow-serving/mixed-rows.ts";
 import { textAnswer } from "../text-answer.ts";
 import { decodeInfer, decodeInferJob } from "./http-decode.ts";

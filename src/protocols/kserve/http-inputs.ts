@@ -1,8 +1,8 @@
-import { toJsonTensor } from "../../codecs/json/json-tensor.ts";
 import { invalidArgument } from "../../errors.ts";
-import { ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { imageFormat } from "../../media/image-format.ts";
+import { ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
+import { imageFormat } from "../../tensor/media/image-format.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import type { JsonInput } from "./http-request.ts";

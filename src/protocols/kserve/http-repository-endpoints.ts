@@ -1,5 +1,5 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import { jsonAnswer } from "../text-answer.ts";

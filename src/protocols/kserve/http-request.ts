@@ -1,4 +1,6 @@
-import { parseJson } from "../../codecs/json/json-reader.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import {
   dumpJson,
   isJsonList,
@@ -6,9 +8,7 @@ import {
   JsonNumbers,
   type JsonObject,
   type JsonValue,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import type { RequestedOutput } from "./kserve-request.ts";
 import { NO_PARAMETERS, type Parameter, type Parameters } from "./parameters.ts";

@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { defineJob } from "../../codec-host/job.ts";
-import { isLargeText, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { isLargeText, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
 import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";

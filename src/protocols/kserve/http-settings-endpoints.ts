@@ -1,6 +1,6 @@
-import { isJsonList, type JsonValue } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { isJsonList, type JsonValue } from "../../tensor/codecs/json/json-value.ts";
 import { jsonAnswer } from "../text-answer.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
 import { toParameters } from "./http-request.ts";

@@ -1,10 +1,10 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { BEFORE_OTHERS } from "../../limits/call-limits.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import { BEFORE_OTHERS } from "../../platform/limits/call-limits.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
 import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
-import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
-import type { Signature } from "../../signature/signature.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { toCheckedRequest } from "./check-request.ts";

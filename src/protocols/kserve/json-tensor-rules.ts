@@ -1,7 +1,7 @@
-import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
-import { dumpJson, type JsonObject } from "../../codecs/json/json-value.ts";
 import { invalidArgument } from "../../errors.ts";
+import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
+import type { JsonTensorRules, Mismatch } from "../../tensor/codecs/json/json-tensor.ts";
+import { dumpJson, type JsonObject } from "../../tensor/codecs/json/json-value.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 
 /**

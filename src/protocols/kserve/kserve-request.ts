@@ -1,4 +1,4 @@
-import type { MemoryPlace } from "../../shared-memory/shared-memory.ts";
+import type { MemoryPlace } from "../../platform/shared-memory/shared-memory.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Parameters } from "./parameters.ts";
 import type { InputHead } from "./raw-tensor.ts";

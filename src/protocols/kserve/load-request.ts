@@ -1,9 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import { isJsonObject, JsonNumbers, type JsonValue } from "../../codecs/json/json-value.ts";
-import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
+import { isJsonObject, JsonNumbers, type JsonValue } from "../../tensor/codecs/json/json-value.ts";
+import { bytesTag, MAP_ENTRY, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { parseKserveObject } from "./http-request.ts";
 
 /** Parameters of a load. */

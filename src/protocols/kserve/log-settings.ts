@@ -3,7 +3,7 @@ import { failedPrecondition, invalidArgument, ServingError } from "../../errors.
 import type { LogLevel } from "../../observability/log-filter.ts";
 import { LogFilter } from "../../observability/log-filter.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 
 /** Content of LogSettings and `GET /v2/logging`. */
 export interface LogSettings {

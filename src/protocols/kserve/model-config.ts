@@ -1,5 +1,5 @@
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type TensorSpec, toSize } from "../../signature/signature.ts";
+import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 import { defaultSignature, platformOf } from "./model-metadata.ts";
 

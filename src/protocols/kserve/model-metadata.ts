@@ -6,7 +6,7 @@ import {
   type Signature,
   type TensorSpec,
   toSize,
-} from "../../signature/signature.ts";
+} from "../../tensor/signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** Content of ModelMetadata and `GET /v2/models/NAME`. */

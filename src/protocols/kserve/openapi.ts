@@ -1,6 +1,6 @@
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { guessExamples } from "../../signature/example-inputs.ts";
-import { type Signature, type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
+import { guessExamples } from "../../tensor/signature/example-inputs.ts";
+import { type Signature, type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
 import { elementCount } from "../../tensor/tensor.ts";
 import { readVersion } from "../../version.ts";
 import {

@@ -1,5 +1,5 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
-import { MAX_TIMER_MS } from "../../limits/call-limits.ts";
+import { MAX_TIMER_MS } from "../../platform/limits/call-limits.ts";
 
 /** The free parameters of a request, an input or an output, by name. */
 export type Parameters = ReadonlyMap<string, Parameter>;

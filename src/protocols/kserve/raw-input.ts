@@ -1,6 +1,6 @@
-import { imageFormat } from "../../media/image-format.ts";
-import { type TensorSpec, takesImages, toSize } from "../../signature/signature.ts";
 import { numericLayout } from "../../tensor/dtype.ts";
+import { imageFormat } from "../../tensor/media/image-format.ts";
+import { type TensorSpec, takesImages, toSize } from "../../tensor/signature/signature.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import { datatypeOf } from "./datatype.ts";
 import { fromRaw, type InputContext } from "./raw-tensor.ts";

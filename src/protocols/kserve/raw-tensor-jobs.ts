@@ -1,5 +1,5 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fromRaw, type InputContext, type InputHead, toRaw } from "./raw-tensor.ts";
 

@@ -1,5 +1,5 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import { type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";

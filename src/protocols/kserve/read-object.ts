@@ -1,6 +1,6 @@
-import type { JsonObject } from "../../codecs/json/json-value.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { JsonObject } from "../../tensor/codecs/json/json-value.ts";
 import { parseKserveObject } from "./http-request.ts";
 
 /** Reads an optional JSON body. */

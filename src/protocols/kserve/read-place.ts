@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../errors.ts";
-import type { MemoryPlace } from "../../shared-memory/shared-memory.ts";
+import type { MemoryPlace } from "../../platform/shared-memory/shared-memory.ts";
 import { type Parameters, readInteger } from "./parameters.ts";
 
 const REGION = "shared_memory_region";

@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { MemoryRegion } from "../../shared-memory/memory-region.ts";
-import type { SharedMemory } from "../../shared-memory/shared-memory.ts";
+import type { MemoryRegion } from "../../platform/shared-memory/memory-region.ts";
+import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
 import { type Parameters, readInteger } from "./parameters.ts";
 
 /**

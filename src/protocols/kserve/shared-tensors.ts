@@ -1,10 +1,10 @@
-import { codecs } from "../../codec-host/codec-pool.ts";
-import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { borrowMemory, returnMemory } from "../../limits/memory/memory-pool.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { borrowMemory, returnMemory } from "../../platform/limits/memory/memory-pool.ts";
+import type { HeldMemory, SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
-import type { HeldMemory, SharedMemory } from "../../shared-memory/shared-memory.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";

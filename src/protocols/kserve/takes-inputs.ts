@@ -1,4 +1,4 @@
-import { type TensorSpec, toSize } from "../../signature/signature.ts";
+import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 
 /** A sentence about the inputs that a model takes, for the end of an error: `The model takes 'x' FP32 [-1,3].` */

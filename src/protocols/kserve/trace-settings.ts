@@ -1,7 +1,7 @@
 import { currentScope } from "../../access/call-scope.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { TraceSampling } from "../../observability/request-tracer.ts";
-import { didYouMean } from "../../text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 
 /** Content of TraceSetting and `GET /v2/trace/setting`. */
 export type TraceSettings = Readonly<Record<string, readonly string[] | string>>;

@@ -9,7 +9,7 @@ import {
   type Signature,
   takesImages,
   toSize,
-} from "../../signature/signature.ts";
+} from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import { datatypeOf } from "../kserve/datatype.ts";
 import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";

@@ -1,7 +1,7 @@
-import { END_REASONS, endedRequests } from "../../limits/overload-manager.ts";
 import { METRICS, type MetricFamily, type Sample, toFamily, toSingle } from "../../observability/metrics/catalogue.ts";
 import { Histogram, type HistogramData } from "../../observability/metrics/histogram.ts";
 import { residentMemory } from "../../observability/metrics/process-metrics.ts";
+import { END_REASONS, endedRequests } from "../../platform/limits/overload-manager.ts";
 import type { HttpDependencies } from "../../proxy/http-route.ts";
 import type { InferenceService, NamedStatistics, ServableState } from "../../serving/inference-service.ts";
 import type { LoadCounts } from "../../serving/load-counter.ts";

@@ -1,9 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { eachJsonRow } from "../../codecs/csv-to-json-rows.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { writeItems } from "../../codecs/json/tensor-json.ts";
-import { writeNpy } from "../../codecs/npy.ts";
 import { invalidArgument } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { eachJsonRow } from "../../tensor/codecs/csv-to-json-rows.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { writeItems } from "../../tensor/codecs/json/tensor-json.ts";
+import { writeNpy } from "../../tensor/codecs/npy.ts";
 import type { NumericDType } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { hasSeveralValues, joinJsonLines, notUtf8 } from "./json-lines.ts";

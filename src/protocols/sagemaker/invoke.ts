@@ -1,13 +1,13 @@
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { readNpy } from "../../codecs/npy.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
-import type { Signature } from "../../signature/signature.ts";
+import { readNpy } from "../../tensor/codecs/npy.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { toRawInput } from "../kserve/raw-input.ts";

@@ -1,10 +1,10 @@
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument } from "../../errors.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferenceService, InferResponse } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../signature/choose-signature.ts";
+import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../tensor/signature/choose-signature.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { versionHeaders } from "../tensorflow-serving/http-version.ts";

@@ -1,9 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { ImageTensor } from "../../media/image-tensor.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { convertTensor } from "../../tensor/convert-tensor.ts";
+import type { ImageTensor } from "../../tensor/media/image-tensor.ts";
+import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor } from "../../tensor/tensor.ts";
 import { type Form, splitForm } from "../split-form.ts";
 import { type InferenceHead, readHead } from "./http-codec.ts";

@@ -1,12 +1,18 @@
-import { toAbortSignal } from "../../async/cancel-source.ts";
-import { codecs } from "../../codec-host/codec-pool.ts";
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
-import { decodeImage } from "../../media/decode-image.ts";
-import type { ImageTensor } from "../../media/image-tensor.ts";
+import { toAbortSignal } from "../../platform/async/cancel-source.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
-import { type Dimension, knownInputs, type Signature, type TensorSpec, toSize } from "../../signature/signature.ts";
+import { decodeImage } from "../../tensor/media/decode-image.ts";
+import type { ImageTensor } from "../../tensor/media/image-tensor.ts";
+import {
+  type Dimension,
+  knownInputs,
+  type Signature,
+  type TensorSpec,
+  toSize,
+} from "../../tensor/signature/signature.ts";
 import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { assemblePixelsJob, encodeFiles, encodeFilesJob, type FormRequest } from "./form-request.ts";
 

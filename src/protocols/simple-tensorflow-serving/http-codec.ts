@@ -1,16 +1,22 @@
 import { isUtf8 } from "node:buffer";
-import { defineJob } from "../../codec-host/job.ts";
-import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import { parseJson } from "../../codecs/json/json-reader.ts";
-import { inferDType, type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
-import { dumpJson, isJsonObject, JsonNumbers, type JsonObject, type JsonValue } from "../../codecs/json/json-value.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { type TensorStyle, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { invalidArgument, publicText } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
-import { knownInputs, type Signature, type TensorSpec } from "../../signature/signature.ts";
+import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
+import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
+import { inferDType, type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
+import {
+  dumpJson,
+  isJsonObject,
+  JsonNumbers,
+  type JsonObject,
+  type JsonValue,
+} from "../../tensor/codecs/json/json-value.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { createRecord } from "../../tensor/record.ts";
+import { knownInputs, type Signature, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { createKibernetikaRules } from "../kibernetika/http-codec.ts";
 import { isBase64Object } from "../tensorflow-serving/json-tensor-rules.ts";

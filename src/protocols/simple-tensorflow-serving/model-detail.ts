@@ -1,8 +1,8 @@
 import { ServingError } from "../../errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { chooseSignature } from "../../signature/choose-signature.ts";
-import { knownInputs, type LooseSpec, toSize } from "../../signature/signature.ts";
+import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { knownInputs, type LooseSpec, toSize } from "../../tensor/signature/signature.ts";
 import { typeOfDType } from "../tensorflow-serving/tensor-proto.ts";
 
 /** A model as Simple TensorFlow Serving describes it. */

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { AccessPolicy } from "../../access/access-policy.ts";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { toAuthority } from "../../net/listen.ts";
+import { toAuthority } from "../../platform/net/listen.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
-import { chooseSignature } from "../../signature/choose-signature.ts";
-import { type Dimension, knownInputs, type Signature } from "../../signature/signature.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import { type Dimension, knownInputs, type Signature } from "../../tensor/signature/signature.ts";
 import { readVersion } from "../../version.ts";
 import type { Protocol } from "../protocol.ts";
 import type { CLIENTS, ClientLanguage } from "./clients.ts";

@@ -1,3 +1,4 @@
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import {
   CONTAINER_BYTES,
   isJsonList,
@@ -5,8 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
   VALUE_BYTES,
-} from "../../codecs/json/json-value.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import { createRecord } from "../../tensor/record.ts";
 import { isNamedInstance } from "./http-rows.ts";
 

@@ -1,17 +1,17 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../codec-host/large-message.ts";
-import { isQuickToRead, type ValuePlaces } from "../../codecs/protobuf/quick-look.ts";
-import { bytesTag, MAP_ENTRY, WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
+import type { Nesting } from "../../grpc/payload-start.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { isLargeBytes, LARGE_MESSAGE_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { isQuickToRead, type ValuePlaces } from "../../tensor/codecs/protobuf/quick-look.ts";
+import { bytesTag, MAP_ENTRY, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
   messageField,
   textElement,
   type WirePart,
-} from "../../codecs/protobuf/wire-writer.ts";
-import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
-import type { Nesting } from "../../grpc/payload-start.ts";
-import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+} from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isSameSpec, type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 import { TensorMap, tensorFields } from "./tensor-map.ts";

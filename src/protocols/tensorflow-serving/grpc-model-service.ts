@@ -2,8 +2,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
 import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { DescribedModel } from "../../serving/described-model.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { assertModelName } from "../../serving/model-name.ts";
@@ -28,7 +28,7 @@ export function modelServiceRoutes(
 
 function statusMethod(service: InferenceService): UnaryMethod {
   return async (message, { record }) => {
-    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
     const { model_spec: spec } = decodeMessage("tensorflow.serving.GetModelStatusRequest", message);
     if (spec === undefined) throw invalidArgument("Missing ModelSpec");
     const { name, version } = spec as JsonObject;
@@ -42,7 +42,7 @@ function statusMethod(service: InferenceService): UnaryMethod {
 
 function reloadMethod(counted: CountedServer): UnaryMethod {
   return async (message) => {
-    const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+    const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
     const request = decodeMessage("tensorflow.serving.ReloadConfigRequest", message);
     const names = [...new Set(request.metric_names as string[])];
     const before = await readMetrics(names, counted);

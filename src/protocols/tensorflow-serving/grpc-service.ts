@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { invalidArgument } from "../../errors.ts";
 import { frameBytes } from "../../grpc/framed-message.ts";
 import type { CallInfo, CreateGrpcProtocol, GrpcProtocolOptions, UnaryMethod } from "../../grpc/grpc-route.ts";
-import { SMALL_REQUEST_BYTES } from "../../limits/transport-limits.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { SMALL_REQUEST_BYTES } from "../../platform/limits/transport-limits.ts";
 import type { InferenceService, InferResponse, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { exampleMethod, multiInferenceMethod } from "./examples/grpc-examples.ts";
@@ -83,7 +83,7 @@ async function infer(lease: Lease, request: PredictRequest, { call, settings }: 
 /** PredictionService.GetModelMetadata, with the original's texts. */
 function metadataMethod(service: InferenceService, { settings }: GrpcProtocolOptions): UnaryMethod {
   return async (message, { record }) => {
-    const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
+    const { decodeMessage } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
     const request = decodeMessage("tensorflow.serving.GetModelMetadataRequest", message);
     const { model_spec: spec, metadata_field: fields } = request as { [field: string]: JsonValue };
     if (spec === undefined) throw invalidArgument("Missing ModelSpec");

@@ -1,6 +1,6 @@
-import { decodeInThread, encodeInThread } from "../../codec-host/codec-jobs.ts";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import type { CallInfo, GrpcProtocolOptions, GrpcRoutes, UnaryMethod } from "../../grpc/grpc-route.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import type { InferenceService, Lease } from "../../serving/inference-service.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { isLargeResponse, PREDICT_NESTING } from "./grpc-codec.ts";

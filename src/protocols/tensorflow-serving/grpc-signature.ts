@@ -1,8 +1,8 @@
 import { type ErrorCode, ServingError } from "../../errors.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature } from "../../signature/choose-signature.ts";
-import type { Signature, TensorSpec } from "../../signature/signature.ts";
+import { type ChosenSignature, chooseSignature } from "../../tensor/signature/choose-signature.ts";
+import type { Signature, TensorSpec } from "../../tensor/signature/signature.ts";
 import type { PredictRequest } from "./grpc-codec.ts";
 import { checkMethodName } from "./method-names.ts";
 

@@ -1,4 +1,4 @@
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";

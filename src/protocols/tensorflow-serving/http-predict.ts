@@ -1,13 +1,13 @@
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import type { JsonWriter } from "../../codecs/json/json-writer.ts";
 import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, toPlainSignatures } from "../../signature/choose-signature.ts";
+import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { type ChosenSignature, toPlainSignatures } from "../../tensor/signature/choose-signature.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";
 import { wantedOutputs } from "./grpc-signature.ts";

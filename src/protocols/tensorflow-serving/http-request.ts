@@ -1,6 +1,9 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { parseJson } from "../../codecs/json/json-reader.ts";
-import { inferDType, type JsonTensorRules, toJsonTensor } from "../../codecs/json/json-tensor.ts";
+import { invalidArgument } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
+import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
+import { inferDType, type JsonTensorRules, toJsonTensor } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -8,12 +11,9 @@ import {
   type JsonObject,
   type JsonValue,
   listLength,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument } from "../../errors.ts";
-import { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { ServableDescription } from "../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature, type UsedNames } from "../../signature/choose-signature.ts";
-import { type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
+} from "../../tensor/codecs/json/json-value.ts";
+import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";

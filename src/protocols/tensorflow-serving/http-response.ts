@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
-import { defineJob } from "../../codec-host/job.ts";
-import { JsonWriter } from "../../codecs/json/json-writer.ts";
-import { rowWriter, type TensorStyle, writeItems, writeTensor } from "../../codecs/json/tensor-json.ts";
 import { invalidArgument } from "../../errors.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
+import { rowWriter, type TensorStyle, writeItems, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import type { PredictFormat } from "./http-request.ts";

@@ -1,4 +1,6 @@
-import { ElementBuffer } from "../../codecs/json/element-buffer.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { ElementBuffer } from "../../tensor/codecs/json/element-buffer.ts";
 import {
   appendElements,
   inferDType,
@@ -6,7 +8,7 @@ import {
   shapeOf,
   toJsonTensor,
   toNumericTensor,
-} from "../../codecs/json/json-tensor.ts";
+} from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonObject,
@@ -14,11 +16,9 @@ import {
   JsonNumbers,
   type JsonObject,
   type JsonValue,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
-import type { TensorSpec } from "../../signature/signature.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
 

@@ -1,5 +1,6 @@
-import { decodeBase64 } from "../../codecs/json/decode-base64.ts";
-import type { JsonTensorRules, Mismatch } from "../../codecs/json/json-tensor.ts";
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { decodeBase64 } from "../../tensor/codecs/json/decode-base64.ts";
+import type { JsonTensorRules, Mismatch } from "../../tensor/codecs/json/json-tensor.ts";
 import {
   dumpJson,
   isJsonList,
@@ -7,8 +8,7 @@ import {
   JsonNumbers,
   type JsonObject,
   type JsonValue,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 

@@ -1,5 +1,5 @@
-import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { doubleField, integerField, messageField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { doubleField, integerField, messageField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
-import type { Signature } from "../../signature/signature.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
 
 type Method = NonNullable<Signature["method"]>;
 

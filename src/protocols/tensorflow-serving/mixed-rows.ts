@@ -1,3 +1,5 @@
+import { invalidArgument } from "../../errors.ts";
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import {
   isJsonList,
   isJsonObject,
@@ -6,9 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
   VALUE_BYTES,
-} from "../../codecs/json/json-value.ts";
-import { invalidArgument } from "../../errors.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+} from "../../tensor/codecs/json/json-value.ts";
 import { createRecord } from "../../tensor/record.ts";
 
 /** A text that is missing, among those of a table's column: a byte that is in no UTF-8. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { encodeMessage } from "../../codecs/protobuf/wire-writer.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
+import { encodeMessage } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import {
   knownInputs,
   type LooseSpec,
@@ -10,7 +10,7 @@ import {
   toSize,
   type UnservedSignature,
   type UnservedTensor,
-} from "../../signature/signature.ts";
+} from "../../tensor/signature/signature.ts";
 import { methodNameOf } from "./method-names.ts";
 import { typeOfDType } from "./tensor-proto.ts";
 import { tensorProtoParts } from "./tensor-proto-writer.ts";
@@ -29,7 +29,7 @@ const INVALID_TYPE = 0;
  */
 export async function modelMetadata(service: InferenceService, ref: ModelRef): Promise<JsonObject> {
   const { model, version, signatures, unserved } = await describe(service, ref);
-  const { decodeMessage, encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+  const { decodeMessage, encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
   const served = mapValues(signatures, (signature) => toSignatureDef(signature, decodeMessage));
   const map = { signature_def: { ...mapValues(unserved, toUnservedDef), ...served } };
   return {
@@ -41,7 +41,7 @@ export async function modelMetadata(service: InferenceService, ref: ModelRef): P
 
 /** The bytes of the same for gRPC. */
 export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer> {
-  const { encodeAs } = await import("../../codecs/protobuf/proto-messages.ts");
+  const { encodeAs } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
   const fields = metadata.metadata as Record<string, JsonObject>;
   const anys = mapValues(fields, (map) => ({ "@type": `type.googleapis.com/${SIGNATURE_MAP}`, ...map }));
   return encodeAs(RESPONSE, { ...metadata, metadata: anys });
@@ -52,7 +52,7 @@ export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer>
  * no defaults of inputs, a field that clients with TensorFlow 1 do not know, and refuse even where it is empty.
  */
 export async function toOpenvinoMetadata(metadata: JsonObject): Promise<JsonObject> {
-  const { decodeMessage } = await import("../../codecs/protobuf/proto-messages.ts");
+  const { decodeMessage } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
   const message = decodeMessage(RESPONSE, await encodeModelMetadata(metadata), "json");
   const map = (message.metadata as Record<string, { signatureDef: Record<string, JsonObject> }>)[SIGNATURE_DEF];
   for (const definition of Object.values(map?.signatureDef ?? {})) delete definition.defaults;

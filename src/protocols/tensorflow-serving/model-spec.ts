@@ -1,12 +1,12 @@
-import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
+import { invalidArgument } from "../../errors.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   integerField,
   messageField,
   textElement,
   textField,
   type WirePart,
-} from "../../codecs/protobuf/wire-writer.ts";
-import { invalidArgument } from "../../errors.ts";
+} from "../../tensor/codecs/protobuf/wire-writer.ts";
 
 /** Field numbers of tensorflow.serving.ModelSpec. */
 const MODEL_SPEC = { name: 1, version: 2, signature: 3, label: 4 } as const;

@@ -1,4 +1,4 @@
-import { type Signature, type TensorSpec, takesImages } from "../../signature/signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { type Endpoint, endpointPaths, jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
 import { exampleValues } from "../example-values.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";

@@ -1,5 +1,5 @@
-import { bytesTag, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, messageField } from "../../codecs/protobuf/wire-writer.ts";
+import { bytesTag, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, messageField } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { type LogMetadata, logMetadataParts, readLogMetadata } from "./log-metadata.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { codecs } from "../../codec-host/codec-pool.ts";
-import type { ProtocolSettings } from "../../limits/settings/server-settings.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
+import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { RecordedFor, RecordedRequest, UnusedLog } from "../../serving/recorded-request.ts";
 import { methodOf } from "./examples/example-methods.ts";
 import {

@@ -1,12 +1,12 @@
-import { defineJob } from "../../codec-host/job.ts";
-import { LARGE_MESSAGE_BYTES } from "../../codec-host/large-message.ts";
-import { isQuickToRead } from "../../codecs/protobuf/quick-look.ts";
-import { bytesTag, tagOf, WIRE, WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { encodeMessage, integerField, messageField, textElement } from "../../codecs/protobuf/wire-writer.ts";
 import { invalidArgument } from "../../errors.ts";
 import { type FramedMessage, frameParts } from "../../grpc/framed-message.ts";
-import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import { defineJob } from "../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { DecodeBudget, decodeQuickly, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import type { RecordedMessage } from "../../serving/request-log.ts";
+import { isQuickToRead } from "../../tensor/codecs/protobuf/quick-look.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { encodeMessage, integerField, messageField, textElement } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { REQUEST_PLACES } from "./grpc-codec.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "./model-spec.ts";

@@ -1,6 +1,6 @@
-import { bytesTag, MAP_ENTRY, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { messageField, textElement, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
-import type { DecodeBudget } from "../../limits/memory/decode-budget.ts";
+import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { bytesTag, MAP_ENTRY, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { messageField, textElement, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { TensorProtoFields } from "./tensor-proto-fields.ts";
 import { toTensor } from "./tensor-proto-reader.ts";

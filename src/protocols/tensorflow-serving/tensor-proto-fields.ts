@@ -1,8 +1,8 @@
-import { packedBlock } from "../../codecs/protobuf/packed-fields.ts";
-import { bytesTag, tagOf, WIRE, type WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { ByteList } from "../../limits/memory/byte-list.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
+import { ByteList } from "../../platform/limits/memory/byte-list.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
 import { ByteRanges } from "../../tensor/byte-ranges.ts";
+import { packedBlock } from "../../tensor/codecs/protobuf/packed-fields.ts";
+import { bytesTag, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { MAX_RANK } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE } from "./tensor-proto.ts";
 

@@ -1,13 +1,13 @@
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../platform/limits/memory/decode-budget.ts";
+import { ByteRanges } from "../../tensor/byte-ranges.ts";
 import {
   type NarrowIntegers,
   readNarrowVarints,
   readWideVarints,
   type WideIntegers,
-} from "../../codecs/protobuf/packed-varints.ts";
-import { WireReader } from "../../codecs/protobuf/wire-reader.ts";
-import { invalidArgument, ServingError } from "../../errors.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../limits/memory/decode-budget.ts";
-import { ByteRanges } from "../../tensor/byte-ranges.ts";
+} from "../../tensor/codecs/protobuf/packed-varints.ts";
+import { WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { createTensor, elementCount, MAX_RANK, type Tensor, viewBytes } from "../../tensor/tensor.ts";
 import { dataTypeName, servedTypeNames, type TensorProtoType, typeOfNumber } from "./tensor-proto.ts";

@@ -1,12 +1,12 @@
-import { packedFields, varintsField } from "../../codecs/protobuf/packed-fields.ts";
+import { packedFields, varintsField } from "../../tensor/codecs/protobuf/packed-fields.ts";
 import {
   type NarrowIntegers,
   type WideIntegers,
   wideVarintSize,
   writeVarint,
-} from "../../codecs/protobuf/packed-varints.ts";
-import { bytesTag, tagOf, WIRE } from "../../codecs/protobuf/wire-reader.ts";
-import { bytesField, delimited, integerField, type WirePart } from "../../codecs/protobuf/wire-writer.ts";
+} from "../../tensor/codecs/protobuf/packed-varints.ts";
+import { bytesTag, tagOf, WIRE } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, delimited, integerField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { packedOf } from "../../tensor/packed-bytes.ts";
 import { type Tensor, toBytes } from "../../tensor/tensor.ts";
 import { TENSOR_PROTO, TENSOR_SHAPE, typeOfDType } from "./tensor-proto.ts";

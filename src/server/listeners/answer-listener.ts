@@ -1,12 +1,16 @@
 import { serialize } from "node:v8";
 import type { LocalGate } from "../../access/client-gate.ts";
-import type { CancelSource } from "../../async/cancel-source.ts";
 import { ServingError } from "../../errors.ts";
-import { arrivalLimits, BEFORE_OTHERS, type CallLimits } from "../../limits/call-limits.ts";
-import type { MemoryShare } from "../../limits/memory/memory-share.ts";
 import { steadyMs } from "../../observability/steady-clock.ts";
 import { fromPlainCall, type PlainCall } from "../../pipeline/call-options.ts";
 import { copyPayload, payloadFromTensors, payloadToTensors } from "../../pipeline/payload.ts";
+import type { CancelSource } from "../../platform/async/cancel-source.ts";
+import { arrivalLimits, BEFORE_OTHERS, type CallLimits } from "../../platform/limits/call-limits.ts";
+import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
+import type { WireRecord } from "../../platform/threads/frame.ts";
+import type { HostPort } from "../../platform/threads/host-port.ts";
+import { type Reply, Responder } from "../../platform/threads/responder.ts";
+import { failedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
 import { KeptVersion } from "../../serving/kept-version.ts";
 import type { LocalService } from "../../serving/local-service.ts";
@@ -15,10 +19,6 @@ import { usedNames } from "../../serving/request-names.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { createTensor, createTensors, type Tensors } from "../../tensor/tensor.ts";
-import type { WireRecord } from "../../threads/frame.ts";
-import type { HostPort } from "../../threads/host-port.ts";
-import { type Reply, Responder } from "../../threads/responder.ts";
-import { failedAnswer } from "../../threads/timed-answer.ts";
 import {
   ACQUIRE,
   type AcquiredMeta,

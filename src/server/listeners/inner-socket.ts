@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { connect, createServer, type Socket } from "node:net";
-import { markPassedOn } from "../../net/sockets.ts";
+import { markPassedOn } from "../../platform/net/sockets.ts";
 import type { InnerAddress } from "./listener-messages.ts";
 
 /** Facts about a connection that a listener passes on. */

@@ -1,11 +1,11 @@
 import { toPlainCall } from "../../pipeline/call-options.ts";
 import { convertedBytes, payloadBytes, payloadFromTensors, payloadToTensors } from "../../pipeline/payload.ts";
+import type { RpcClient, RpcResponse } from "../../platform/threads/rpc-client.ts";
+import { openTimedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { InferRequest, InferResponse, Lease } from "../../serving/inference-service.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "../../serving/request-log.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import { createTensor, createTensors } from "../../tensor/tensor.ts";
-import type { RpcClient, RpcResponse } from "../../threads/rpc-client.ts";
-import { openTimedAnswer } from "../../threads/timed-answer.ts";
 import { type RanMeta, RECORD, RECORDED, RUN, type RunMeta } from "./listener-messages.ts";
 
 /** Parts of a lease that the main thread has. */

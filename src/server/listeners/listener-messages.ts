@@ -1,21 +1,21 @@
 import type { MessagePort } from "node:worker_threads";
 import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
 import type { TlsPaths } from "../../access/tls-files.ts";
-import type { Variables } from "../../machine/start-secrets.ts";
 import type { RecentRequest } from "../../observability/live/live-data.ts";
 import type { Logged } from "../../observability/log-filter.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
 import type { PlainCall } from "../../pipeline/call-options.ts";
 import type { RawHead } from "../../pipeline/infer-request.ts";
 import type { Payload } from "../../pipeline/payload.ts";
+import type { Variables } from "../../platform/machine/start-secrets.ts";
+import { FIRST_REQUEST } from "../../platform/threads/rpc-client.ts";
+import type { LogEvent } from "../../platform/threads/thread-logger.ts";
+import type { TimedAnswer } from "../../platform/threads/timed-answer.ts";
+import type { WireError } from "../../platform/threads/wire-error.ts";
 import type { HookRoutes } from "../../serving/hook-routes.ts";
 import type { ServableState } from "../../serving/inference-service.ts";
 import type { RecordedKind } from "../../serving/request-log.ts";
 import type { RoutedRequest } from "../../serving/traffic.ts";
-import { FIRST_REQUEST } from "../../threads/rpc-client.ts";
-import type { LogEvent } from "../../threads/thread-logger.ts";
-import type { TimedAnswer } from "../../threads/timed-answer.ts";
-import type { WireError } from "../../threads/wire-error.ts";
 import type { TransportOptions } from "../transports.ts";
 
 /** Kinds of requests of a listener to the main thread. */

@@ -1,6 +1,6 @@
-import { threadMemory } from "../../limits/memory/thread-memory.ts";
-import { ThreadCounts } from "../../limits/thread-counts.ts";
 import type { RequestMetrics } from "../../observability/metrics/request-metrics.ts";
+import { threadMemory } from "../../platform/limits/memory/thread-memory.ts";
+import { ThreadCounts } from "../../platform/limits/thread-counts.ts";
 import type { LocalService } from "../../serving/local-service.ts";
 import type { ListenerCommand, ServiceState } from "./listener-messages.ts";
 import { type ListenerHost, ListenerThread, type Opened, type OwnData } from "./listener-thread.ts";

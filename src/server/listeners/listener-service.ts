@@ -1,5 +1,6 @@
 import { deserialize } from "node:v8";
 import { ServingError } from "../../errors.ts";
+import type { RpcClient } from "../../platform/threads/rpc-client.ts";
 import type { HookRoutes } from "../../serving/hook-routes.ts";
 import type {
   InferenceService,
@@ -10,7 +11,6 @@ import type {
 } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { RoutedRequest } from "../../serving/traffic.ts";
-import type { RpcClient } from "../../threads/rpc-client.ts";
 import { ListenerLease } from "./listener-lease.ts";
 import { ACQUIRE, type AcquiredMeta, type AcquireMeta, RELEASE, type ServiceState } from "./listener-messages.ts";
 

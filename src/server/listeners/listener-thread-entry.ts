@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
-import { toWireError } from "../../threads/wire-error.ts";
+import { toWireError } from "../../platform/threads/wire-error.ts";
 import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
 
 if (!isMainThread && parentPort !== null) {

@@ -1,14 +1,14 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { expectFirstSign, silence } from "../../async/first-sign.ts";
-import { createDeferred, settlesWithin } from "../../async/promises.ts";
 import { ServingError } from "../../errors.ts";
 import type { RecentRequest } from "../../observability/live/live-data.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { PlainSeries } from "../../observability/metrics/request-metrics.ts";
-import { HeartbeatWatch } from "../../threads/heartbeat.ts";
-import { toHostPort } from "../../threads/host-port.ts";
-import { threadEntry } from "../../threads/thread-entry.ts";
-import { fromWireError } from "../../threads/wire-error.ts";
+import { expectFirstSign, silence } from "../../platform/async/first-sign.ts";
+import { createDeferred, settlesWithin } from "../../platform/async/promises.ts";
+import { HeartbeatWatch } from "../../platform/threads/heartbeat.ts";
+import { toHostPort } from "../../platform/threads/host-port.ts";
+import { threadEntry } from "../../platform/threads/thread-entry.ts";
+import { fromWireError } from "../../platform/threads/wire-error.ts";
 import { type AnsweringParts, ListenerDesk } from "./answer-listener.ts";
 import type { ListenerCommand, ListenerData, ListenerEvent } from "./listener-messages.ts";
 

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import { LocalGate } from "../../access/client-gate.ts";
-import { ThreadCounts } from "../../limits/thread-counts.ts";
-import { wholeEnvironment } from "../../machine/start-secrets.ts";
-import { listen } from "../../net/listen.ts";
+import { ThreadCounts } from "../../platform/limits/thread-counts.ts";
+import { wholeEnvironment } from "../../platform/machine/start-secrets.ts";
+import { listen } from "../../platform/net/listen.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { bothTransports } from "../both-transports.ts";
 import type { ServerChoices } from "../server-options.ts";

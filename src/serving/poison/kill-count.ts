@@ -1,4 +1,4 @@
-import type { ClientAccount } from "../../limits/client-account.ts";
+import type { ClientAccount } from "../../platform/limits/client-account.ts";
 
 /** Time in which ends are counted, in milliseconds. */
 const WINDOW_MS = 60_000;

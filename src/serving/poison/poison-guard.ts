@@ -1,7 +1,7 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { ClientAccount } from "../../limits/client-account.ts";
 import type { Logger } from "../../observability/logger.ts";
 import type { InferRequest, InferResponse } from "../../pipeline/infer-request.ts";
+import type { ClientAccount } from "../../platform/limits/client-account.ts";
 import { retryInfo } from "../../retry-info.ts";
 import { KillCount } from "./kill-count.ts";
 import { hashRequest, hashSmallRequest, isIntact } from "./request-hash.ts";

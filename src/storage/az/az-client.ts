@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { ServingError } from "../../errors.ts";
-import { wholeEnvironment } from "../../machine/start-secrets.ts";
+import { wholeEnvironment } from "../../platform/machine/start-secrets.ts";
 import { untilExpired } from "../http/access-token.ts";
 import { readBody, statusError } from "../http/answers.ts";
 import { httpRequest } from "../http/http-request.ts";

@@ -1,5 +1,5 @@
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { withoutEnd } from "../../text/shorten.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
 import { type Environment, firstOf } from "../environment.ts";
 import { decodeName } from "../local-name.ts";
 import { shownAddress } from "../remote-address.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { basename, join, posix, resolve } from "node:path";
-import { TurnsByName } from "../../async/promises.ts";
 import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
-import { homeFolder } from "../../machine/system.ts";
-import { sizeText } from "../../text/size-text.ts";
+import { TurnsByName } from "../../platform/async/promises.ts";
+import { homeFolder } from "../../platform/machine/system.ts";
+import { sizeText } from "../../platform/text/size-text.ts";
 import { claimStage, moveStage, SOURCE, type StageClaim } from "./stage-claim.ts";
 
 /** Place and size of a cache. */

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { failedPrecondition, invalidArgument } from "../../errors.ts";
-import { homeFolder } from "../../machine/system.ts";
-import { withoutEnd } from "../../text/shorten.ts";
+import { homeFolder } from "../../platform/machine/system.ts";
+import { withoutEnd } from "../../platform/text/shorten.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 
 /** Place of a bucket. */

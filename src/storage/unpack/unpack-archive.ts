@@ -3,10 +3,10 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { readTarball } from "../../archives/tar-archive.ts";
-import { ZipArchive } from "../../archives/zip-archive.ts";
 import { failedPrecondition, reasonText, ServingError, systemCode } from "../../errors.ts";
-import { sizeText } from "../../text/size-text.ts";
+import { sizeText } from "../../platform/text/size-text.ts";
+import { readTarball } from "../archives/tar-archive.ts";
+import { ZipArchive } from "../archives/zip-archive.ts";
 import { localName } from "../local-name.ts";
 
 const KINDS = [

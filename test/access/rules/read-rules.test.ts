@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readRules } from "../../../src/access/rules/read-rules.ts";
-import { parseYaml } from "../../../src/codecs/config/yaml.ts";
+import { parseYaml } from "../../../src/tensor/codecs/config/yaml.ts";
 
 const read = (text: string) => readRules(parseYaml(text, "rules.yaml"), "rules.yaml");
 

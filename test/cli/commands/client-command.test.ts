@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { writeModelTypes } from "../../../src/cli/client-types/write-model-types.ts";
-import type { TensorSpec } from "../../../src/signature/signature.ts";
+import type { TensorSpec } from "../../../src/tensor/signature/signature.ts";
 import { authFiles, TOKENS } from "../../access/auth-fixture.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";

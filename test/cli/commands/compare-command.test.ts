@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { writeNpy } from "../../../src/codecs/npy.ts";
+import { writeNpy } from "../../../src/tensor/codecs/npy.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { authFiles, TOKENS } from "../../access/auth-fixture.ts";
 import { startServer } from "../../helpers/start-server.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DRIVER_NAMES, findDriver } from "../../../src/drivers/registry.ts";
-import { HOST_OPTIONS } from "../../../src/model-host/host-options.ts";
+import { HOST_OPTIONS } from "../../../src/models/host-options.ts";
 import { writeTestFile } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 

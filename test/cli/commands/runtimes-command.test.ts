@@ -2,8 +2,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { makeWheel } from "../../runtimes/make-wheel.ts";
-import { startIndex } from "../../runtimes/start-index.ts";
+import { makeWheel } from "../../storage/runtimes/make-wheel.ts";
+import { startIndex } from "../../storage/runtimes/start-index.ts";
 import { runKserving, startKserving } from "../start-kserving.ts";
 import { runCommand } from "./run-command.ts";
 

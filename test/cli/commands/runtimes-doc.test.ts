@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { createRuntimesCommand } from "../../../src/cli/commands/runtimes-command.ts";
-import { libraryVariables } from "../../../src/runtimes/find-library.ts";
-import { NATIVE_RUNTIMES } from "../../../src/runtimes/native-runtimes.ts";
+import { libraryVariables } from "../../../src/storage/runtimes/find-library.ts";
+import { NATIVE_RUNTIMES } from "../../../src/storage/runtimes/native-runtimes.ts";
 
 const doc = await readFile(new URL("../../../docs/runtimes.md", import.meta.url), "utf8");
 

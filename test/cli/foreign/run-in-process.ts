@@ -3,7 +3,7 @@ import { toModelSources } from "../../../src/cli/commands/model-sources.ts";
 import type { ForeignProgram } from "../../../src/cli/foreign/foreign-program.ts";
 import { readServeSettings } from "../../../src/cli/settings/read-serve-settings.ts";
 import type { Settings } from "../../../src/cli/settings/settings.ts";
-import type { ModelSources } from "../../../src/repository/config-sources.ts";
+import type { ModelSources } from "../../../src/serving/repository/config-sources.ts";
 
 /** Text that a program printed. */
 export interface Printed {

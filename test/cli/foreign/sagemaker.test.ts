@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { SAGEMAKER } from "../../../src/cli/foreign/sagemaker.ts";
-import { findSagemakerModels } from "../../../src/repository/formats/sagemaker.ts";
+import { findSagemakerModels } from "../../../src/serving/repository/formats/sagemaker.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { startKserving } from "../start-kserving.ts";
 

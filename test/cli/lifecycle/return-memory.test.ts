@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { returnMemory } from "../../../src/cli/lifecycle/return-memory.ts";
-import { bindFunctions, type Pointer, processLibrary } from "../../../src/native/bind-functions.ts";
-import { copyToNative } from "../../../src/native/memory.ts";
-import { hostPlatform } from "../../../src/runtimes/wheels.ts";
+import { bindFunctions, type Pointer, processLibrary } from "../../../src/platform/native/bind-functions.ts";
+import { copyToNative } from "../../../src/platform/native/memory.ts";
+import { hostPlatform } from "../../../src/storage/runtimes/wheels.ts";
 
 const BLOCK = new Uint8Array(100_000).fill(1);
 const BLOCKS = 600;

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRemoteService } from "../../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { createServer } from "../../../src/server/server.ts";
 import { toTensors } from "../../../src/tensor/plain-value.ts";
 import { createGate, WAITING_HOOKS } from "../gate.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { receiveDatagrams } from "../../native/receive-datagrams.ts";
+import { receiveDatagrams } from "../../platform/native/receive-datagrams.ts";
 import { startKserving } from "../start-kserving.ts";
 
 test.runIf(process.platform === "linux")(

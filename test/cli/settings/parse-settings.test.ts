@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
 import { envOf, flagOf, SETTINGS, type SettingName, settingsOf } from "../../../src/cli/settings/settings.ts";
-import type { Setting } from "../../../src/limits/settings/setting.ts";
+import type { Setting } from "../../../src/platform/limits/settings/setting.ts";
 
 const serve = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("serve", argv, { env });
 const proxy = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) => parseSettings("proxy", argv, { env });

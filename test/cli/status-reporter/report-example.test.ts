@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { exampleHeading, exampleRequest } from "../../../src/cli/status-reporter/report-example.ts";
-import type { ExampleInput } from "../../../src/signature/example-inputs.ts";
+import type { ExampleInput } from "../../../src/tensor/signature/example-inputs.ts";
 
 const HTTP = { grpcAddress: "localhost:9000", httpUrl: "http://localhost:9001" };
 const example = (inputs: readonly ExampleInput[], where: object = HTTP, name = "default") =>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { decodeInferResponse, encodeInferRequest } from "../../../src/client/grpc/infer-message.ts";
-import { encodeAs } from "../../../src/codecs/protobuf/proto-messages.ts";
 import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
+import { encodeAs } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 
 test("a request is what the server reads", () => {

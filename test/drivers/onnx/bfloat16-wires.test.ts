@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
-import { createRemoteService } from "../../../src/remote/remote-service.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { missingRuntime } from "../missing-runtime.ts";

@@ -3,7 +3,7 @@ import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
 import { openEngine } from "../../../src/drivers/onnx/open-engine.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions } from "../../../src/drivers/option-table.ts";
-import { findOnnx } from "../../../src/runtimes/onnx.ts";
+import { findOnnx } from "../../../src/storage/runtimes/onnx.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { missingRuntime } from "../missing-runtime.ts";

@@ -2,9 +2,9 @@ import { onTestFinished } from "vitest";
 import { inferBody, JSON_BYTES } from "../../../src/client/http/infer-body.ts";
 import { readAnswer } from "../../../src/client/http/read-answer.ts";
 import { connect } from "../../../src/client/node.ts";
-import { parseExactJson, tensorFromJson } from "../../../src/codecs/json/tensor-from-json.ts";
-import { createRemoteService } from "../../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import type { Server } from "../../../src/server/server.ts";
+import { parseExactJson, tensorFromJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
 import { type Element, toNested } from "../../../src/tensor/elements.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../src/tensor/tensor.ts";
 

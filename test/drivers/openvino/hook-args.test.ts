@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import type { Signature } from "../../../src/signature/signature.ts";
 import type { Values } from "../../../src/tensor/plain-value.ts";
+import type { Signature } from "../../../src/tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../../src/tensor/tensor.ts";
 import { loadPipeline, run } from "../../helpers/run-pipeline.ts";
 import { missingRuntime } from "../missing-runtime.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Model } from "../../../src/drivers/driver.ts";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/tensor/signature/signature.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { expectTensors } from "../expect-tensors.ts";
 import { missingRuntime } from "../missing-runtime.ts";

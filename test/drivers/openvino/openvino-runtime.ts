@@ -1,5 +1,5 @@
-import { findLibrary } from "../../../src/runtimes/find-library.ts";
-import { openvino } from "../../../src/runtimes/native-runtimes.ts";
+import { findLibrary } from "../../../src/storage/runtimes/find-library.ts";
+import { openvino } from "../../../src/storage/runtimes/native-runtimes.ts";
 
 /** Path of libopenvino_c on this machine; rejects, saying how to get it, where it is missing. */
 export async function openvinoRuntime(): Promise<string> {

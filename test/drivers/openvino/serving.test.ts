@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { encodeImage } from "../../../src/media/encode-image.ts";
+import { encodeImage } from "../../../src/tensor/media/encode-image.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { startKserving } from "../../cli/start-kserving.ts";
 import { connect } from "../../grpc/byte-client.ts";

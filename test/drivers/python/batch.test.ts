@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { RawOptions } from "../../../src/drivers/option-table.ts";
 import { findDriver } from "../../../src/drivers/registry.ts";
-import { loadHostedModel } from "../../../src/model-host/load-hosted-model.ts";
+import { loadHostedModel } from "../../../src/models/load-hosted-model.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { IMPORT_PATH } from "./load-model.ts";

@@ -1,7 +1,7 @@
 import { parseOptions } from "../../../src/drivers/option-table.ts";
 import driver from "../../../src/drivers/python.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 
 // A program: loads a model that then hangs, prints its process's id and waits to be killed.

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loadServable } from "../../../src/repository/load-servable.ts";
 import { ModelMemory } from "../../../src/serving/model-memory.ts";
+import { loadServable } from "../../../src/serving/repository/load-servable.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { loadOptions } from "../../helpers/load-options.ts";

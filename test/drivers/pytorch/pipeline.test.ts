@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createRemoteService } from "../../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { findPython } from "../../helpers/find-python.ts";
 import { startServer } from "../../helpers/start-server.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { encodeMessage, textField } from "../../../src/codecs/protobuf/wire-writer.ts";
+import { encodeMessage, textField } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { connect } from "../../grpc/byte-client.ts";
 import { ScriptedService, serve } from "../../grpc/scripted-service.ts";
 

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import { createRemoteService } from "../../../src/remote/remote-service.ts";
+import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
 
 /** Three million lists, for which V8 once collected garbage for minutes. */

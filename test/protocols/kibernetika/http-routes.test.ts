@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { MAX_INPUTS } from "../../../src/limits/memory/decode-budget.ts";
+import { MAX_INPUTS } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { ScriptedService } from "../../grpc/scripted-service.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { serveHttp } from "../../proxy/serve-http.ts";

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { datatypeOf } from "../../../src/protocols/kserve/datatype.ts";
+import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
+import { encodeStreamError, inferResponseParts } from "../../../src/protocols/kserve/grpc-response.ts";
+import type { KserveAnswer } from "../../../src/protocols/kserve/kserve-answer.ts";
+import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
 import {
   bytesField,
   encodeMessage,
   integerField,
   messageField,
   textField,
-} from "../../../src/codecs/protobuf/wire-writer.ts";
-import { datatypeOf } from "../../../src/protocols/kserve/datatype.ts";
-import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
-import { encodeStreamError, inferResponseParts } from "../../../src/protocols/kserve/grpc-response.ts";
-import type { KserveAnswer } from "../../../src/protocols/kserve/kserve-answer.ts";
-import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
+} from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DTYPES, type DType } from "../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/oracle.ts";

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { WIRE, WireReader } from "../../../src/codecs/protobuf/wire-reader.ts";
-import { bytesField, encodeMessage, integerField, textField } from "../../../src/codecs/protobuf/wire-writer.ts";
 import { datatypeOf } from "../../../src/protocols/kserve/datatype.ts";
 import { decodeInferRequest } from "../../../src/protocols/kserve/grpc-request.ts";
 import { toRaw } from "../../../src/protocols/kserve/raw-tensor.ts";
+import { WIRE, WireReader } from "../../../src/tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, integerField, textField } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { Random } from "../../grpc/random.ts";

@@ -2,7 +2,7 @@ import { connect as connectHttp2, constants } from "node:http2";
 import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
-import { MemoryBudget } from "../../../src/limits/memory/memory-budget.ts";
+import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import type { InferResponse } from "../../../src/serving/inference-service.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { echo, type Script, type ScriptedRequest, ScriptedService, serve } from "../../grpc/scripted-service.ts";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { parseJson } from "../../../src/codecs/json/json-reader.ts";
-import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { errorOfLine, joinJsonLines } from "../../../src/protocols/sagemaker/json-lines.ts";
+import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 
 const joined = (text: string) => Buffer.from(joinJsonLines(Buffer.from(text)).json).toString();
 

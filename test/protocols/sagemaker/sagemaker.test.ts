@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { writeNpy } from "../../../src/codecs/npy.ts";
 import { createServer } from "../../../src/index.ts";
+import { writeNpy } from "../../../src/tensor/codecs/npy.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const MODEL = (name: string) => `test/fixtures/models/${name}.onnx`;

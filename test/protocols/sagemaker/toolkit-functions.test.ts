@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findSagemakerModels } from "../../../src/repository/formats/sagemaker.ts";
+import { findSagemakerModels } from "../../../src/serving/repository/formats/sagemaker.ts";
 import { startKserving } from "../../cli/start-kserving.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";

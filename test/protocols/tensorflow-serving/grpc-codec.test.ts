@@ -1,11 +1,4 @@
 import { describe, expect, it } from "vitest";
-import {
-  bytesField,
-  encodeMessage,
-  integerField,
-  messageField,
-  textField,
-} from "../../../src/codecs/protobuf/wire-writer.ts";
 import { ServingError } from "../../../src/errors.ts";
 import {
   decodePredictRequest,
@@ -15,6 +8,13 @@ import {
   predictResponseParts,
 } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import type { VersionEncoding } from "../../../src/protocols/tensorflow-serving/model-spec.ts";
+import {
+  bytesField,
+  encodeMessage,
+  integerField,
+  messageField,
+  textField,
+} from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { isRecord } from "../../../src/tensor/record.ts";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createMessageClient } from "../../../src/client/remote/grpc-client.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { createMessageClient } from "../../../src/remote/grpc-client.ts";
-import { parseTolerances } from "../../../src/replay/compare-tensors.ts";
-import { runReplay } from "../../../src/replay/run-replay.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { parseTolerances } from "../../../src/tools/replay/compare-tensors.ts";
+import { runReplay } from "../../../src/tools/replay/run-replay.ts";
 import { missingRuntime } from "../../drivers/missing-runtime.ts";
 import { tensorflowRuntime } from "../../drivers/tensorflow/native/tensorflow-runtime.ts";
 import { tensorflowModel } from "../../drivers/tensorflow/tensorflow-cases.ts";
@@ -11,7 +11,7 @@ import { connect } from "../../grpc/byte-client.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { logFiles, readLogs } from "../../request-log/recorded-files.ts";
+import { logFiles, readLogs } from "../../observability/request-log/recorded-files.ts";
 import { connectService } from "./connect-service.ts";
 
 const missing = await missingRuntime("SessionRun", tensorflowRuntime);

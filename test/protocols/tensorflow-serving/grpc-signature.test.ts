@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { checkSignature, wantedOutputs } from "../../../src/protocols/tensorflow-serving/grpc-signature.ts";
-import type { Signature, TensorSpec } from "../../../src/signature/signature.ts";
+import type { Signature, TensorSpec } from "../../../src/tensor/signature/signature.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 
 const one = createTensor("float32", [], Float32Array.of(1));

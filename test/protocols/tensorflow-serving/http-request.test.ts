@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
 import { findSignature, parsePredictBody, readInputs } from "../../../src/protocols/tensorflow-serving/http-request.ts";
-import type { TensorSpec } from "../../../src/signature/signature.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
+import type { TensorSpec } from "../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";

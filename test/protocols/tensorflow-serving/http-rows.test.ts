@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { parseJson } from "../../../src/codecs/json/json-reader.ts";
 import { readInstances } from "../../../src/protocols/tensorflow-serving/http-rows.ts";
-import type { TensorSpec } from "../../../src/signature/signature.ts";
+import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
+import type { TensorSpec } from "../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { comparable } from "../../grpc/plain-tensor.ts";
 import { ampleBudget } from "../../proxy/ample-budget.ts";

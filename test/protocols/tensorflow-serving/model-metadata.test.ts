@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { decodeMessage } from "../../../src/codecs/protobuf/proto-messages.ts";
 import { createServer, type Server } from "../../../src/server/server.ts";
+import { decodeMessage } from "../../../src/tensor/codecs/protobuf/proto-messages.ts";
 import type { Tensors } from "../../../src/tensor/tensor.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { startServer } from "../../helpers/start-server.ts";

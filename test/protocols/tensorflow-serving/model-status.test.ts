@@ -2,15 +2,15 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { modelConfig } from "../../../src/repository/config/model-config.ts";
 import { RepositorySource } from "../../../src/server/repository-source.ts";
 import { openServer, type Server } from "../../../src/server/server.ts";
 import { withDefaults } from "../../../src/server/server-options.ts";
+import { modelConfig } from "../../../src/serving/repository/config/model-config.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { logFiles, readLogs } from "../../request-log/recorded-files.ts";
+import { logFiles, readLogs } from "../../observability/request-log/recorded-files.ts";
 import { connectService } from "./connect-service.ts";
 
 const OK = { error_code: "OK", error_message: "" };

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { WireReader } from "../../../src/codecs/protobuf/wire-reader.ts";
+import { ServingError } from "../../../src/errors.ts";
+import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
+import { TensorProtoFields } from "../../../src/protocols/tensorflow-serving/tensor-proto-fields.ts";
+import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-proto-reader.ts";
+import { WireReader } from "../../../src/tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
   integerField,
   messageField,
   type WirePart,
-} from "../../../src/codecs/protobuf/wire-writer.ts";
-import { ServingError } from "../../../src/errors.ts";
-import { DecodeBudget } from "../../../src/limits/memory/decode-budget.ts";
-import { TensorProtoFields } from "../../../src/protocols/tensorflow-serving/tensor-proto-fields.ts";
-import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-proto-reader.ts";
+} from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 import { oracle, type Plain } from "../../grpc/oracle.ts";

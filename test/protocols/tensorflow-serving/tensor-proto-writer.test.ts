@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { encodeMessage } from "../../../src/codecs/protobuf/wire-writer.ts";
 import { predictResponseParts } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import type { TensorEncoding } from "../../../src/protocols/tensorflow-serving/tensor-proto-writer.ts";
+import { encodeMessage } from "../../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { DTYPES } from "../../../src/tensor/dtype.ts";
 import { createTensor, createTensors, type Tensor } from "../../../src/tensor/tensor.ts";
 import { oracle } from "../../grpc/oracle.ts";

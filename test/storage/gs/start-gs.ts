@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { crc32c } from "../../../src/codecs/crc32c.ts";
+import { crc32c } from "../../../src/tensor/codecs/crc32c.ts";
 import { setEnv } from "../set-env.ts";
 import { startWeb } from "../start-web.ts";
 

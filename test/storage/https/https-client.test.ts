@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { makeTarball } from "../../runtimes/make-tarball.ts";
 import { openStorage } from "../open-storage.ts";
+import { makeTarball } from "../runtimes/make-tarball.ts";
 import { startWeb } from "../start-web.ts";
 
 test("an archive is unpacked, and a folder that is alone in it stands for its content", async () => {

@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { longName, makeTarball } from "../../runtimes/make-tarball.ts";
 import { openStorage } from "../open-storage.ts";
+import { longName, makeTarball } from "../runtimes/make-tarball.ts";
 import { setEnv } from "../set-env.ts";
 import { ToyRegistry } from "./start-registry.ts";
 

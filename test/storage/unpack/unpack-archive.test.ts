@@ -5,8 +5,8 @@ import { deflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { unpackArchive } from "../../../src/storage/unpack/unpack-archive.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
-import { longName, makeTar, makeTarball } from "../../runtimes/make-tarball.ts";
-import { makeZip } from "../../runtimes/make-zip.ts";
+import { longName, makeTar, makeTarball } from "../runtimes/make-tarball.ts";
+import { makeZip } from "../runtimes/make-zip.ts";
 
 async function unpack(name: string, bytes: Uint8Array, options: { maxBytes?: number; within?: string } = {}) {
   const folder = tempFolder();

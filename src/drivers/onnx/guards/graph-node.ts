@@ -5,7 +5,7 @@ import {
   messageField,
   textElement,
   type WirePart,
-} from "../../../codecs/protobuf/wire-writer.ts";
+} from "../../../tensor/codecs/protobuf/wire-writer.ts";
 
 // Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 /** Fields of a GraphProto. */

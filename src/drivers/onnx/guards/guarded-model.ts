@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { bytesField, encodeMessage } from "../../../codecs/protobuf/wire-writer.ts";
+import { bytesField, encodeMessage } from "../../../tensor/codecs/protobuf/wire-writer.ts";
 import { ProtobufError, type ProtobufField, ProtobufFile } from "../protobuf-file.ts";
 import { ATTRIBUTE, encodeNode, GRAPH, NODE } from "./graph-node.ts";
 import { GUARDS, type Guarded } from "./guards.ts";

@@ -1,6 +1,6 @@
 import { reasonText } from "../../../errors.ts";
-import { openCuda } from "../../../runtimes/cuda.ts";
-import type { RuntimeFacts } from "../../../runtimes/probe.ts";
+import { openCuda } from "../../../storage/runtimes/cuda.ts";
+import type { RuntimeFacts } from "../../../storage/runtimes/probe.ts";
 import { addProvider } from "./load-session.ts";
 import { type NativeContext, openOnnx, takePointer } from "./open-onnx.ts";
 

@@ -1,4 +1,4 @@
-import type { PlacedFunctions } from "../../../native/memory.ts";
+import type { PlacedFunctions } from "../../../platform/native/memory.ts";
 
 /** The version of the API whose places these are; later libraries have it too. */
 export const API_VERSION = 17;

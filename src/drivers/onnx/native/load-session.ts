@@ -1,8 +1,8 @@
 import { basename, resolve } from "node:path";
 import type { InferenceSession } from "onnxruntime-node";
 import { failedPrecondition, publicText } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
-import { toCTexts } from "../../../native/memory.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { toCTexts } from "../../../platform/native/memory.ts";
 import { customOpFiles } from "../../custom-op-files.ts";
 import type { OnnxApi } from "./c-api.ts";
 import { check, type NativeContext, takePointer } from "./open-onnx.ts";

@@ -1,7 +1,7 @@
-import { NativeObject, type Pointer } from "../../../native/bind-functions.ts";
-import type { RunLimits } from "../../../native/cancellable-runs.ts";
-import { PoolCalls } from "../../../native/pool-calls.ts";
 import type { Logger } from "../../../observability/logger.ts";
+import { NativeObject, type Pointer } from "../../../platform/native/bind-functions.ts";
+import type { RunLimits } from "../../../platform/native/cancellable-runs.ts";
+import { PoolCalls } from "../../../platform/native/pool-calls.ts";
 import type { DriverHost } from "../../driver.ts";
 import type { OnnxEngine } from "../engine.ts";
 import { notOffered, type OnnxOptions, toSessionOptions } from "../session-options.ts";

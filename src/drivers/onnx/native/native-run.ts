@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../../errors.ts";
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
+import { type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
 import type { OnnxPort } from "../engine.ts";
 import { createOnnxValues, type OnnxValues } from "../onnx-value.ts";
 import type { Names } from "./native-tensor.ts";

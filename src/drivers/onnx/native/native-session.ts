@@ -1,6 +1,6 @@
-import type { NativeObject } from "../../../native/bind-functions.ts";
-import { CancellableRuns, type RunLimits } from "../../../native/cancellable-runs.ts";
-import { type PoolCalls, QuickRuns } from "../../../native/pool-calls.ts";
+import type { NativeObject } from "../../../platform/native/bind-functions.ts";
+import { CancellableRuns, type RunLimits } from "../../../platform/native/cancellable-runs.ts";
+import { type PoolCalls, QuickRuns } from "../../../platform/native/pool-calls.ts";
 import type { Tensors } from "../../../tensor/tensor.ts";
 import type { PredictCall } from "../../driver.ts";
 import type { EngineSession, OnnxPort } from "../engine.ts";

@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative, copyToNative, toCTexts } from "../../../native/memory.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative, copyToNative, toCTexts } from "../../../platform/native/memory.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { codeOf, toDType, typeOf } from "../element-types.ts";

@@ -1,6 +1,6 @@
-import { encodeMessage, integerField, messageField, textField } from "../../../codecs/protobuf/wire-writer.ts";
 import { failedPrecondition, invalidArgument } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { encodeMessage, integerField, messageField, textField } from "../../../tensor/codecs/protobuf/wire-writer.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { toTensor } from "../../../tensor/plain-value.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";

@@ -1,6 +1,6 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
-import { bindPlaces } from "../../../native/memory.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../platform/native/bind-functions.ts";
+import { bindPlaces } from "../../../platform/native/memory.ts";
 import {
   API_BASE,
   API_VERSION,

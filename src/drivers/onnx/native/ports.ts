@@ -1,5 +1,5 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative, readText } from "../../../native/memory.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative, readText } from "../../../platform/native/memory.ts";
 import { toDType, typeOf } from "../element-types.ts";
 import type { OnnxPort } from "../engine.ts";
 import type { OnnxType } from "../onnx-value.ts";

@@ -1,4 +1,4 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
 import { type NumericData, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { byteSize, createTensors, type Tensor, type Tensors, toBytes } from "../../../tensor/tensor.ts";
 import { areTensors, type OnnxValues } from "../onnx-value.ts";

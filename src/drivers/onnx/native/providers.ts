@@ -1,6 +1,6 @@
 import { failedPrecondition } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative, readText } from "../../../native/memory.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative, readText } from "../../../platform/native/memory.ts";
 import type { OptionTable } from "../../option-table.ts";
 import { type BackendOptions, parseProviderOptions } from "../session-options.ts";
 import { check, type NativeContext, takePointer } from "./open-onnx.ts";

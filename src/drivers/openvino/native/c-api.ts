@@ -7,8 +7,8 @@ import {
   type Pointer,
   pointerTo,
   type SignatureTable,
-} from "../../../native/bind-functions.ts";
-import { readText } from "../../../native/memory.ts";
+} from "../../../platform/native/bind-functions.ts";
+import { readText } from "../../../platform/native/memory.ts";
 import { OpenvinoFailure, type OpenvinoFailureKind } from "../openvino-failure.ts";
 
 /** ov_shape_t. */

@@ -1,5 +1,5 @@
-import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { QuickRuns } from "../../../native/pool-calls.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
+import { QuickRuns } from "../../../platform/native/pool-calls.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
 import { check, type NativeContext, takePointer, takeText } from "./c-api.ts";

@@ -1,7 +1,7 @@
-import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { copyFromNative, readText } from "../../../native/memory.ts";
-import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
-import { openvino } from "../../../runtimes/native-runtimes.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative, readText } from "../../../platform/native/memory.ts";
+import { findLibrary, lookedIn, missingRuntime } from "../../../storage/runtimes/find-library.ts";
+import { openvino } from "../../../storage/runtimes/native-runtimes.ts";
 import type { DriverHost } from "../../driver.ts";
 import type { Network, NetworkFiles, OpenvinoCore, OpenvinoEngine } from "../engine.ts";
 import type { OpenvinoOptions } from "../openvino-options.ts";

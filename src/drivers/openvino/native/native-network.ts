@@ -1,5 +1,5 @@
-import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import type { Dimension } from "../../../signature/signature.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
+import type { Dimension } from "../../../tensor/signature/signature.ts";
 import type { CompiledNetwork, LayoutChange, Network, Port, PortRole } from "../engine.ts";
 import type { NativeContext } from "./c-api.ts";
 import { check, type NativePartialShape, type OpenvinoApi, takePointer } from "./c-api.ts";

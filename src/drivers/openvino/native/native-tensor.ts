@@ -1,6 +1,6 @@
 import { ServingError } from "../../../errors.ts";
-import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative } from "../../../native/memory.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative } from "../../../platform/native/memory.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { fromDType, toDType } from "../element-types.ts";

@@ -1,6 +1,6 @@
-import type { Pointer } from "../../../native/bind-functions.ts";
-import { copyFromNative } from "../../../native/memory.ts";
-import type { Dimension } from "../../../signature/signature.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative } from "../../../platform/native/memory.ts";
+import type { Dimension } from "../../../tensor/signature/signature.ts";
 import { ELEMENT_TYPES } from "../element-types.ts";
 import type { Port, PortRole } from "../engine.ts";
 import { toDimension } from "../to-dimension.ts";

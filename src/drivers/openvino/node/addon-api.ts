@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { npmInstall } from "../../../npm-install.ts";
-import { npmFolders } from "../../../runtimes/find-library.ts";
+import { npmFolders } from "../../../storage/runtimes/find-library.ts";
 import { OpenvinoFailure } from "../openvino-failure.ts";
 
 /** A value of OpenVINO's properties in JavaScript; one that the addon has no conversion for is undefined. */

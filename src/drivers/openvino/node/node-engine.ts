@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../../../errors.ts";
-import type { Dimension } from "../../../signature/signature.ts";
+import type { Dimension } from "../../../tensor/signature/signature.ts";
 import type { DriverHost } from "../../driver.ts";
 import type {
   CompiledNetwork,

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
-import { expectFirstSign } from "../../../async/first-sign.ts";
-import { createDeferred } from "../../../async/promises.ts";
 import { failedPrecondition } from "../../../errors.ts";
+import { expectFirstSign } from "../../../platform/async/first-sign.ts";
+import { createDeferred } from "../../../platform/async/promises.ts";
 import type { H5Answer, H5Question } from "./h5-thread.ts";
 
 /** A stored numeric array. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { buffer } from "node:stream/consumers";
-import { ZipArchive, type ZipEntry } from "../../../archives/zip-archive.ts";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
+import { ZipArchive, type ZipEntry } from "../../../storage/archives/zip-archive.ts";
 import type { ModelSource } from "../model-source.ts";
 import { type H5File, withH5 } from "./h5-file.ts";
 

@@ -3,8 +3,8 @@ import {
   type NativeFunctions,
   type Pointer,
   type SignatureTable,
-} from "../../../native/bind-functions.ts";
-import { copyFromNative } from "../../../native/memory.ts";
+} from "../../../platform/native/bind-functions.ts";
+import { copyFromNative } from "../../../platform/native/memory.ts";
 
 /** One output of an operation; C functions that take one take it by value. */
 const TF_OUTPUT = defineStruct<{ oper: bigint; index: number }>({ oper: "void *", index: "int" });

@@ -1,5 +1,5 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import type { TensorSpec } from "../../../signature/signature.ts";
+import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import type { TensorflowOptions } from "../engine.ts";
 import { findConditionalNodes } from "../saved-model/conditional-nodes.ts";
 import { dataTypeName } from "../saved-model/data-type.ts";

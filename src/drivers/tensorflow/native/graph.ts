@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
+import { didYouMean } from "../../../platform/text/nearest.ts";
 import type { DType } from "../../../tensor/dtype.ts";
-import { didYouMean } from "../../../text/nearest.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import { type TensorflowApi, withStatus } from "./c-api.ts";
 

@@ -1,11 +1,11 @@
 import { basename, resolve } from "node:path";
 import { failedPrecondition, publicText, ServingError } from "../../../errors.ts";
-import { processors } from "../../../machine/container.ts";
-import { bindFunctions, openLibrary, type Pointer } from "../../../native/bind-functions.ts";
-import { maxAsyncCalls } from "../../../native/pool-calls.ts";
-import { findLibrary, lookedIn, missingRuntime } from "../../../runtimes/find-library.ts";
-import { tensorflow } from "../../../runtimes/native-runtimes.ts";
-import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
+import { processors } from "../../../platform/machine/container.ts";
+import { bindFunctions, openLibrary, type Pointer } from "../../../platform/native/bind-functions.ts";
+import { maxAsyncCalls } from "../../../platform/native/pool-calls.ts";
+import { findLibrary, lookedIn, missingRuntime } from "../../../storage/runtimes/find-library.ts";
+import { tensorflow } from "../../../storage/runtimes/native-runtimes.ts";
+import { DEFAULT_SIGNATURE } from "../../../tensor/signature/signature.ts";
 import { customOpFiles } from "../../custom-op-files.ts";
 import type { DriverHost, Model } from "../../driver.ts";
 import type { TensorflowEngine, TensorflowOptions } from "../engine.ts";

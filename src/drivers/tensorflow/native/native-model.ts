@@ -1,5 +1,5 @@
 import { invalidArgument, ServingError } from "../../../errors.ts";
-import type { Pointer } from "../../../native/bind-functions.ts";
+import type { Pointer } from "../../../platform/native/bind-functions.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { GraphRun, Model, PredictCall } from "../../driver.ts";

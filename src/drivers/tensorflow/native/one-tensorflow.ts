@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { failedPrecondition } from "../../../errors.ts";
-import { claimForProcess, setEnvironmentDefault } from "../../../native/process-environment.ts";
+import { claimForProcess, setEnvironmentDefault } from "../../../platform/native/process-environment.ts";
 
 /**
  * Lets libtensorflow print errors only, unless the user has said otherwise: what matters of the rest is in the server's

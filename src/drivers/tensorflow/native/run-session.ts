@@ -1,6 +1,6 @@
 import { invalidArgument, ServingError } from "../../../errors.ts";
-import { type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { copyFromNative, copyToNative } from "../../../native/memory.ts";
+import { type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
+import { copyFromNative, copyToNative } from "../../../platform/native/memory.ts";
 import { numericLayout } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor } from "../../../tensor/tensor.ts";
 import { dataTypeName, fromDType, toDType } from "../saved-model/data-type.ts";

@@ -1,8 +1,8 @@
 import { create, type Message, mergeFromJson, toBinary } from "@bufbuild/protobuf";
 import { mergeFromText } from "@bufbuild/protobuf/txtpb";
 import { invalidArgument, reasonText } from "../../../errors.ts";
-import { claimForProcess } from "../../../native/process-environment.ts";
 import type { Logger } from "../../../observability/logger.ts";
+import { claimForProcess } from "../../../platform/native/process-environment.ts";
 import type { TensorflowOptions } from "../engine.ts";
 import { messageSchema } from "../saved-model/tensorflow-messages.ts";
 

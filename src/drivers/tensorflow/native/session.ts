@@ -1,7 +1,7 @@
-import { unlessAborted } from "../../../async/cancel-source.ts";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { NativeObject, type Pointer, runAsync } from "../../../native/bind-functions.ts";
-import { AbandonedRuns, RunLimit } from "../../../native/cancellable-runs.ts";
+import { unlessAborted } from "../../../platform/async/cancel-source.ts";
+import { NativeObject, type Pointer, runAsync } from "../../../platform/native/bind-functions.ts";
+import { AbandonedRuns, RunLimit } from "../../../platform/native/cancellable-runs.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import type { TensorflowApi } from "./c-api.ts";
 import { withStatus, withStatusAsync } from "./c-api.ts";

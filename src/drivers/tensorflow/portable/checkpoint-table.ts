@@ -1,4 +1,4 @@
-import { maskedCrc32c } from "../../../codecs/crc32c.ts";
+import { maskedCrc32c } from "../../../tensor/codecs/crc32c.ts";
 
 /** The last bytes of a table: two block handles, padded, and the magic number. */
 const FOOTER_BYTES = 48;

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { maskedCrc32c } from "../../../codecs/crc32c.ts";
 import { failedPrecondition, reasonText } from "../../../errors.ts";
+import { readProblem } from "../../../platform/text/file-problem.ts";
+import { maskedCrc32c } from "../../../tensor/codecs/crc32c.ts";
 import type { NumericDType } from "../../../tensor/dtype.ts";
 import { createTensor, elementCount, type Tensor, viewBytes } from "../../../tensor/tensor.ts";
-import { readProblem } from "../../../text/file-problem.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import { fromTensorShape, splitStrings } from "../saved-model/tensor-proto.ts";
 import { type BundleEntry, parseMessage } from "../saved-model/tensorflow-messages.ts";

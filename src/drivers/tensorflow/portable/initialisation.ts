@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
-import { readProblem } from "../../../text/file-problem.ts";
+import { readProblem } from "../../../platform/text/file-problem.ts";
 import type { MetaGraphDef } from "../saved-model/graph-def.ts";
 import { fromTensorProto } from "../saved-model/tensor-proto.ts";
 import { parseMessage } from "../saved-model/tensorflow-messages.ts";

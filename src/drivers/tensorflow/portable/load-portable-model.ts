@@ -1,6 +1,6 @@
 import { failedPrecondition, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE } from "../../../signature/signature.ts";
-import { didYouMean } from "../../../text/nearest.ts";
+import { didYouMean } from "../../../platform/text/nearest.ts";
+import { DEFAULT_SIGNATURE } from "../../../tensor/signature/signature.ts";
 import type { DriverHost, Model } from "../../driver.ts";
 import type { TensorflowOptions } from "../engine.ts";
 import type { ModelSource } from "../model-source.ts";

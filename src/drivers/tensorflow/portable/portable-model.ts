@@ -1,11 +1,11 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, type Dimension } from "../../../signature/signature.ts";
+import { didYouMean } from "../../../platform/text/nearest.ts";
 import type { DType } from "../../../tensor/dtype.ts";
 import { toTensors, type Values } from "../../../tensor/plain-value.ts";
 import { createRecord } from "../../../tensor/record.ts";
+import { DEFAULT_SIGNATURE, type Dimension } from "../../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { didYouMean } from "../../../text/nearest.ts";
 import type { Model, PredictCall } from "../../driver.ts";
 import { dataTypeName, toDType } from "../saved-model/data-type.ts";
 import type { GraphDef, NodeDef } from "../saved-model/graph-def.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { failedPrecondition } from "../../../errors.ts";
-import { readProblem } from "../../../text/file-problem.ts";
+import { readProblem } from "../../../platform/text/file-problem.ts";
 import { describeFileKind, readHead } from "../../file-kind.ts";
 import type { GraphDef, MetaGraphDef, SavedModelDef } from "./graph-def.ts";
 import { parseMessage } from "./tensorflow-messages.ts";

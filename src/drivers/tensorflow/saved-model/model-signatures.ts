@@ -1,13 +1,13 @@
 import { failedPrecondition } from "../../../errors.ts";
+import { didYouMean } from "../../../platform/text/nearest.ts";
+import { createRecord } from "../../../tensor/record.ts";
 import {
   DEFAULT_SIGNATURE,
   type Signature,
   type TensorSpec,
   type UnservedSignature,
   type UnservedTensor,
-} from "../../../signature/signature.ts";
-import { createRecord } from "../../../tensor/record.ts";
-import { didYouMean } from "../../../text/nearest.ts";
+} from "../../../tensor/signature/signature.ts";
 import { dataTypeName, toDType, withoutReference } from "./data-type.ts";
 import type { MetaGraphDef, SignatureDef, TensorInfo, TensorProto } from "./graph-def.ts";
 import { fromTensorProto, fromTensorShape } from "./tensor-proto.ts";

@@ -1,8 +1,8 @@
 import * as tf from "@tensorflow/tfjs-core";
 import type { LayersModel, SymbolicTensor } from "@tensorflow/tfjs-layers";
 import { invalidArgument, publicText, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../signature/signature.ts";
 import type { DType, NumericDType } from "../../../tensor/dtype.ts";
+import { DEFAULT_SIGNATURE, type TensorSpec } from "../../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { Model } from "../../driver.ts";
 import { describeInputs, isShapeFault } from "../../run-failure.ts";

@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../../../errors.ts";
-import type { Signature, TensorSpec } from "../../../signature/signature.ts";
+import type { Signature, TensorSpec } from "../../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors, toBytes, viewBytes } from "../../../tensor/tensor.ts";
 import type {
   CompiledModel,

@@ -1,6 +1,6 @@
 import { failedPrecondition, invalidArgument } from "../../../errors.ts";
-import type { TensorSpec } from "../../../signature/signature.ts";
 import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
+import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import { createTensor, createTensors, elementCount, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import type { StartedLiteRt } from "./litert.ts";
 import { LiteRtFailure, toRowsError } from "./litert-error.ts";

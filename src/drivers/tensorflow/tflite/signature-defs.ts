@@ -1,5 +1,5 @@
 import { failedPrecondition } from "../../../errors.ts";
-import type { Signature, TensorSpec } from "../../../signature/signature.ts";
+import type { Signature, TensorSpec } from "../../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../../tensor/tensor.ts";
 import type { SignatureDef, TensorInfo } from "../saved-model/graph-def.ts";
 import { methodOf } from "../saved-model/model-signatures.ts";

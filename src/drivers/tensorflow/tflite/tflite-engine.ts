@@ -1,7 +1,7 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../../errors.ts";
-import { DEFAULT_SIGNATURE, fitsShape, type Signature, type TensorSpec } from "../../../signature/signature.ts";
+import { didYouMean } from "../../../platform/text/nearest.ts";
+import { DEFAULT_SIGNATURE, fitsShape, type Signature, type TensorSpec } from "../../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
-import { didYouMean } from "../../../text/nearest.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
 import { startLiteRt } from "./litert.ts";

@@ -1,9 +1,9 @@
-import { defineJob } from "../../../codec-host/job.ts";
 import { invalidArgument, type ServingError } from "../../../errors.ts";
-import { DecodeBudget } from "../../../limits/memory/decode-budget.ts";
-import { type Signature, type TensorSpec, toSize } from "../../../signature/signature.ts";
+import { defineJob } from "../../../platform/codec-host/job.ts";
+import { DecodeBudget } from "../../../platform/limits/memory/decode-budget.ts";
 import { type DType, integerRange, type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { floatWriter } from "../../../tensor/float16.ts";
+import { type Signature, type TensorSpec, toSize } from "../../../tensor/signature/signature.ts";
 import { createTensor, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { type Feature, type Features, readFeatures } from "./features.ts";
 

@@ -1,16 +1,16 @@
-import { defineJob } from "../../../codec-host/job.ts";
-import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
-import { bytesTag, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { invalidArgument } from "../../../errors.ts";
+import { defineJob } from "../../../platform/codec-host/job.ts";
+import { LARGE_MESSAGE_BYTES } from "../../../platform/codec-host/large-message.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../../platform/limits/memory/decode-budget.ts";
+import type { RecordedMessage } from "../../../serving/request-log.ts";
+import { bytesTag, WireReader } from "../../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
   messageField,
   textField,
   type WirePart,
-} from "../../../codecs/protobuf/wire-writer.ts";
-import { invalidArgument } from "../../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
-import type { RecordedMessage } from "../../../serving/request-log.ts";
+} from "../../../tensor/codecs/protobuf/wire-writer.ts";
 import { byteSize, createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../model-spec.ts";
 

@@ -1,5 +1,7 @@
-import { defineJob } from "../../../codec-host/job.ts";
-import { decodeBase64 } from "../../../codecs/json/decode-base64.ts";
+import { invalidArgument, type ServingError } from "../../../errors.ts";
+import { defineJob } from "../../../platform/codec-host/job.ts";
+import { DecodeBudget, ELEMENT_BYTES } from "../../../platform/limits/memory/decode-budget.ts";
+import { decodeBase64 } from "../../../tensor/codecs/json/decode-base64.ts";
 import {
   dumpJson,
   isJsonList,
@@ -8,9 +10,7 @@ import {
   type JsonObject,
   type JsonValue,
   listLength,
-} from "../../../codecs/json/json-value.ts";
-import { invalidArgument, type ServingError } from "../../../errors.ts";
-import { DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
+} from "../../../tensor/codecs/json/json-value.ts";
 import { createTensor, type Tensor } from "../../../tensor/tensor.ts";
 import { parsePredictBody } from "../http-request.ts";
 import { isBase64Object, jsonTypeName } from "../json-tensor-rules.ts";

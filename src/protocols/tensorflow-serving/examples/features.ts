@@ -1,13 +1,13 @@
-import { packedBlock, varintsField } from "../../../codecs/protobuf/packed-fields.ts";
-import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../../codecs/protobuf/wire-reader.ts";
+import { type DecodeBudget, ELEMENT_BYTES } from "../../../platform/limits/memory/decode-budget.ts";
+import { packedBlock, varintsField } from "../../../tensor/codecs/protobuf/packed-fields.ts";
+import { bytesTag, MAP_ENTRY, tagOf, WIRE, WireReader } from "../../../tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
   encodeMessage,
   messageField,
   textElement,
   type WirePart,
-} from "../../../codecs/protobuf/wire-writer.ts";
-import { type DecodeBudget, ELEMENT_BYTES } from "../../../limits/memory/decode-budget.ts";
+} from "../../../tensor/codecs/protobuf/wire-writer.ts";
 
 /** The values of one feature of a tf.Example. */
 export type Feature =

@@ -1,9 +1,9 @@
-import { decodeInThread, encodeInThread } from "../../../codec-host/codec-jobs.ts";
 import { invalidArgument } from "../../../errors.ts";
 import { frameBytes } from "../../../grpc/framed-message.ts";
 import type { CallInfo, GrpcProtocolOptions, UnaryMethod } from "../../../grpc/grpc-route.ts";
+import { decodeInThread, encodeInThread } from "../../../platform/codec-host/codec-jobs.ts";
 import type { InferenceService, Lease } from "../../../serving/inference-service.ts";
-import { defaultSignatureName } from "../../../signature/signature.ts";
+import { defaultSignatureName } from "../../../tensor/signature/signature.ts";
 import { byteSize } from "../../../tensor/tensor.ts";
 import { assertNamesModel, type ModelSpec } from "../model-spec.ts";
 import { recordedBytes } from "../recorded-bytes.ts";

@@ -1,4 +1,4 @@
-import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
+import { LARGE_MESSAGE_BYTES } from "../../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";

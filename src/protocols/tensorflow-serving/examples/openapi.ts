@@ -1,4 +1,4 @@
-import { type Signature, type TensorSpec, takesImages } from "../../../signature/signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../../tensor/signature/signature.ts";
 import { jsonContent, operationIdOf, type Paths, refusals } from "../../endpoint-paths.ts";
 import { exampleValues } from "../../example-values.ts";
 import { flatSchema, namedSchema, nestedSchema } from "../../value-schema.ts";

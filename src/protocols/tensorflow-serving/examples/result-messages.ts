@@ -1,12 +1,12 @@
-import { defineJob } from "../../../codec-host/job.ts";
-import { MANY_ELEMENTS } from "../../../codec-host/large-message.ts";
+import { defineJob } from "../../../platform/codec-host/job.ts";
+import { MANY_ELEMENTS } from "../../../platform/codec-host/large-message.ts";
 import {
   bytesField,
   encodeMessage,
   floatField,
   messageField,
   type WirePart,
-} from "../../../codecs/protobuf/wire-writer.ts";
+} from "../../../tensor/codecs/protobuf/wire-writer.ts";
 import { type ModelSpec, modelSpecParts } from "../model-spec.ts";
 import {
   CLASS,

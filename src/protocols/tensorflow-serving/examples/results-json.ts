@@ -1,6 +1,6 @@
-import { defineJob } from "../../../codec-host/job.ts";
-import { JsonWriter } from "../../../codecs/json/json-writer.ts";
-import { rowWriter, type TensorStyle, writeTensor } from "../../../codecs/json/tensor-json.ts";
+import { defineJob } from "../../../platform/codec-host/job.ts";
+import { JsonWriter } from "../../../tensor/codecs/json/json-writer.ts";
+import { rowWriter, type TensorStyle, writeTensor } from "../../../tensor/codecs/json/tensor-json.ts";
 import { createTensor } from "../../../tensor/tensor.ts";
 import type { Classifications, ExampleResult, Regressions } from "./results.ts";
 

@@ -1,5 +1,5 @@
 import { invalidArgument, type ServingError } from "../../../errors.ts";
-import type { Signature } from "../../../signature/signature.ts";
+import type { Signature } from "../../../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../../tensor/tensor.ts";
 import { typeOfDType } from "../tensor-proto.ts";
 

@@ -1,10 +1,10 @@
-import { codecs } from "../../../codec-host/codec-pool.ts";
-import { LARGE_MESSAGE_BYTES } from "../../../codec-host/large-message.ts";
 import { invalidArgument } from "../../../errors.ts";
-import type { ProtocolSettings } from "../../../limits/settings/server-settings.ts";
+import { codecs } from "../../../platform/codec-host/codec-pool.ts";
+import { LARGE_MESSAGE_BYTES } from "../../../platform/codec-host/large-message.ts";
+import type { ProtocolSettings } from "../../../platform/limits/settings/server-settings.ts";
 import type { CallOptions, InferResponse, Lease } from "../../../serving/inference-service.ts";
 import type { ServableDescription } from "../../../serving/servable-description.ts";
-import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../../signature/choose-signature.ts";
+import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../../tensor/signature/choose-signature.ts";
 import { byteSize, createTensors, type Tensor, type Tensors } from "../../../tensor/tensor.ts";
 import { answeredTensors } from "../../answered-tensors.ts";
 import { checkMethodName } from "../method-names.ts";

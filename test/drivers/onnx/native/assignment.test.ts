@@ -3,7 +3,7 @@ import { loadSession } from "../../../../src/drivers/onnx/native/load-session.ts
 import { openOnnx } from "../../../../src/drivers/onnx/native/open-onnx.ts";
 import { RECORD_ASSIGNMENT, readAssignment, requireGpu } from "../../../../src/drivers/onnx/native/providers.ts";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
-import { findOnnx, libraryOf } from "../../../../src/runtimes/onnx.ts";
+import { findOnnx, libraryOf } from "../../../../src/storage/runtimes/onnx.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 
 const missing = await missingRuntime("What runs a model's operators", importOnnxRuntime);

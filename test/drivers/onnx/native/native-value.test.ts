@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { importOnnxRuntime } from "../../../../src/drivers/onnx/onnx-runtime.ts";
 import type { SessionHandle } from "../../../../src/drivers/onnx/onnx-session.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { encodeModel } from "../../../fixtures/make/onnx-writer.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";

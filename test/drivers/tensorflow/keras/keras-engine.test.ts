@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { memory } from "@tensorflow/tfjs-core";
 import { describe, expect, it } from "vitest";
 import { importH5wasm } from "../../../../src/drivers/tensorflow/keras/h5-thread.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
-import { makeZip } from "../../../runtimes/make-zip.ts";
+import { makeZip } from "../../../storage/runtimes/make-zip.ts";
 import { describeDriver } from "../../driver-contract.ts";
 import { predict } from "../../predict.ts";
 import {

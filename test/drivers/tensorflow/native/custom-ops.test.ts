@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { basename, dirname } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { predict } from "../../predict.ts";

@@ -1,8 +1,8 @@
 import { cpSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { createTensor, type Tensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { missingRuntime } from "../../missing-runtime.ts";

@@ -1,5 +1,5 @@
-import { findLibrary } from "../../../../src/runtimes/find-library.ts";
-import { tensorflow } from "../../../../src/runtimes/native-runtimes.ts";
+import { findLibrary } from "../../../../src/storage/runtimes/find-library.ts";
+import { tensorflow } from "../../../../src/storage/runtimes/native-runtimes.ts";
 
 /** Path of libtensorflow on this machine; rejects, saying how to get it, where it is missing. */
 export async function tensorflowRuntime(): Promise<string> {

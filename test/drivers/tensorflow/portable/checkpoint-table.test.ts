@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { maskedCrc32c } from "../../../../src/codecs/crc32c.ts";
 import { readTable } from "../../../../src/drivers/tensorflow/portable/checkpoint-table.ts";
+import { maskedCrc32c } from "../../../../src/tensor/codecs/crc32c.ts";
 
 type Entry = readonly [key: string, value: Uint8Array];
 

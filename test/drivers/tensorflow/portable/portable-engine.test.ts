@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as tf from "@tensorflow/tfjs-core";
 import { describe, expect, it } from "vitest";
 import { createSilentLogger, type Logger } from "../../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { createTensor } from "../../../../src/tensor/tensor.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { predict } from "../../predict.ts";

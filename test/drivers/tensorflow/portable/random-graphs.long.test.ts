@@ -6,7 +6,7 @@ import { parseOptions } from "../../../../src/drivers/option-table.ts";
 import tensorflow from "../../../../src/drivers/tensorflow/tensorflow.ts";
 import { ServingError } from "../../../../src/errors.ts";
 import { createSilentLogger } from "../../../../src/observability/logger.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../../../src/tensor/tensor.ts";
 import { missingRuntime } from "../../missing-runtime.ts";
 import { tensorflowRuntime } from "../native/tensorflow-runtime.ts";

@@ -1,7 +1,7 @@
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
 import { expectTensors } from "../../expect-tensors.ts";
 import { missingRuntime } from "../../missing-runtime.ts";

@@ -4,7 +4,7 @@ import { type LayersModel, layers, sequential } from "@tensorflow/tfjs-layers";
 import { describe, expect, it } from "vitest";
 import { startTfjs } from "../../../../src/drivers/tensorflow/tfjs/tfjs-backend.ts";
 import { toTfjsTensor } from "../../../../src/drivers/tensorflow/tfjs/tfjs-tensor.ts";
-import { DEFAULT_SIGNATURE } from "../../../../src/signature/signature.ts";
+import { DEFAULT_SIGNATURE } from "../../../../src/tensor/signature/signature.ts";
 import { createTensor, type Tensors } from "../../../../src/tensor/tensor.ts";
 import { plain } from "../../../helpers/run-pipeline.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DecodeBudget } from "../../../../src/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../../../src/platform/limits/memory/decode-budget.ts";
 import {
   type Features,
   readFeatures,

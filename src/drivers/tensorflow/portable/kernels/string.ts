@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { toFixedPoint } from "../../../../text/size-text.ts";
+import { toFixedPoint } from "../../../../platform/text/size-text.ts";
 import { dataTypeNumber } from "../../saved-model/data-type.ts";
 import { TYPE } from "../element-types.ts";
 import { broadcastShape } from "../host-math.ts";

@@ -1,0 +1,174 @@
+import { setMaxListeners } from "node:events";
+import {
+  type Client,
+  credentials,
+  InterceptingCall,
+  type Interceptor,
+  type Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { ServingError } from "../../errors.ts";
+import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
+import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
+import type { CallOptions } from "../../serving/inference-service.ts";
+import { ArrivalLimit, countAnswer, inflateAnswers } from "./answer-memory.ts";
+import { asIs, connectGrpc, NEVER_IDLE_MS, untilConnected } from "./grpc-connection.ts";
+import { fromMetadata, fromServiceError, toMetadata, withoutTransport } from "./grpc-messages.ts";
+import type { SilenceTimes } from "./heartbeat.ts";
+import { RemoteTlsFiles } from "./remote-tls-files.ts";
+
+/** Choices for {@link createGrpcClient}. */
+interface GrpcClientOptions {
+  /** Maximum size of an answer. */
+  readonly maxMessageBytes: number;
+  /** Files for an encrypted connection. */
+  readonly tls?: RemoteTlsPaths | undefined;
+  /** Times after which a connection is given up whose server is silent during calls; absent = never. */
+  readonly silence?: SilenceTimes;
+}
+
+/** A client that keeps one connection to the server at an address, as parseServerAddress takes it. */
+export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, silence }: GrpcClientOptions): Client {
+  const client = connectGrpc(address, {
+    encrypt: () => credentials.createFromSecureContext(new RemoteTlsFiles(tls)),
+    limits: {
+      "grpc.max_receive_message_length": maxMessageBytes,
+      "grpc.client_idle_timeout_ms": NEVER_IDLE_MS,
+      ...(silence && { "grpc.keepalive_time_ms": silence.askMs, "grpc.keepalive_timeout_ms": silence.answerMs }),
+    },
+  });
+  const budget = new MemoryBudget(2 * maxMessageBytes, undefined, false);
+  budgets.set(client, budget);
+  inflateAnswers(client, maxMessageBytes, budget);
+  return client;
+}
+
+/** Memory of the answers of each client to requests that count none of their own, such as those of hooks. */
+const budgets = new WeakMap<Client, MemoryBudget>();
+
+/** A message to send, with its limits. */
+interface OutgoingCall {
+  readonly message: Buffer;
+  readonly call: Pick<CallOptions, "metadata" | "limits" | "signal" | "memory">;
+}
+
+/** A message that came back. */
+interface IncomingAnswer {
+  readonly message: Buffer;
+  readonly metadata: Record<string, string>;
+}
+
+/** Copies of a message while it is sent: itself, and the same with gRPC's prefix as grpc-js sends it. */
+const SENT_COPIES = 2;
+
+/** Makes the error of a failed call; `hasHeaders`: the server had begun its answer. */
+type ToError = (error: ServiceError, hasHeaders: boolean) => ServingError;
+
+/**
+ * Sends one message and waits for its answer; rejects with the server's own error, or the reason why there is none.
+ * What is sent counts as memory of the request until the answer is there, which counts from then on.
+ */
+export async function callUnary(
+  client: Client,
+  path: string,
+  outgoing: OutgoingCall,
+  toError: ToError = fromServiceError,
+): Promise<IncomingAnswer> {
+  const { memory } = outgoing.call;
+  const bytes = SENT_COPIES * outgoing.message.length;
+  memory?.grow(bytes);
+  const answer = await send(client, path, outgoing, toError).finally(() => memory?.shrink(bytes));
+  memory?.grow(answer.message.length);
+  return answer;
+}
+
+/**
+ * Asks for what follows the only message of an answer: otherwise a second one would wait, and the call with it.
+ * The limit gets grpc-js's own part of the call.
+ */
+function readOn(limit: ArrivalLimit): Interceptor {
+  return (options, nextCall) => {
+    const inner = nextCall(options);
+    const call: InterceptingCall = new InterceptingCall(inner, {
+      start: (metadata, _listener, next) =>
+        next(metadata, {
+          onReceiveMetadata: (received, pass) => {
+            limit.begin(inner);
+            pass(received);
+          },
+          onReceiveMessage: (message, pass) => {
+            pass(message);
+            if (message !== null) call.startRead();
+          },
+        }),
+    });
+    return call;
+  };
+}
+
+function send(
+  client: Client,
+  path: string,
+  { message, call: given }: OutgoingCall,
+  toError: ToError,
+): Promise<IncomingAnswer> {
+  const { signal, limits } = given;
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(ServingError.from(signal.reason));
+    // One request may cause any number of calls at once, for example a hook's loop over the faces in a photo.
+    if (signal instanceof AbortSignal) setMaxListeners(0, signal);
+    let metadata: Record<string, string> | undefined;
+    const cancel = () => call.cancel();
+    const limit = new ArrivalLimit(given.memory ?? budgets.get(client), cancel);
+    const settle = (error: ServiceError | null, answer?: Buffer) => {
+      signal.removeEventListener("abort", cancel);
+      limit.stop();
+      if (limit.failure !== undefined) reject(limit.failure);
+      else if (signal.aborted) reject(ServingError.from(signal.reason));
+      else if (error !== null) reject(toError(error, metadata !== undefined));
+      else resolve({ message: answer as Buffer, metadata: metadata ?? {} });
+    };
+    const options = {
+      interceptors: [readOn(limit)],
+      ...(limits?.deadline !== undefined && { deadline: limits.deadline }),
+    };
+    const sent = toMetadata(given.metadata);
+    if (given.memory !== undefined) countAnswer(sent, given.memory);
+    const call = client.makeUnaryRequest(path, asIs, asIs, message, sent, options, settle);
+    call.on("metadata", (received: Metadata) => {
+      metadata = withoutTransport(fromMetadata(received));
+    });
+    signal.addEventListener("abort", cancel, { once: true });
+  });
+}
+
+/** A client of another server that sends serialised messages. */
+export interface MessageClient {
+  /** Waits for the connection; throws `unavailable` if it cannot be had. */
+  connect(): Promise<void>;
+  /** Sends a message to a method and resolves with the answer's; rejects with the server's error. */
+  call(path: string, message: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
+  close(): void;
+}
+
+/** The largest size that gRPC's signed 32-bit lengths can express. */
+const MAX_MESSAGE_BYTES = 2 ** 31 - 1;
+
+/** A client of the gRPC server at `host:port`, with an `Authorization` if that asks for one. */
+export function createMessageClient(address: string, authorization?: string): MessageClient {
+  const client = createGrpcClient(address, { maxMessageBytes: MAX_MESSAGE_BYTES });
+  const { signal } = new AbortController();
+  const metadata = authorization === undefined ? {} : { authorization };
+  return {
+    connect: () => untilConnected(client, address),
+    call: async (path, message, timeoutMs) => {
+      const call = { metadata, limits: { deadline: Date.now() + timeoutMs }, signal };
+      return (await callUnary(client, path, { message: toBuffer(message), call })).message;
+    },
+    close: () => client.close(),
+  };
+}
+
+function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
+}

@@ -1,0 +1,205 @@
+import { isMainThread } from "node:worker_threads";
+import type { Client } from "@grpc/grpc-js";
+import { reasonText, ServingError } from "../../errors.ts";
+import { RemotePart } from "../../observability/remote-part.ts";
+import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
+import { decodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
+import { decodePredictJson } from "../../protocols/kibernetika/grpc-codec.ts";
+import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
+import {
+  decodePredictResponse,
+  decodePredictResponseJob,
+  decodePredictResponseQuickly,
+  type PredictResponse,
+} from "../../protocols/tensorflow-serving/grpc-codec.ts";
+import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
+import type { VersionEncoding } from "../../protocols/tensorflow-serving/model-spec.ts";
+import { inferOnce, type SingleRequest } from "../../serving/infer-once.ts";
+import type {
+  CallOptions,
+  InferenceService,
+  InferRequest,
+  InferResponse,
+  JsonPayload,
+  Lease,
+  ModelRef,
+} from "../../serving/inference-service.ts";
+import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import { whyUnreachable } from "./connection-problem.ts";
+import { encodeJson, encodeRequest } from "./encode-request.ts";
+import { callUnary, createGrpcClient } from "./grpc-client.ts";
+import { isConnected, watchConnection } from "./grpc-connection.ts";
+import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
+
+/** Form and limits of the calls to another server. */
+export interface RemoteServiceOptions {
+  /** `int32` for a server of the original tool, which supports no other. Default `int64`, TensorFlow Serving's. */
+  readonly versionEncoding?: VersionEncoding;
+  /** Maximum size of an answer, and of its tensors in memory, in bytes. Default 256 MB. */
+  readonly maxMessageBytes?: number;
+  /** Files for an encrypted connection. */
+  readonly tls?: RemoteTlsPaths | undefined;
+  /** Times after which a silent server counts as gone; default {@link SILENCE_TIMES}. */
+  readonly silence?: SilenceTimes;
+}
+
+/** Another server behind the interface of our own. */
+export interface RemoteService extends InferenceService {
+  acquire(ref: ModelRef): Lease;
+  /** Runs one request. */
+  infer(request: SingleRequest): Promise<InferResponse>;
+  /** The reason for which the server cannot be reached; undefined if it can be, or none is known. */
+  whyUnreachable(): Promise<string | undefined>;
+  /** Ends the connection; calls under way fail. */
+  close(): Promise<void>;
+}
+
+/**
+ * A client of the server at `address` (`host:port`, or `grpcs://host:port`), one of ours,
+ * the original's or TensorFlow Serving. It connects immediately, keeps one connection,
+ * and reconnects automatically. Its errors are the server's, with the server's texts.
+ */
+export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
+  const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes, tls } = options;
+  const { silence = SILENCE_TIMES } = options;
+  const client = createGrpcClient(address, { maxMessageBytes, tls, silence });
+  const heartbeat = new Heartbeat(client, silence);
+  isConnected(client);
+  const limits = { versionEncoding, maxMessageBytes };
+  const service: RemoteService = {
+    acquire: (ref) => lease({ client, heartbeat }, ref, { ...limits, address }),
+    infer: (request) => inferOnce(service, request),
+    index: () => [],
+    statistics: async () => [],
+    load: refuseControl,
+    unload: refuseControl,
+    reconfigure: refuseControl,
+    rescan: refuseControl,
+    isReady: () => {
+      const isReady = isConnected(client);
+      // So that a server that has gone silent between calls is noticed.
+      if (isReady) heartbeat.ask();
+      return isReady;
+    },
+    onReadiness: (listener) => watchConnection(client, listener),
+    whyUnreachable: () => whyUnreachable(client),
+    close: async () => client.close(),
+  };
+  return service;
+}
+
+type AnswerLimits = Required<Omit<RemoteServiceOptions, "tls" | "silence">>;
+
+/** A client with what shows that its server lives. */
+interface Link {
+  readonly client: Client;
+  readonly heartbeat: Heartbeat;
+}
+
+/** A lease of a version that the other server finds, with each request again. */
+function lease({ client, heartbeat }: Link, ref: ModelRef, limits: AnswerLimits & { readonly address: string }): Lease {
+  const { model, version = 0n } = ref;
+  return {
+    description: { model, version, drivers: [], signatures: {} },
+    infer: async (request) => {
+      const { call } = request;
+      // A transport's own: hooks that call other servers count no memory.
+      if (call.memory !== undefined) call.memory.isWireOnly = true;
+      const part = new RemotePart(call);
+      const metadata = { ...call.metadata, ...part.headers };
+      let code: string | undefined;
+      call.record?.beginInference();
+      try {
+        return await heartbeat.during(call.signal, (signal) =>
+          infer(client, { ref, request: { ...request, call: { ...call, metadata, signal } } }, limits),
+        );
+      } catch (reason) {
+        code = ServingError.from(reason).code;
+        throw reason;
+      } finally {
+        part.end(limits.address, code);
+        call.record?.endInference();
+      }
+    },
+    release: () => {},
+  };
+}
+
+/** A request and the model that it is for. */
+interface Asked {
+  readonly ref: ModelRef;
+  readonly request: InferRequest;
+}
+
+function infer(client: Client, asked: Asked, limits: AnswerLimits): Promise<InferResponse> {
+  const { inputs } = asked.request;
+  if (inputs.kind === "json") return inferJson(client, asked, inputs);
+  return inferTensors(client, asked, { tensors: inputs.tensors, ...limits });
+}
+
+interface TensorCall extends AnswerLimits {
+  readonly tensors: Tensors;
+}
+
+async function inferTensors(client: Client, asked: Asked, call: TensorCall): Promise<InferResponse> {
+  const { model, version, label } = asked.ref;
+  const { signature, outputs = [], call: options } = asked.request;
+  const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
+  const spec = { model, signature: signature.name, ...chosen, versionEncoding: call.versionEncoding };
+  const message = await encodeRequest({ spec, inputs: call.tensors, outputFilter: outputs }, options);
+  const answer = await callUnary(client, PREDICT_PATH, { message, call: options });
+  const decoded = await readAnswer(() => decodeAnswer(answer.message, options, call.maxMessageBytes));
+  return {
+    ...resolved(asked, decoded.spec),
+    outputs: { kind: "tensors", tensors: decoded.outputs },
+    metadata: answer.metadata,
+  };
+}
+
+async function inferJson(client: Client, asked: Asked, { json }: JsonPayload): Promise<InferResponse> {
+  const { call } = asked.request;
+  const message = await encodeJson(json, call);
+  const answer = await callUnary(client, PREDICT_JSON_PATH, { message, call });
+  const outputs = { kind: "json", json: await readAnswer(() => decodePredictJson(answer.message)) } as const;
+  return { ...resolved(asked, {}), outputs, metadata: answer.metadata };
+}
+
+type Resolved = Pick<InferResponse, "model" | "version" | "signature">;
+
+/** The servable that the server reports as run, else the one that was asked for. */
+function resolved({ ref, request }: Asked, told: Partial<Resolved>): Resolved {
+  return {
+    model: told.model || ref.model,
+    version: told.version ?? ref.version ?? 0n,
+    signature: told.signature || request.signature.name || DEFAULT_SIGNATURE,
+  };
+}
+
+/** In the main thread a codec thread does long work; in a hook's thread it delays only that thread. */
+function decodeAnswer(
+  message: Buffer,
+  { signal, memory }: CallOptions,
+  maxBytes: number,
+): PredictResponse | Promise<PredictResponse> {
+  if (!isMainThread) return decodePredictResponse(message, maxBytes);
+  const decoded = decodePredictResponseQuickly(message, maxBytes);
+  return (
+    decoded ?? decodeInThread(decodePredictResponseJob, [message, maxBytes], { message, maxBytes, signal, memory })
+  );
+}
+
+/** An answer that cannot be read is not the client's fault. */
+async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    if (ServingError.from(cause).code !== "invalid_argument") throw ServingError.from(cause);
+    throw new ServingError("internal", `The remote server's answer cannot be read: ${reasonText(cause)}`, { cause });
+  }
+}
+
+async function refuseControl(): Promise<never> {
+  throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
+}

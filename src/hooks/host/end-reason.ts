@@ -1,0 +1,63 @@
+import { reasonText, ServingError } from "../../errors.ts";
+
+/** Phase of a hook thread: importing its file, waiting for models, running init_hook, answering requests. */
+export type ThreadPhase = "load" | "wait" | "init" | "run";
+
+const WHILE: Readonly<Record<ThreadPhase, string>> = {
+  load: "while it was loaded",
+  wait: "before its init_hook ran",
+  init: "while its init_hook ran",
+  run: "while it answered requests",
+};
+
+/** The end of a thread that was not closed. */
+export interface ThreadEnd {
+  /** The error that it sent or threw, if any. */
+  readonly failure: unknown;
+  readonly phase: ThreadPhase;
+  /** The hook file. */
+  readonly file: string;
+  readonly exitCode: number;
+}
+
+/**
+ * The error for the end of a hook thread: `failed_precondition` for a file that does not start, `resource_exhausted`
+ * for one out of memory, else `unavailable`.
+ */
+export function endReason({ failure, phase, file, exitCode }: ThreadEnd): ServingError {
+  if (failure instanceof ServingError) return failure;
+  const { code } = (failure ?? {}) as { code?: string };
+  if (code === "ERR_WORKER_OUT_OF_MEMORY") return memoryReason(file, phase, failure);
+  const what =
+    failure === undefined
+      ? `ended its thread ${WHILE[phase]} (exit code ${exitCode}); does it call process.exit()? Throw an error instead.`
+      : `failed with an uncaught error, ${WHILE[phase]}: ${reasonText(failure)}. Catch the errors of timers and of listeners.`;
+  return new ServingError(codeFor(phase), `${file} ${what}`, { cause: failure });
+}
+
+/** The error for a thread that holds more memory than it may. */
+export function memoryReason(file: string, phase: ThreadPhase, cause?: unknown): ServingError {
+  const message = `${file} used more memory than --hook-memory allows, ${WHILE[phase]}; raise it, or keep less.`;
+  return new ServingError("resource_exhausted", message, { cause });
+}
+
+/** The error for a thread that violated the protocol between threads. */
+export function malformedReason(file: string, phase: ThreadPhase, cause: Error): ServingError {
+  return new ServingError(
+    codeFor(phase),
+    `${file} sent the server a malformed message ${WHILE[phase]}: ${cause.message}. Does it, or a package that it imports, replace built-in functions, or post to ports that are not its own?`,
+    { cause },
+  );
+}
+
+/** The error for a thread whose event loop hung. */
+export function stallReason(file: string, phase: ThreadPhase, stallMs: number): ServingError {
+  return new ServingError(
+    codeFor(phase),
+    `${file} blocked its thread for ${stallMs} ms (--hook-stall) ${WHILE[phase]}: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.`,
+  );
+}
+
+function codeFor(phase: ThreadPhase): "failed_precondition" | "unavailable" {
+  return phase === "load" || phase === "init" ? "failed_precondition" : "unavailable";
+}

@@ -1,0 +1,136 @@
+import type { MessagePort } from "node:worker_threads";
+import type { OptionTable, RawOptions } from "../../drivers/option-table.ts";
+import type { ModelFacts } from "../../models/model-facts.ts";
+import type { Logged } from "../../observability/log-filter.ts";
+import type { PlainCall } from "../../pipeline/call-options.ts";
+import type { RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
+import type { Payload } from "../../pipeline/payload.ts";
+import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
+import type { HookEdges } from "../../pipeline/signatures.ts";
+import { FIRST_REQUEST } from "../../platform/threads/rpc-client.ts";
+import type { LogEvent } from "../../platform/threads/thread-logger.ts";
+import type { TimedAnswer } from "../../platform/threads/timed-answer.ts";
+import type { WireError } from "../../platform/threads/wire-error.ts";
+import type { InitParams } from "../hooks.ts";
+
+/** Kind of the request to run a pipeline; its payload is the record's tensors. */
+export const RUN = FIRST_REQUEST;
+
+/** The meta of {@link RUN}. */
+export interface RunMeta {
+  readonly call: PlainCall;
+  readonly signature: string;
+  readonly kind: Payload["kind"];
+  readonly outputs?: readonly string[] | undefined;
+  readonly raw?: RawHead | undefined;
+}
+
+/** The meta of its answer; absent where hooks set nothing. */
+export interface RanMeta {
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly contentType?: string;
+  readonly status?: number;
+  /** Present where the parts of the request were asked for. */
+  readonly timed?: TimedAnswer;
+}
+
+/** A model's connections for a hook thread; the ports are in the transfer list. */
+export interface ModelConnection {
+  readonly facts: ModelFacts;
+  readonly hookArgs: unknown;
+  readonly ports: readonly MessagePort[];
+}
+
+/** Start data of a hook thread. */
+export interface HookThreadData {
+  /** The compiled hook module, or a copy of the Python file. */
+  readonly url: string;
+  /** The hook file as the user gave it, for messages. */
+  readonly file: string;
+  readonly stageCount: number;
+  readonly logged: Logged;
+  /** Time after which a hook's pending promise fails its request, in milliseconds; 0 = never. */
+  readonly hookTimeoutMs: number;
+  /** Maximum memory of the thread, in megabytes: in its JavaScript heap, and as much again in buffers. */
+  readonly memoryMb: number;
+  /** Lets a debugger attach; the thread may then hang, and promises stay pending, without consequences. */
+  readonly inspect: boolean;
+  /** The `-o` options for all drivers and the hooks: for Python hooks those of their process. */
+  readonly options?: RawOptions;
+  /** Files for encrypted connections to other servers. */
+  readonly remoteTls?: RemoteTlsPaths | undefined;
+  /** File of the credentials at other servers. */
+  readonly remoteAuthFile?: string | undefined;
+  /** Port between the thread and the main thread; unlike `parentPort`, user code cannot reach it. */
+  readonly control: MessagePort;
+  /** One 32-bit integer that counts the turns of the thread's event loop. */
+  readonly heartbeat: SharedArrayBuffer;
+  /** Memory in which the thread marks the last request that it started: see StartMark. */
+  readonly started: SharedArrayBuffer;
+  /** Memory in which the thread counts the times of its hooks: see HookClock. */
+  readonly times: SharedArrayBuffer;
+}
+
+/** Messages from the main thread to a hook thread. */
+export type HookCommand =
+  | {
+      readonly start: {
+        readonly models: readonly ModelConnection[];
+        readonly params: InitParams;
+        readonly served: ServedVersion;
+        readonly requests: MessagePort;
+      };
+    }
+  | {
+      readonly loadedModel: { readonly id: number; readonly connection?: ModelConnection; readonly failed?: WireError };
+    }
+  | { readonly reconnect: ReplacedInstance }
+  | { readonly close: true };
+
+/** A new connection to an instance of a stage's model. */
+interface ReplacedInstance {
+  readonly stage: number;
+  readonly instance: number;
+  readonly port: MessagePort;
+  /** True where requests on the old connection have not run, and are to be sent again. */
+  readonly resend: boolean;
+}
+
+/** A model that hooks request; they choose the id, for the answer and for returning it. */
+export interface LeaseRequest {
+  readonly id: number;
+  readonly driver: string;
+  readonly path: string;
+  readonly options: RawOptions;
+}
+
+/** Declarations of a hook file, known before any model is loaded. */
+export interface DeclaredHooks {
+  readonly options?: OptionTable;
+  /** Names of its functions that get bytes and give bytes; absent = there are none. */
+  readonly entries?: readonly string[];
+  /** The hooks that requests go through, as `hookPlaces` names them; absent = not known. */
+  readonly places?: readonly string[];
+  /** The `-o` keys of the process that runs the hooks. */
+  readonly hostOptions?: readonly string[];
+  /** The files that the hooks come from, where only the thread knows them. */
+  readonly sources?: readonly string[];
+}
+
+/** The declarations, and what the pipeline's signatures need. */
+export interface HookDeclaration extends DeclaredHooks {
+  readonly edges: HookEdges;
+  /** Number of the process that runs the hooks; absent = the thread does. */
+  readonly pid?: number;
+}
+
+/** Messages from a hook thread to the main thread. */
+export type HookEvent =
+  | { readonly declared: HookDeclaration }
+  | { readonly ready: true }
+  | { readonly failed: WireError }
+  | { readonly exhausted: true }
+  | { readonly log: LogEvent }
+  | { readonly loadModel: LeaseRequest }
+  | { readonly closeModel: number }
+  | { readonly closed: true };

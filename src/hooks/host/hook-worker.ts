@@ -1,0 +1,265 @@
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { ServingError } from "../../errors.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { loggedId } from "../../observability/request-id.ts";
+import { toPlainCall } from "../../pipeline/call-options.ts";
+import { HookClock, type HookTimes } from "../../pipeline/hook-times.ts";
+import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "../../pipeline/infer-request.ts";
+import { payloadToTensors } from "../../pipeline/payload.ts";
+import { pipelineSignatures } from "../../pipeline/signatures.ts";
+import type { CancelSignal } from "../../platform/async/cancel-source.ts";
+import { HeartbeatWatch, StartMark } from "../../platform/threads/heartbeat.ts";
+import { MalformedMessage, toHostPort } from "../../platform/threads/host-port.ts";
+import { RpcClient, type RpcResponse, tellLoss, type UnsentRecord } from "../../platform/threads/rpc-client.ts";
+import type { Signature } from "../../tensor/signature/signature.ts";
+import type { InitParams } from "../hooks.ts";
+import { malformedReason, stallReason } from "./end-reason.ts";
+import { HookControl, type ModelEvent } from "./hook-control.ts";
+import { HookLeases, type ModelProvider } from "./hook-leases.ts";
+import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
+import { readHookAnswer } from "./read-hook-answer.ts";
+import { kindOfRequest } from "./request-queue.ts";
+
+/** Settings of a hook thread. */
+export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
+  /** Time without a heartbeat after which the thread counts as stuck, in milliseconds; 0 = never. */
+  readonly stallMs: number;
+}
+
+/** Parts that a thread needs to run requests. */
+export interface WorkerStart {
+  readonly provider: ModelProvider;
+  readonly params: InitParams;
+  readonly served: ServedVersion;
+}
+
+/** Bytes of plain data of an answer: the metadata of a response, and times. */
+const MAX_META_BYTES = 4 * 1024 * 1024;
+
+/** Time for which a thread may outlive its connection for requests, in milliseconds. */
+const DEAF_MS = 1000;
+
+/** One hook thread as seen by the main thread: its requests, and the models that its hooks loaded. */
+export class HookWorker {
+  /** Resolves once the hooks are imported and checked. */
+  readonly declared: Promise<HookDeclaration>;
+  /** Resolves once the thread has ended, with the reason; undefined = it was closed. */
+  readonly ended: Promise<ServingError | undefined>;
+  /**
+   * Resolves once the thread has ended and every model that its hooks loaded is returned, which may take as long as a
+   * model's last predict.
+   */
+  readonly returned: Promise<void>;
+  readonly #control: HookControl;
+  readonly #file: string;
+  readonly #log: Logger;
+  readonly #startMark = new StartMark();
+  readonly #clock: HookClock;
+  /** Ids of the requests that the thread works on. */
+  readonly #requestIds = new Set<string>();
+  /** Number of these requests, by kind: a table of the requests themselves took a seventh of the throughput. */
+  readonly #kinds = new Map<string, number>();
+  #lostRequestIds: readonly string[] = [];
+  #leases: HookLeases | undefined;
+  #client: RpcClient | undefined;
+  #served: ServedVersion | undefined;
+  #hasAnswered = false;
+  #pid: number | undefined;
+
+  constructor(options: HookThreadOptions, log: Logger) {
+    const { stallMs, ...data } = options;
+    // A debugger stops the event loop on purpose.
+    const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
+    this.#file = options.file;
+    this.#log = log;
+    this.#clock = new HookClock(options.stageCount);
+    const memory = { heartbeat: watch.memory, started: this.#startMark.memory, times: this.#clock.memory };
+    const hookTimeoutMs = data.inspect ? 0 : data.hookTimeoutMs;
+    this.#control = new HookControl({ ...data, ...memory, hookTimeoutMs }, log, {
+      onModel: (event) => this.#handleModel(event),
+      onMalformed: (reason) => this.#endMalformed(reason),
+      onGone: () => this.#leave(),
+    });
+    this.declared = this.#control.declared;
+    this.ended = this.#control.ended;
+    this.returned = this.ended.then(() => this.#leases?.settled());
+    void this.ended.then(() => watch.stop());
+  }
+
+  /** True while requests can be sent to it; false once the thread has ended, or has a reason to. */
+  get isOpen(): boolean {
+    return this.#client?.isOpen === true && !this.#control.hasFailed;
+  }
+
+  /** Number of the process that runs its hooks, once it has started; undefined where the thread runs them. */
+  get pid(): number | undefined {
+    return this.#pid;
+  }
+
+  /** True once it has answered a request. */
+  get hasAnswered(): boolean {
+    return this.#hasAnswered;
+  }
+
+  /** Times of its hooks until now. */
+  hookTimes(): readonly HookTimes[] {
+    return this.#clock.read();
+  }
+
+  /** Requests that the thread works on; a cancelled one counts until the thread is done with it. */
+  get inFlight(): number {
+    return this.#client?.pending ?? 0;
+  }
+
+  /** True where the thread works on fewer than so many requests of a kind, without cancelled ones. */
+  hasFewer(kind: string, limit: number): boolean {
+    return (this.#kinds.get(kind) ?? 0) < limit;
+  }
+
+  /** Calls back when the thread is done with a cancelled request, and another can be sent. */
+  onFreed(listener: () => void): void {
+    this.#client?.onFreed(listener);
+  }
+
+  /**
+   * Connects the models, runs init_hook and resolves with the pipeline's signatures once requests can be run. Throws
+   * what init_hook threw, and `unavailable` for a thread that has ended.
+   */
+  async start({ provider, params, served }: WorkerStart): Promise<Readonly<Record<string, Signature>>> {
+    const { edges, pid } = await this.declared;
+    this.#pid = pid;
+    this.#served = served;
+    if (this.#control.isGone) await this.#control.ready;
+    const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
+    const send = this.#control.send.bind(this.#control);
+    this.#leases = new HookLeases(provider, { log: this.#log, send, onMalformed });
+    const { port1, port2 } = new MessageChannel();
+    const models = provider.stages(onMalformed);
+    const stop = provider.onReconnect(
+      (stage, instance, port, resend) => this.#control.send({ reconnect: { stage, instance, port, resend } }, [port]),
+      onMalformed,
+    );
+    void this.ended.then(stop);
+    this.#client = new RpcClient(
+      toHostPort(port1, { maxMetaBytes: MAX_META_BYTES }),
+      "the hooks' thread",
+      this.#startMark,
+    );
+    this.#client.onMalformed(onMalformed);
+    // A thread that is ending also closes its connection, and has a reason of its own.
+    this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
+    const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
+    this.#control.start({ models, params, served, requests: port2 }, ports);
+    await this.#control.ready;
+    return pipelineSignatures(
+      models.map(({ facts }) => facts),
+      edges,
+    );
+  }
+
+  /**
+   * Runs one request; throws `unavailable` when the thread ends before the answer; wasNeverStarted checks if the thread
+   * had started it.
+   */
+  async run(request: InferRequest): Promise<InferResponse> {
+    const { signature, inputs, outputs, raw, call } = request;
+    const { id } = call;
+    const meta: RunMeta = { call: toPlainCall(call), signature: signature.name, kind: inputs.kind, outputs, raw };
+    // A busy thread may die before it starts the request, and then another needs the inputs.
+    const transfer = this.inFlight === 0;
+    const record = { kind: RUN, meta, tensors: payloadToTensors(inputs) };
+    const kind = kindOfRequest(request);
+    this.#requestIds.add(id);
+    this.#count(kind, 1);
+    const answer = await this.#ask(record, call.signal, transfer).finally(() => {
+      this.#requestIds.delete(id);
+      this.#count(kind, -1);
+    });
+    try {
+      return toAnswer(this.#served as ServedVersion, request, readHookAnswer(inputs.kind, answer, call.timeline));
+    } catch (reason) {
+      if (reason instanceof ServingError) throw reason;
+      if (reason instanceof MalformedMessage) this.#endMalformed(reason);
+      throw new ServingError("unavailable", "The hooks' thread sent a malformed answer.", { cause: reason });
+    }
+  }
+
+  /** Resolves once every request has its answer. */
+  async idle(): Promise<void> {
+    await this.#client?.idle();
+  }
+
+  /** Lets close_hook run and the thread end; terminates it after `graceMs`. */
+  close(graceMs = 5000): Promise<void> {
+    return this.#control.close(graceMs);
+  }
+
+  /**
+   * Terminates the thread, whatever its hooks do; that is safe, since it runs only JavaScript. Leased models are not
+   * waited for: see {@link returned}.
+   */
+  terminate(): Promise<void> {
+    return this.#control.terminate();
+  }
+
+  async #ask(record: UnsentRecord, signal: CancelSignal, transfer: boolean): Promise<RpcResponse> {
+    try {
+      const answer = await (this.#client as RpcClient).ask(record, signal, transfer);
+      this.#hasAnswered = true;
+      return answer;
+    } catch (reason) {
+      // One that was closed has not been ended by its requests.
+      const told = tellLoss(reason);
+      throw told === reason || (await this.ended) === undefined ? reason : told;
+    }
+  }
+
+  /** Ids, as in logs, of the requests that the thread was working on when it ended. */
+  get lostRequestIds(): readonly string[] {
+    return this.#lostRequestIds;
+  }
+
+  #leave(): void {
+    this.#lostRequestIds = this.#loggedIds();
+    this.#client?.close();
+    this.#leases?.end();
+  }
+
+  #handleModel(event: ModelEvent): void {
+    if ("loadModel" in event && this.#leases === undefined)
+      throw new MalformedMessage("it asks for a model before it was started");
+    this.#leases?.handle(event);
+  }
+
+  /** Ends a thread that sends a malformed message, whichever code in it did. */
+  #endMalformed({ message, cause }: MalformedMessage): void {
+    const reason = malformedReason(this.#file, this.#control.phase, new MalformedMessage(message, { cause }));
+    if (!this.#control.fail(reason)) return;
+    const inFlight = this.inFlight;
+    this.#log.error("a hook thread sent a malformed message; it is ended", { problem: message, inFlight });
+    this.#client?.close();
+  }
+
+  /** Ends a thread that requests can no longer reach, even though its event loop runs. */
+  #endDeaf(): void {
+    if (this.#control.hasFailed) return;
+    this.#endMalformed(new MalformedMessage("it closed its connection, for want of an answer that can be sent"));
+  }
+
+  /** Clients choose the kinds, so unused ones must not accumulate. */
+  #count(kind: string, change: 1 | -1): void {
+    const count = (this.#kinds.get(kind) ?? 0) + change;
+    if (count === 0) this.#kinds.delete(kind);
+    else this.#kinds.set(kind, count);
+  }
+
+  #loggedIds(): readonly string[] {
+    return [...this.#requestIds].map(loggedId);
+  }
+
+  #endStalled(stallMs: number): void {
+    const requestIds = this.#loggedIds();
+    if (!this.#control.fail(stallReason(this.#file, this.#control.phase, stallMs))) return;
+    this.#log.error("a hook does not return; its thread is ended", { stallMs, requestIds });
+  }
+}

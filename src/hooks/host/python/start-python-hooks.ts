@@ -1,0 +1,161 @@
+import { delimiter } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startWithFirst } from "../../../drivers/python/first-python.ts";
+import { PythonProcess, SLOTS } from "../../../drivers/python/python-process.ts";
+import { failedPrecondition, ServingError } from "../../../errors.ts";
+import { LOST_THREAD } from "../../../lost-process.ts";
+import type { Logger } from "../../../observability/logger.ts";
+import { processors } from "../../../platform/machine/container.ts";
+import type { HookSet } from "../../hook-set.ts";
+import type { HookThreadData } from "../hook-protocol.ts";
+import { HookAnswers } from "./hook-answers.ts";
+import { HookRuns } from "./hook-runs.ts";
+import { HookScopes } from "./hook-scopes.ts";
+import { type FoundHook, PythonHooks } from "./python-hooks.ts";
+
+/** A Python hook file in a process of its own. */
+export interface StartedPythonHooks {
+  readonly hooks: HookSet;
+  /** The file, and the files that it imports from its folder. */
+  readonly sources: readonly string[];
+  readonly pid: number | undefined;
+  /** Resolves when the process has ended without {@link close}, with the reason. */
+  readonly lost: Promise<ServingError>;
+  /** Lets close_hook run, and ends the process. */
+  close(): Promise<void>;
+}
+
+type Data = Pick<HookThreadData, "url" | "file" | "stageCount" | "hookTimeoutMs" | "options">;
+
+/**
+ * Starts the first interpreter with numpy, or the one that the option python names, and imports the hook file there.
+ * Throws `failed_precondition`.
+ */
+export async function startPythonHooks(data: Data, log: Logger): Promise<StartedPythonHooks> {
+  const { file, stageCount, hookTimeoutMs, options = {} } = data;
+  const [scopes, runs] = [new HookScopes(), new HookRuns()];
+  const answers = new HookAnswers(scopes, runs);
+  const process = await startWithFirst({
+    ...INTERPRETER,
+    python: options.python,
+    start: (python) => startProcess(python, answers, log.child({ from: "hooks" })),
+  });
+  const { hooks: found, handlers, sources, python } = await importFile(process, data);
+  log.debug("the hooks run in Python", { python, pid: process.pid });
+  let stuck: ServingError | undefined;
+  const onStuck = (reason: ServingError) => {
+    stuck = reason;
+    process.kill();
+  };
+  const hooks = new PythonHooks({
+    process,
+    found,
+    handlers,
+    stageCount,
+    scopes,
+    answers,
+    runs,
+    hookTimeoutMs,
+    onStuck,
+  });
+  const lost = process.ended.then((why) => {
+    const { forClient, forLog } = processEndReason({ why, file, stuck });
+    hooks.lose(forClient);
+    return forLog;
+  });
+  return { hooks: hooks.hooks, sources, pid: process.pid, lost, close: () => process.close() };
+}
+
+const INTERPRETER = {
+  who: "The Python hooks find",
+  title: "numpy",
+  howToInstall: "Install it there: pip install numpy.",
+};
+
+async function startProcess(python: string, { answer }: HookAnswers, log: Logger): Promise<PythonProcess> {
+  const process = await PythonProcess.start({
+    python,
+    threads: processors(),
+    timeoutMs: 0,
+    log,
+    onCall: answer,
+  });
+  try {
+    await process.ask({ op: "ready" });
+    return process;
+  } catch (reason) {
+    await process.close();
+    const words = process.lastWords === "" ? "" : ` (${process.lastWords})`;
+    throw new ServingError("unavailable", `it ${await process.ended}${words}`, { cause: reason });
+  }
+}
+
+/** Report of Python on a file that it has imported. */
+interface ImportedFile {
+  readonly hooks: readonly FoundHook[];
+  readonly handlers: readonly string[];
+  readonly sources: readonly string[];
+  readonly python: string;
+}
+
+async function importFile(
+  process: PythonProcess,
+  { url, file, stageCount, options = {} }: Data,
+): Promise<ImportedFile> {
+  const importPaths = (options.import_path ?? "").split(delimiter).filter((folder) => folder !== "");
+  const ownSlots = [SLOTS, SLOTS + 1];
+  const { requirements = "false" } = options;
+  const order = {
+    op: "hooks",
+    file,
+    source: fileURLToPath(url),
+    stages: stageCount,
+    importPaths,
+    // A file, or `true` for the one next to the hooks.
+    requirements: requirements === "false" ? "" : requirements,
+    ownSlots,
+  } as const;
+  try {
+    return (await process.ask(order)).result as ImportedFile;
+  } catch (reason) {
+    const isOver = !process.isRunning;
+    await process.close();
+    if (!isOver) throw reason;
+    const words = process.lastWords === "" ? "" : ` (${process.lastWords})`;
+    throw failedPrecondition(
+      `${file}: its Python process ${await process.ended} while the file was imported${words}.`,
+      reason,
+    );
+  }
+}
+
+/** The end of a Python process that was not closed. */
+interface ProcessEnd {
+  /** As a text that can follow "the process". */
+  readonly why: string;
+  /** The hook file. */
+  readonly file: string;
+  /** Reason for killing it, where that was for its hooks. */
+  readonly stuck: ServingError | undefined;
+}
+
+/** The errors for the requests that ran in the process, and for the log. */
+function processEndReason({ why, file, stuck }: ProcessEnd): {
+  readonly forClient: ServingError;
+  readonly forLog: ServingError;
+} {
+  const details = [LOST_THREAD];
+  if (stuck !== undefined)
+    return { forClient: new ServingError(stuck.code, stuck.message, { details }), forLog: stuck };
+  const message = `The request was lost: the hooks' Python process ${why}. Send it again.`;
+  return {
+    forClient: new ServingError("unavailable", message, { details }),
+    forLog: new ServingError("unavailable", `${file}: its Python process ${why}; ${adviceFor(why)}`),
+  };
+}
+
+function adviceFor(why: string): string {
+  if (why.startsWith("ended")) return "does it call os._exit? Raise an error instead.";
+  if (why.startsWith("crashed")) return "a library that the hooks use failed in native code.";
+  return "does it need more memory than there is?";
+}

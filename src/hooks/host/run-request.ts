@@ -1,0 +1,48 @@
+import { steadyMs } from "../../observability/steady-clock.ts";
+import { fromPlainCall } from "../../pipeline/call-options.ts";
+import type { InferResponse } from "../../pipeline/infer-request.ts";
+import { payloadFromTensors, payloadToTensors } from "../../pipeline/payload.ts";
+import type { Pipeline } from "../../pipeline/pipeline.ts";
+import type { CancelSignal } from "../../platform/async/cancel-source.ts";
+import type { WireRecord } from "../../platform/threads/frame.ts";
+import type { Reply } from "../../platform/threads/responder.ts";
+import { failedAnswer, type TimedAnswer } from "../../platform/threads/timed-answer.ts";
+import type { RanMeta, RunMeta } from "./hook-protocol.ts";
+
+/** The end of a request, and what is to be called where it failed. */
+interface Running {
+  readonly signal: CancelSignal;
+  readonly onError: (reason: unknown) => void;
+}
+
+/** Runs a request of the main thread in the pipeline, and makes its answer, with the times where they are wanted. */
+export async function runRequest(
+  pipeline: Pipeline,
+  { meta, tensors = {} }: WireRecord,
+  { signal, onError }: Running,
+): Promise<Reply> {
+  const { call: plain, signature: name, kind, outputs, raw } = meta as RunMeta;
+  const began = steadyMs();
+  const call = fromPlainCall(plain, signal);
+  const { timeline } = call;
+  try {
+    const signature = { name, spec: undefined };
+    const inputs = payloadFromTensors(kind, tensors);
+    const result = await pipeline.run({ signature, inputs, outputs, targets: undefined, raw, call });
+    const timed = timeline && { began, intervals: timeline.intervals };
+    return { meta: toRanMeta(result, timed), tensors: payloadToTensors(result.outputs) };
+  } catch (reason) {
+    onError(reason);
+    if (timeline === undefined) throw reason;
+    return { meta: { metadata: {}, timed: failedAnswer(reason, began, timeline) }, tensors: undefined };
+  }
+}
+
+function toRanMeta(result: InferResponse, timed: TimedAnswer | undefined): RanMeta | undefined {
+  const { metadata, contentType, status } = result;
+  if (contentType !== undefined && status !== undefined)
+    return { metadata, contentType, status, ...(timed && { timed }) };
+  if (timed !== undefined) return { metadata, timed, ...(contentType !== undefined && { contentType }) };
+  if (contentType !== undefined) return { metadata, contentType };
+  return Object.keys(metadata).length > 0 ? { metadata } : undefined;
+}

@@ -1,0 +1,63 @@
+import { invalidArgument } from "../errors.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
+import { type Dimension, fitsShape, type TensorSpec } from "../tensor/signature/signature.ts";
+import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
+
+/** The parts of an input that {@link checkInputs} compares with its spec. */
+export interface InputChecks {
+  /** False for a model whose runtime decides which shapes it takes. Default true. */
+  readonly shapes?: boolean;
+}
+
+/**
+ * Checks names, dtypes and shapes against a signature's inputs and fills in defaults; absent specs take anything.
+ * Throws `invalid_argument` naming the input, what came and what was expected.
+ */
+export function checkInputs(
+  inputs: Tensors,
+  specs: readonly TensorSpec[] | undefined,
+  { shapes = true }: InputChecks = {},
+): Tensors {
+  if (specs === undefined) return inputs;
+  const extra = Object.keys(inputs).find((name) => !specs.some((spec) => spec.name === name));
+  if (extra !== undefined) {
+    const names = specs.map((spec) => spec.name);
+    throw invalidArgument(`The model has no input "${extra}".${didYouMean(extra, names)} It takes ${takes(specs)}.`);
+  }
+  const checked = createTensors();
+  for (const spec of specs) {
+    const tensor = checkType(inputs[spec.name] ?? spec.default, spec, specs);
+    if (shapes) checkShape(tensor, spec);
+    checked[spec.name] = tensor;
+  }
+  return checked;
+}
+
+function checkType(tensor: Tensor | undefined, spec: TensorSpec, specs: readonly TensorSpec[]): Tensor {
+  if (tensor === undefined) throw invalidArgument(`Input "${spec.name}" is missing; the model takes ${takes(specs)}.`);
+  if (tensor.dtype !== spec.dtype) {
+    throw invalidArgument(`Input "${spec.name}" is ${tensor.dtype}; the model takes ${spec.dtype}.`);
+  }
+  return tensor;
+}
+
+function checkShape(tensor: Tensor, { name, shape }: TensorSpec): void {
+  if (shape === undefined || fitsShape(tensor.shape, shape)) return;
+  throw invalidArgument(`Input "${name}" has shape [${tensor.shape}]; the model takes ${formatShape(shape)}.`);
+}
+
+/** `[-1,3]`; a range is `2..8`, an unknown rank `[...]`. */
+function formatShape(shape: readonly Dimension[] | undefined): string {
+  if (shape === undefined) return "[...]";
+  return `[${shape.map((dimension) => (typeof dimension === "number" ? dimension : `${dimension.min}..${dimension.max}`))}]`;
+}
+
+/** `x float32[-1,3], y int64[]`, for messages and tables. */
+function formatSpecs(specs: readonly TensorSpec[] | undefined): string {
+  if (specs === undefined) return "any";
+  return specs.map((spec) => `${spec.name} ${spec.dtype}${formatShape(spec.shape)}`).join(", ");
+}
+
+function takes(specs: readonly TensorSpec[]): string {
+  return specs.length === 0 ? "no inputs" : formatSpecs(specs);
+}

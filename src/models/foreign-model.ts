@@ -1,0 +1,57 @@
+import type { Model } from "../drivers/driver.ts";
+import { failedPrecondition, publicText, ServingError } from "../errors.ts";
+import { kindOf } from "../platform/text/kind-of.ts";
+import { isDType } from "../tensor/dtype.ts";
+import { isObject } from "../tensor/record.ts";
+import { assertCarriable, createTensor, type Tensor, type Tensors } from "../tensor/tensor.ts";
+
+/** A model of a user's own driver, as messages name it. */
+export interface ForeignModel {
+  readonly driver: string;
+  readonly model: string;
+}
+
+/** Checks what a user's driver gave for its model; throws `failed_precondition`. */
+export function assertModel(value: unknown, driver: string): asserts value is Model {
+  const expected = "expected { signatures: { serving_default: { inputs, outputs } }, predict, close }";
+  const wrong = (what: string) => failedPrecondition(`load of the driver ${driver} returned ${what}; ${expected}.`);
+  if (!isObject(value)) throw wrong(kindOf(value));
+  if (!isObject(value.signatures)) throw wrong(`an object whose signatures are ${kindOf(value.signatures)}`);
+  for (const name of ["predict", "close"])
+    if (typeof value[name] !== "function") throw wrong(`an object whose ${name} is ${kindOf(value[name])}`);
+}
+
+/** Checks what predict of a user's driver returned, before it leaves the driver's thread; throws `internal`. */
+export function checkOutputs(value: unknown, { driver, model }: ForeignModel): Tensors {
+  const what = problemOf(value);
+  if (what === undefined) return value as Tensors;
+  const expected = 'expected { NAME: createTensor("float32", [2], Float32Array.of(1, 2)) }, a tensor for each output';
+  throw new ServingError(
+    "internal",
+    `predict of the driver ${driver}, of the model ${model}, returned ${what}; ${expected}.`,
+  );
+}
+
+function problemOf(value: unknown): string | undefined {
+  if (!isObject(value)) return kindOf(value);
+  for (const name in value) {
+    const problem = problemOfTensor(value[name], name);
+    if (problem !== undefined) return `for the output "${name.slice(0, 100)}" ${problem}`;
+  }
+  return undefined;
+}
+
+function problemOfTensor(value: unknown, name: string): string | undefined {
+  if (!isObject(value)) return kindOf(value);
+  const { dtype, shape, data } = value as Partial<Tensor>;
+  if (typeof dtype !== "string" || !isDType(dtype))
+    return `an object whose dtype is ${JSON.stringify(dtype)?.slice(0, 50)}`;
+  if (!Array.isArray(shape)) return `an object whose shape is ${kindOf(shape)}`;
+  try {
+    assertCarriable(shape, name);
+    createTensor(dtype, shape, data as never);
+    return undefined;
+  } catch (reason) {
+    return `what is no tensor: ${publicText(reason).replace(/\.$/, "")}`;
+  }
+}

@@ -1,0 +1,167 @@
+import type { CancelSignal } from "../../platform/async/cancel-source.ts";
+import { reserveImages } from "../../platform/limits/memory/image-reservation.ts";
+import { collectAll } from "../../platform/limits/memory/young-garbage.ts";
+import { decodePixels, type Pixels } from "../../tensor/media/decode-pixels.ts";
+import { checkPixels, type ImageTensor, imageShape, isPixels } from "../../tensor/media/image-tensor.ts";
+import { fitsDimension, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
+import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { AT_ONCE, type EncodedImage, inBatches, MAX_PIXELS, namingInput, readHeaders } from "./encoded-images.ts";
+import { type ImageLayout, imageLayout, largestTarget, type TargetSize, targetSize } from "./image-layout.ts";
+import type { ImageChoices } from "./image-options.ts";
+import { imageRefused } from "./image-refused.ts";
+import { preprocessImages } from "./preprocess-images.ts";
+
+/** Images of fewer bytes are garbage that V8 finds in time; more of them are worth looking for. */
+const LARGE_BYTES = 32 * 1024 * 1024;
+
+/** {@link decodeImageInputs}, or the same done elsewhere. */
+export type PreprocessInputs = typeof decodeImageInputs;
+
+/**
+ * Decodes the images among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other
+ * inputs pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it,
+ * BGR, converted to the input's dtype (values stay 0 to 255, and saturate), then resized. Memory is reserved before a
+ * pixel is decoded. Throws `invalid_argument` naming the input, `unavailable` where the images of others leave no
+ * memory, and the signal's reason.
+ */
+export async function decodeImageInputs(
+  inputs: Tensors,
+  specs: readonly TensorSpec[],
+  choices: ImageChoices,
+  signal?: CancelSignal,
+): Promise<Tensors> {
+  const decoded = createTensors(Object.entries(inputs));
+  for (const spec of specs) {
+    const tensor = inputs[spec.name];
+    if (isImage(tensor, spec, choices)) decoded[spec.name] = await decodeInput(tensor, spec, { choices, signal });
+  }
+  return decoded;
+}
+
+/** Checks if there is anything for {@link decodeImageInputs} to do. */
+export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): boolean {
+  return specs.some((spec) => isImage(inputs[spec.name], spec, choices));
+}
+
+/** Encoded images, or the pixels of one. */
+type Images = Tensor<"bytes"> | ImageTensor;
+
+/**
+ * Checks if a tensor holds images for an input that takes numbers: encoded ones, and results of `decodeImage` where a
+ * hook passes them.
+ */
+export function isImage(
+  tensor: Tensor | undefined,
+  spec: TensorSpec,
+  { fromHook = false }: Pick<ImageChoices, "fromHook">,
+): tensor is Images {
+  if (tensor === undefined || !takesImages(spec)) return false;
+  return tensor.dtype === "bytes" || (fromHook && isPixels(tensor));
+}
+
+interface Decoding {
+  readonly choices: ImageChoices;
+  readonly signal: CancelSignal | undefined;
+}
+
+async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }: Decoding): Promise<Tensor> {
+  const layout = imageLayout(spec, choices);
+  const preprocessing = { spec, layout, choices };
+  if (tensor.dtype !== "bytes") {
+    const image = { ...imageShape(tensor), data: tensor.data };
+    return whileReserved(preprocessedBytes([image], preprocessing), signal, async () =>
+      preprocess([image], preprocessing),
+    );
+  }
+  checkElements(tensor, spec, { layout, choices });
+  const images = await readHeaders(tensor.data, spec, signal);
+  return whileReserved(decodedBytes(images, preprocessing), signal, async () => {
+    const decode = ({ bytes, header }: EncodedImage) =>
+      namingInput(spec, () => decodePixels(bytes, { exif: choices.exif, header }));
+    return preprocess(await inBatches(images, signal, decode), preprocessing);
+  });
+}
+
+/** A client sends a list of images; a Buffer from a hook has rank 0. */
+function checkElements(
+  { shape, data }: Tensor<"bytes">,
+  spec: TensorSpec,
+  { layout, choices }: Pick<Preprocessing, "layout" | "choices">,
+): void {
+  const isOne = choices.fromHook === true && shape.length === 0;
+  if (shape.length !== 1 && !isOne) {
+    throw imageRefused(
+      "Invalid number of shape dimensions",
+      `Expected number of input shape dimensions: 1; Actual: ${shape.length}`,
+      spec,
+    );
+  }
+  if (data.length === 0) throw imageRefused("Invalid input batch size", "Expected: 1 or more; Actual: 0", spec);
+  checkBatch(data.length, layout, spec);
+}
+
+function checkBatch(count: number, { batch }: ImageLayout, spec: TensorSpec): void {
+  if (fitsDimension(count, batch)) return;
+  throw imageRefused("Invalid input batch size", `Expected: ${JSON.stringify(batch)}; Actual: ${count}`, spec);
+}
+
+interface Preprocessing {
+  readonly spec: TensorSpec;
+  readonly layout: ImageLayout;
+  readonly choices: ImageChoices;
+}
+
+function preprocess(images: readonly Pixels[], { spec, layout, choices }: Preprocessing): Tensor {
+  checkBatch(images.length, layout, spec);
+  const size = targetSize(images, layout, spec);
+  checkPixels(`The input ${spec.name}`, { width: size.width, height: size.height * images.length }, MAX_PIXELS);
+  return preprocessImages({ spec, layout, size, images, choices });
+}
+
+async function whileReserved<Result>(
+  bytes: number,
+  signal: CancelSignal | undefined,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const reserved = await reserveImages(bytes, signal);
+  try {
+    return await work();
+  } finally {
+    // Otherwise the pixels would still be in memory while the next images use the released room.
+    if (bytes > LARGE_BYTES) collectAll();
+    reserved.release();
+  }
+}
+
+/** The pixels of all, what some decoders take at the same time, and what the model gets. */
+function decodedBytes(images: readonly EncodedImage[], preprocessing: Preprocessing): number {
+  const headers = images.map(({ header }) => header);
+  const pixels = headers.reduce((sum, { pixelBytes }) => sum + pixelBytes, 0);
+  // An image that is turned exists twice while that happens.
+  const decoders = headers.map((header) => header.decoderBytes + (preprocessing.choices.exif ? header.pixelBytes : 0));
+  const most = decoders.reduce((one, other) => Math.max(one, other), 0);
+  return pixels + Math.min(AT_ONCE, images.length) * most + preprocessedBytes(headers, preprocessing);
+}
+
+/** Values are computed as floats, and then converted to the input's dtype. */
+function preprocessedBytes(
+  images: readonly (TargetSize & { readonly channels: number })[],
+  { spec, layout }: Preprocessing,
+): number {
+  const channels = images.reduce((most, image) => Math.max(most, image.channels), 1);
+  const values = Math.min(MAX_PIXELS, largestTarget(images, layout) * images.length) * channels;
+  return values * (spec.dtype === "float64" ? 8 : spec.dtype === "float32" ? 4 : 6);
+}
+
+/**
+ * Checks if a hook's values may hold an image that only its origin distinguishes from other tensors: an image's pixels,
+ * or one encoded image of rank 0.
+ */
+export function mayHoldImages(tensors: Tensors): boolean {
+  for (const name in tensors) {
+    const tensor = tensors[name];
+    if (tensor === undefined) continue;
+    if (isPixels(tensor) || (tensor.dtype === "bytes" && tensor.shape.length === 0)) return true;
+  }
+  return false;
+}

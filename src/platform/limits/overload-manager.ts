@@ -1,0 +1,280 @@
+import { ServingError } from "../../errors.ts";
+import { ListMember, MemberList } from "../async/member-list.ts";
+import type { ClientAccount } from "./client-account.ts";
+import { openProcessCells } from "./process-cells.ts";
+import { SERVER_DEFAULTS } from "./settings/server-settings.ts";
+
+/** A message that goes from a client or to it, at the client's speed. */
+export interface Transfer {
+  /** Bytes that have gone. */
+  readonly movedBytes: number;
+  /** Bytes that are still to go, as far as that is known. */
+  readonly leftBytes: number;
+  /** Bytes of which the transport learns together that they have gone. */
+  readonly stepBytes: number;
+  /** False while the client is not waited for, such as when nothing is there for it. */
+  readonly isClientsTurn: boolean;
+  /** True for what comes from a server behind this one, in the place of a client. */
+  readonly isFromBackend?: boolean;
+  /** Ends the request or stream with an error, in its protocol's form. */
+  end(error: ServingError): void;
+}
+
+/** Speed of a transfer, as it is looked at now and then. */
+export interface Pace {
+  readonly transfer: Transfer;
+  /** Time and bytes at the beginning of the span in which the minimum has to be reached. */
+  sinceMs: number;
+  sinceBytes: number;
+  /** Time and bytes at the last look. */
+  lastMs: number;
+  lastBytes: number;
+  /** Between the last two looks, and between those before. */
+  bytesPerSecond: number;
+  formerBytesPerSecond: number;
+  /** True once these have been measured. */
+  isKnown: boolean;
+}
+
+/** A request with what it holds, and its way to or from its client. */
+export abstract class Holder extends ListMember {
+  /** The message that its client is sending; undefined = none. */
+  receiving: Transfer | undefined = undefined;
+  /** The answer that its client is taking; undefined = none. */
+  sending: Transfer | undefined = undefined;
+  /** Speed of its transfer, for {@link OverloadManager} alone. */
+  pace: Pace | undefined = undefined;
+  abstract readonly client: ClientAccount;
+  /** Memory that it holds with all its parts, in bytes. */
+  abstract readonly totalBytes: number;
+  /** Releases all that it holds: its request has been ended. */
+  abstract releaseAll(): void;
+}
+
+/** Reasons for which requests are ended before their time. */
+export const END_REASONS = ["slow", "memory"] as const;
+export type EndReason = (typeof END_REASONS)[number];
+
+/** Numbers of requests that were ended, of all servers and threads of the process. */
+class EndedRequests {
+  readonly #cells = openProcessCells("kserving.ended-requests", END_REASONS.length).cells;
+
+  /** Number of those ended for a reason. */
+  of(reason: EndReason): number {
+    return Atomics.load(this.#cells, END_REASONS.indexOf(reason));
+  }
+
+  /** Counts one. */
+  count(reason: EndReason): void {
+    Atomics.add(this.#cells, END_REASONS.indexOf(reason), 1);
+  }
+}
+
+/** The process's one {@link EndedRequests}. */
+export const endedRequests = new EndedRequests();
+
+/** A request that was ended, with what it held. */
+export interface EndedRequest {
+  readonly reason: EndReason;
+  readonly direction: "receiving" | "sending";
+  readonly client: string;
+  readonly bytes: number;
+  readonly message: string;
+}
+
+/** Rules of an {@link OverloadManager}. */
+export interface OverloadRules {
+  /** Bytes per second that a client sends or takes at least, while it is waited for; 0 = no minimum. */
+  readonly minClientRate: number;
+  /** Time over which that is measured, in milliseconds. */
+  readonly spanMs?: number;
+  /** Is told of each request that is ended. */
+  readonly onEnded?: (request: EndedRequest) => void;
+}
+
+/** Time over which a client's rate has to reach the minimum, in milliseconds. */
+const SPAN_MS = 30_000;
+/** Looks at all transfers in that time. */
+const LOOKS = 30;
+/** Speed of a transfer of which none is known yet, in bytes per second. */
+const PRESUMED_RATE = 1024 * 1024;
+/** Time for which a client that found no room does not look for any again: looking takes a while with many requests. */
+const FUTILE_MS = 50;
+/** Seconds for which a transfer may go on before it makes room for others of the same client. */
+const SOON_SECONDS = 10;
+
+/**
+ * Ends requests of clients that send or take less than a minimum over time, and, if there is no room for another
+ * request, those that hold most with the least progress beyond their client's fair share. A request is ended only while
+ * its client is waited for: what runs is not.
+ */
+export class OverloadManager {
+  readonly #maxBytes: number;
+  readonly #shares = new MemberList<Holder>();
+  #rules: OverloadRules = { minClientRate: SERVER_DEFAULTS.minClientRate };
+  #timer: NodeJS.Timeout | undefined;
+  /** Times until which clients find no room, on the clock of performance.now(). */
+  readonly #futileUntil = new WeakMap<ClientAccount, number>();
+
+  /** `maxBytes`: memory that all requests may hold together. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Sets the rules. */
+  configure(rules: OverloadRules): void {
+    this.#rules = rules;
+  }
+
+  /** Adds a request until it is released; for its holder. */
+  add(share: Holder): void {
+    this.#shares.add(share);
+    this.#timer ??= this.#wait();
+  }
+
+  /** Takes out a request. */
+  delete(share: Holder): void {
+    this.#shares.delete(share);
+  }
+
+  /** Looks no more at any. */
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Bytes of all requests that wait for their clients. */
+  waitingBytes(): number {
+    return this.#shares.list().reduce((sum, share) => sum + (transferOf(share) ? share.totalBytes : 0), 0);
+  }
+
+  /**
+   * Ends requests that a newcomer's may take the place of, until they have given `bytes`; returns false if there is
+   * none. A client within its fair share takes from those beyond theirs; else the one that will last longer gives way.
+   */
+  makeRoom(bytes: number, newcomer: Holder): boolean {
+    // What the server does for itself can wait.
+    if (newcomer.client.key === "" || performance.now() < (this.#futileUntil.get(newcomer.client) ?? 0)) return false;
+    const shares = this.#shares.list();
+    const fairBytes = this.#maxBytes / Math.max(1, countClients(shares, newcomer));
+    const givers = shares
+      .filter((share) => share !== newcomer && share.totalBytes > 0 && transferOf(share) !== undefined)
+      .map((share) => ({ share, bytes: share.totalBytes, leftSeconds: leftSeconds(share) }))
+      .filter((giver) => mayTake(giver, { share: newcomer, bytes, leftSeconds: leftSeconds(newcomer) }, fairBytes))
+      .sort((a, b) => (a.leftSeconds === b.leftSeconds ? b.bytes - a.bytes : b.leftSeconds - a.leftSeconds));
+    let given = 0;
+    for (const { share, bytes: held } of givers) {
+      if (given >= bytes) break;
+      given += held;
+      this.#end(share, "memory", noRoom(held));
+    }
+    if (given === 0) this.#futileUntil.set(newcomer.client, performance.now() + FUTILE_MS);
+    return given > 0;
+  }
+
+  #wait(): NodeJS.Timeout {
+    const { spanMs = SPAN_MS } = this.#rules;
+    return setTimeout(() => this.#look(), spanMs / LOOKS).unref();
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    if (this.#shares.size === 0) return;
+    this.#timer = this.#wait();
+    const now = performance.now();
+    for (const share of this.#shares.list()) this.#lookAt(share, now);
+  }
+
+  #lookAt(share: Holder, now: number): void {
+    const transfer = transferOf(share);
+    if (transfer === undefined) share.pace = undefined;
+    else if (share.pace?.transfer !== transfer) share.pace = begin(transfer, now);
+    else if (this.#isSlow(share.pace, now)) this.#end(share, "slow", tooSlow(transfer, this.#rules));
+  }
+
+  #isSlow(pace: Pace, now: number): boolean {
+    const { movedBytes, stepBytes } = pace.transfer;
+    const seconds = Math.max(now - pace.lastMs, 1) / 1000;
+    pace.formerBytesPerSecond = pace.bytesPerSecond;
+    pace.bytesPerSecond = (movedBytes - pace.lastBytes) / seconds;
+    pace.isKnown = true;
+    pace.lastMs = now;
+    pace.lastBytes = movedBytes;
+    const { minClientRate, spanMs = SPAN_MS } = this.#rules;
+    if (minClientRate === 0 || now - pace.sinceMs < spanMs + (1000 * stepBytes) / minClientRate) return false;
+    const neededBytes = (minClientRate * (now - pace.sinceMs)) / 1000 - stepBytes;
+    if (movedBytes - pace.sinceBytes < neededBytes) return true;
+    pace.sinceMs = now;
+    pace.sinceBytes = movedBytes;
+    return false;
+  }
+
+  #end(share: Holder, reason: EndReason, error: ServingError): void {
+    const transfer = transferOf(share);
+    if (transfer === undefined) return;
+    const direction = transfer === share.receiving ? "receiving" : "sending";
+    const { client, totalBytes: bytes } = share;
+    share.receiving = undefined;
+    share.sending = undefined;
+    share.releaseAll();
+    transfer.end(error);
+    endedRequests.count(reason);
+    this.#rules.onEnded?.({ reason, direction, client: client.key, bytes, message: error.message });
+  }
+}
+
+/** A request, bytes that it holds or wants, and the time for which it will go on at its speed. */
+interface Candidate {
+  readonly share: Holder;
+  readonly bytes: number;
+  readonly leftSeconds: number;
+}
+
+/** A client's own requests make room if they will not end soon; another's, where it has more than its share. */
+function mayTake(giver: Candidate, taker: Candidate, fairBytes: number): boolean {
+  const [from, to] = [giver.share.client, taker.share.client];
+  if (from !== to) return from.bytes > fairBytes && from.bytes > to.bytes + taker.bytes;
+  return giver.share.pace?.isKnown === true && giver.leftSeconds > Math.max(SOON_SECONDS, taker.leftSeconds);
+}
+
+/** The transfer that waits for its client. */
+function transferOf({ receiving, sending }: Holder): Transfer | undefined {
+  if (sending?.isClientsTurn) return sending;
+  return receiving?.isClientsTurn ? receiving : undefined;
+}
+
+/** Seconds until a transfer ends at its speed; 0 for a request that waits for no client, infinite if it stopped. */
+function leftSeconds(share: Holder): number {
+  const transfer = transferOf(share);
+  if (transfer === undefined) return 0;
+  const { pace } = share;
+  if (pace?.transfer !== transfer || !pace.isKnown) return transfer.leftBytes / PRESUMED_RATE;
+  // Infinite if it has stopped.
+  return transfer.leftBytes / Math.max(pace.bytesPerSecond, pace.formerBytesPerSecond);
+}
+
+function begin(transfer: Transfer, now: number): Pace {
+  const { movedBytes: bytes } = transfer;
+  const rates = { bytesPerSecond: 0, formerBytesPerSecond: 0, isKnown: false };
+  return { transfer, sinceMs: now, sinceBytes: bytes, lastMs: now, lastBytes: bytes, ...rates };
+}
+
+function countClients(shares: readonly Holder[], newcomer: Holder): number {
+  const clients = new Set<ClientAccount>([newcomer.client]);
+  for (const { client } of shares) if (client.bytes > 0) clients.add(client);
+  return clients.size;
+}
+
+function tooSlow({ isFromBackend = false }: Transfer, { minClientRate }: OverloadRules): ServingError {
+  const rate = `less than ${minClientRate} bytes per second (--min-client-rate)`;
+  const message = isFromBackend
+    ? `The server behind this one sends ${rate} of its answer; look at that server, and send the request again.`
+    : `The client sends or takes ${rate}; go on faster.`;
+  return new ServingError("deadline_exceeded", message);
+}
+
+function noRoom(bytes: number): ServingError {
+  return new ServingError(
+    "unavailable",
+    `The request held ${bytes} bytes that others needed, and came or went more slowly than theirs; send it again later, or faster.`,
+  );
+}

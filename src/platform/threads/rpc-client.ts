@@ -1,0 +1,200 @@
+import { ServingError } from "../../errors.ts";
+import { LOST_THREAD } from "../../lost-process.ts";
+import type { Tensors } from "../../tensor/tensor.ts";
+import type { CancelSignal } from "../async/cancel-source.ts";
+import { Channel } from "./channel.ts";
+import type { WireRecord } from "./frame.ts";
+import type { StartMark } from "./heartbeat.ts";
+import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
+import { RequestMap } from "./request-map.ts";
+import { fromWireError, parseWireError } from "./wire-error.ts";
+
+/**
+ * The kinds of records that every client uses; each pair of hosts has its own kinds of requests, from {@link
+ * FIRST_REQUEST} on.
+ */
+export const RESPONSE = 0;
+export const FAILURE = 1;
+export const CANCEL = 2;
+export const FIRST_REQUEST = 3;
+
+/** An answer to a request. */
+export interface RpcResponse {
+  readonly meta: unknown;
+  readonly tensors: Tensors;
+}
+
+/** A request before it is sent. */
+export type UnsentRecord = Omit<WireRecord, "id">;
+
+/** Errors of requests that the other side never started. */
+const neverStarted = new WeakSet<ServingError>();
+
+/**
+ * Checks if the other side ended without having started the failed request, so that the request may be sent again.
+ */
+export function wasNeverStarted(reason: unknown): boolean {
+  return reason instanceof ServingError && neverStarted.has(reason);
+}
+
+/** Errors of requests that were lost with the other side. */
+const lost = new WeakSet<ServingError>();
+
+/**
+ * The error of a request that was lost with the other side, which may have started it, as one that says so to whom it
+ * reaches; any other error as it is.
+ */
+export function tellLoss(reason: unknown): unknown {
+  if (!(reason instanceof ServingError) || !lost.has(reason) || neverStarted.has(reason)) return reason;
+  return new ServingError(reason.code, reason.message, { cause: reason, details: [LOST_THREAD] });
+}
+
+/**
+ * The client end of a connection between threads: sends requests, matches answers by id, and fails open requests when
+ * the connection ends.
+ */
+export class RpcClient {
+  readonly #channel: Channel;
+  readonly #waiting = new RequestMap<Waiting>();
+  /** Cancelled requests that the other side still works on. */
+  readonly #cancelled = new RequestMap<true>();
+  readonly #whoIsGone: string;
+  readonly #startMark: StartMark | undefined;
+  readonly #idleListeners: (() => void)[] = [];
+  readonly #freedListeners: (() => void)[] = [];
+  #lastId = 0;
+  #isUntouched = false;
+
+  /**
+   * `other` names the other side in the error after the connection has ended: `the model's thread`. `startMark` is the
+   * memory in which that side marks the requests that it started.
+   */
+  constructor(port: HostPort, other: string, startMark?: StartMark) {
+    this.#whoIsGone = other;
+    this.#startMark = startMark;
+    this.#channel = new Channel(port, (record) => this.#receive(record));
+    this.#channel.onClose(() => this.#failAll());
+  }
+
+  /** True while requests can still reach the other side. */
+  get isOpen(): boolean {
+    return this.#channel.isOpen;
+  }
+
+  /** Number of requests that the other side works on, including cancelled ones. */
+  get pending(): number {
+    return this.#waiting.size + this.#cancelled.size;
+  }
+
+  /**
+   * Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. Aborting
+   * `signal` cancels the request there, and rejects with the signal's reason; `transfer` = large tensors are not
+   * copied.
+   */
+  ask({ kind, meta, tensors }: UnsentRecord, signal?: CancelSignal, transfer = false): Promise<RpcResponse> {
+    if (!this.#channel.isOpen) return Promise.reject(this.#gone());
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    this.#lastId = (this.#lastId + 1) & 0x3fffffff;
+    const id = this.#lastId;
+    return new Promise((resolve, reject) => {
+      const cancel = () => {
+        this.#forget(id);
+        this.#cancelled.set(id, true);
+        this.#channel.send({ kind: CANCEL, id, meta: undefined, tensors: undefined });
+        reject(signal?.reason);
+      };
+      const forget = () => signal?.removeEventListener("abort", cancel);
+      signal?.addEventListener("abort", cancel, { once: true });
+      this.#waiting.set(id, { resolve, reject, forget });
+      try {
+        this.#channel.send({ kind, id, meta, tensors }, { transfer });
+      } catch (reason) {
+        forget();
+        this.#forget(id);
+        reject(reason);
+      }
+    });
+  }
+
+  /** Resolves once every request has its answer. */
+  async idle(): Promise<void> {
+    if (this.#waiting.size === 0) return;
+    await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
+  }
+
+  /**
+   * Calls back whenever the other side is done with a cancelled request, and {@link pending} has become less by one.
+   */
+  onFreed(listener: () => void): void {
+    this.#freedListeners.push(listener);
+  }
+
+  /** Calls back once the connection has ended. */
+  onClose(listener: () => void): void {
+    this.#channel.onClose(listener);
+  }
+
+  /** Calls back with the reason when the other side sent a malformed message; the connection has ended then. */
+  onMalformed(listener: MalformedListener): void {
+    this.#channel.onMalformed(listener);
+  }
+
+  /**
+   * Ends the connection; requests without an answer fail. `isUntouched` = the other side has started none of them, see
+   * {@link wasNeverStarted}.
+   */
+  close(isUntouched = false): void {
+    this.#isUntouched = isUntouched;
+    this.#channel.close();
+    this.#failAll();
+  }
+
+  /** The answer to a cancelled request only means that the other side is done with it. */
+  #receive({ kind, id, meta, tensors }: WireRecord): void {
+    if (kind !== RESPONSE && kind !== FAILURE)
+      throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
+    const error = kind === FAILURE ? parseWireError(meta) : undefined;
+    if (this.#cancelled.delete(id)) {
+      for (const listener of this.#freedListeners) listener();
+      return;
+    }
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined)
+      throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
+    waiting.forget();
+    this.#forget(id);
+    if (error !== undefined) waiting.reject(fromWireError(error));
+    else waiting.resolve({ meta, tensors: tensors ?? {} });
+  }
+
+  #failAll(): void {
+    this.#waiting.takeAll(({ reject, forget }, id) => {
+      const error = this.#gone();
+      lost.add(error);
+      if (this.#isUntouched || this.#startMark?.hasStarted(id) === false) neverStarted.add(error);
+      forget();
+      reject(error);
+    });
+    this.#cancelled.takeAll(() => {});
+    this.#tellIdle();
+  }
+
+  #forget(id: number): void {
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    for (const listener of this.#idleListeners.splice(0)) listener();
+  }
+
+  #gone(): ServingError {
+    return new ServingError("unavailable", `The request was lost: ${this.#whoIsGone} has ended. Send it again.`);
+  }
+}
+
+interface Waiting {
+  readonly resolve: (answer: RpcResponse) => void;
+  readonly reject: (reason: unknown) => void;
+  readonly forget: () => void;
+}

@@ -1,0 +1,95 @@
+import { stat } from "node:fs/promises";
+import { basename, join, parse, resolve } from "node:path";
+import { DRIVER_NAMES, detectDriver, findDriver } from "../../../drivers/registry.ts";
+import { failedPrecondition } from "../../../errors.ts";
+import type { ModelConfig } from "../config/model-config.ts";
+import { type FolderEntry, isVersionFolder, listFolder } from "./list-folder.ts";
+
+/** Maximum number of names in a message. */
+const MAX_NAMED = 5;
+
+/** Path of a version's model, and the driver that loads it. */
+export interface LocatedModel {
+  readonly path: string;
+  readonly driver: string;
+}
+
+/**
+ * Finds the model of a version's path and its driver; throws `failed_precondition`
+ * if there is none, or no driver for it.
+ */
+export async function locateModel(
+  path: string,
+  { driver, file }: Pick<ModelConfig, "driver" | "file">,
+): Promise<LocatedModel> {
+  const model = file === undefined ? await findModel(path, driver) : join(path, file);
+  if (driver !== undefined) return { path: model, driver };
+  return { path: model, driver: (await detectDriver(model)).driver.name };
+}
+
+/**
+ * The model that a path means. A file, and a folder that a driver loads as a whole, mean themselves; a folder with one
+ * model in it means that model. Among several models the one named `model` is chosen. A folder without models is
+ * returned unchanged, so that a driver reports the error. Throws `failed_precondition` for a folder with several
+ * models, and for one with versions of a model.
+ */
+export async function findModel(path: string, driver?: string): Promise<string> {
+  // A user's own driver decides about its folders itself.
+  if (driver !== undefined && !DRIVER_NAMES.includes(driver)) return path;
+  return mainFile(await chooseModel(path, driver));
+}
+
+/** The main file of an ONNX model of several files, for which Triton has a folder of that name. */
+async function mainFile(path: string): Promise<string> {
+  if (!path.toLowerCase().endsWith(".onnx") || !(await isFolder(path))) return path;
+  const models = (await listFolder(path)).filter(({ kind, name }) => kind === "file" && name === "model.onnx");
+  return models[0]?.path ?? path;
+}
+
+async function chooseModel(path: string, driver: string | undefined): Promise<string> {
+  if (!(await isFolder(path)) || (await isDetected(path, driver))) return path;
+  const entries = await listFolder(path);
+  const models = await modelsIn(entries, driver);
+  const [only, second] = models;
+  if (only === undefined) assertNoVersions(path, entries);
+  if (only === undefined) return path;
+  if (second === undefined) return only.path;
+  assertNoVersions(path, models);
+  const named = models.filter(({ name }) => parse(name).name === "model");
+  if (named.length === 1) return named[0]!.path;
+  const names = models.slice(0, MAX_NAMED).map(({ name }) => name);
+  throw failedPrecondition(
+    `The folder "${path}" has several models (${names.join(", ")}); expected one, or the path of one.`,
+  );
+}
+
+/** Refuses a folder of versions if one model is expected; the message says how versions are served. */
+function assertNoVersions(path: string, entries: readonly FolderEntry[]): void {
+  if (entries.length === 0 || !entries.every(isVersionFolder)) return;
+  const names = entries.slice(0, MAX_NAMED).map(({ name }) => name);
+  throw failedPrecondition(
+    `The folder "${path}" holds versions of a model (${names.join(", ")}); expected --model ${basename(resolve(path))}=${path}, which serves them, or the path of one.`,
+  );
+}
+
+/** The entries of a folder whose names any driver, or a given one, recognises. */
+export async function modelsIn(entries: readonly FolderEntry[], driver?: string): Promise<FolderEntry[]> {
+  const models: FolderEntry[] = [];
+  for (const entry of entries) if (entry.kind !== "other" && (await isDetected(entry.path, driver))) models.push(entry);
+  return models;
+}
+
+/** Checks that any driver, or a given one, recognises the name of a path. */
+export async function isDetected(path: string, driver?: string): Promise<boolean> {
+  const names = driver === undefined ? DRIVER_NAMES : [driver];
+  for (const name of names) if ((await findDriver(name)).driver.detect?.(path)) return true;
+  return false;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,155 @@
+import { existsSync } from "node:fs";
+import { access } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { RawOptions } from "../../drivers/option-table.ts";
+import { failedPrecondition, invalidArgument } from "../../errors.ts";
+import type { AnyHooks } from "../../hooks/hooks.ts";
+import type { Logger } from "../../observability/logger.ts";
+import { unlessAborted } from "../../platform/async/cancel-source.ts";
+import { readProblem } from "../../platform/text/file-problem.ts";
+import type { OutputLabels, TensorFacts } from "../../tensor/signature/describe-tensors.ts";
+import type { TensorSpec } from "../../tensor/signature/signature.ts";
+import type { Servable } from "../servable.ts";
+import { assertMayRun } from "./archive-hooks.ts";
+import { assertEnsemble, assertExpected } from "./check-tensors.ts";
+import type { ModelConfig } from "./config/model-config.ts";
+import { CleanupStack, fetchPath } from "./fetch-source.ts";
+import { findHooks } from "./folders/list-folder.ts";
+import type { FoundVersion } from "./folders/list-versions.ts";
+import { ensembleHooks, reshapeHooks } from "./implied-hooks.ts";
+import { type LoadedServable, type LoadOptions, loadServable } from "./load-servable.ts";
+import type { StageOptions } from "./stage.ts";
+import { withRegularFile } from "./warm-up/open-regular-file.ts";
+
+/** One version of a model, to be loaded. */
+interface WantedVersion {
+  readonly config: ModelConfig;
+  readonly found: FoundVersion;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Loads one version with its model's configuration. Rejects when the signal aborts, and frees what it has loaded as
+ * soon as possible.
+ */
+export async function loadVersion({ config, found, signal }: WantedVersion, options: LoadOptions): Promise<Servable> {
+  const loading = load(config, found, { ...ownOptions(config, options), signal });
+  const { servable, models } = await unlessGivenUp(loading, signal);
+  try {
+    assertExpected(config, models);
+    assertEnsemble(config, models);
+    return servable;
+  } catch (reason) {
+    await servable.close();
+    throw reason;
+  }
+}
+
+async function load(config: ModelConfig, { version, path: place }: FoundVersion, settings: LoadOptions) {
+  const { versionBatching = false, log } = settings;
+  const cleanup = new CleanupStack();
+  const path = await fetchPath(place, settings, cleanup);
+  const hooks = await hooksOf(config, path, (file) => assertMayRun(file, { ...config, place }, settings.archiveHooks));
+  // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
+  if (place !== (config.path ?? "")) await assertThere(path);
+  const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize, parameters } = config;
+  const options = { ...own, ...(versionBatching && (await readVersionBatching(path, log))) };
+  const shapes = hooks === undefined ? shapesOf(config) : {};
+  const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }), ...shapes };
+  const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts, maxBatchSize };
+  return loadServable({ ...source, parameters, ...(hooks !== undefined && { hooks }) }, settings, cleanup);
+}
+
+async function assertThere(path: string): Promise<void> {
+  await access(path).catch((reason) => {
+    throw failedPrecondition(`The version "${path}" ${readProblem(reason)}; expected its files.`, reason);
+  });
+}
+
+/** The shapes that its configuration narrows those of the model to. */
+function shapesOf({ expected }: ModelConfig): Pick<TensorFacts, "inputShapes" | "outputShapes"> {
+  if (expected === undefined) return {};
+  const toMap = (specs: readonly TensorSpec[]) =>
+    new Map(specs.flatMap(({ name, shape }) => (shape === undefined ? [] : [[name, shape] as const])));
+  return { inputShapes: toMap(expected.inputs), outputShapes: toMap(expected.outputs) };
+}
+
+/** The hooks of the version's folder, else those of its model. */
+async function hooksOf(
+  { ensemble, hooks, reshaping }: ModelConfig,
+  path: string,
+  check: (file: string) => void,
+): Promise<string | AnyHooks | undefined> {
+  if (ensemble !== undefined) return ensembleHooks(ensemble);
+  const own = await findHooks(path);
+  if (own !== undefined) check(own);
+  return own ?? hooks ?? (reshaping && reshapeHooks(reshaping));
+}
+
+/** The model's own settings override the server's. */
+function ownOptions({ name, workers, instances, isolate, threads }: ModelConfig, options: LoadOptions): LoadOptions {
+  return {
+    ...options,
+    log: options.log.child({ model: name }),
+    ...(workers !== undefined && { workers }),
+    ...(instances !== undefined && { instances }),
+    ...(isolate !== undefined && { isolate }),
+    ...(threads !== undefined && { threads }),
+  };
+}
+
+/** A stage's path is relative to the version's folder, if there is one. */
+function stagesOf({ stages, driver, file }: ModelConfig, folder: string): StageOptions[] {
+  if (stages === undefined)
+    return [{ path: file === undefined ? folder : join(folder, file), ...(driver !== undefined && { driver }) }];
+  return stages.map(({ path, ...stage }) => ({ ...stage, ...(path !== undefined && { path: resolve(folder, path) }) }));
+}
+
+/** A load in native code cannot be stopped: it continues without a caller, and its result is freed. */
+async function unlessGivenUp(loading: Promise<LoadedServable>, signal: AbortSignal): Promise<LoadedServable> {
+  try {
+    return await unlessAborted(loading, signal);
+  } catch (reason) {
+    loading.then(({ servable }) => servable.close()).catch(() => {});
+    throw reason;
+  }
+}
+
+/** Maximum size of a file of labels, in bytes. */
+const MAX_LABEL_BYTES = 16 * 1024 * 1024;
+
+/** Reads the files with the names of a model's classes; throws `failed_precondition` for one that cannot be read. */
+async function readOutputLabels({ labelFiles = new Map() }: ModelConfig): Promise<OutputLabels> {
+  const labels = new Map<string, readonly string[]>();
+  for (const [output, path] of labelFiles) labels.set(output, await readLabels(path));
+  return labels;
+}
+
+/** A label on each line; an empty line is a class without a name. */
+function readLabels(path: string): Promise<readonly string[]> {
+  const what = `The file of labels "${path}"`;
+  return withRegularFile(path, what, async ({ file, size }) => {
+    if (size > MAX_LABEL_BYTES)
+      throw failedPrecondition(`${what} has ${size} bytes; expected ${MAX_LABEL_BYTES} at most.`);
+    const lines = (await file.readFile("utf8")).split(/\r?\n/);
+    return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+  });
+}
+
+/** TensorFlow Serving's name of the file. */
+const BATCHING_FILE = "batching_params.pbtxt";
+
+/**
+ * The `-o` options of the batching file in a version's folder; none if there is no
+ * such file. Throws as `readConfigFile` does.
+ */
+export async function readVersionBatching(folder: string, log: Logger): Promise<RawOptions> {
+  const path = join(folder, BATCHING_FILE);
+  if (!existsSync(path)) return {};
+  // Nearly no version has one.
+  const { readConfigFile } = await import("./config/read-config-file.ts");
+  const { batching, format, warnings } = await readConfigFile(path, []);
+  for (const warning of warnings) log.warn(warning);
+  if (batching !== undefined) return batching;
+  throw invalidArgument(`${path} is ${format}; expected parameters of batching, such as max_batch_size { value: 32 }.`);
+}

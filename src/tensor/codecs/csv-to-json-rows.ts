@@ -1,0 +1,134 @@
+import { invalidArgument } from "../../errors.ts";
+
+/** A number as JSON has it, or one of the names that TensorFlow Serving's JSON takes in addition. */
+const NUMBER = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?$/i;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[-+]?\d+)?$/i;
+
+/** More texts than these in a list could take more memory than a codec thread has, which would end the process. */
+const MAX_COLUMNS = 8 * 1024 * 1024;
+
+/** Fields that are missing numbers in a column of numbers, as pandas has them. */
+const MISSING = /^(?:[-+]?nan|<?na>?|n\/a|#n\/a|null|none|)$/i;
+const INFINITE = /^([-+]?)inf(?:inity)?$/i;
+
+/**
+ * Turns CSV (RFC 4180) into the JSON texts of its rows: a list of several columns, a scalar of one. A field that is
+ * quoted, or is not a number, is a string; but one that is empty, or a word such as `nan`, is NaN in a column whose
+ * other fields are numbers. Throws `invalid_argument` with the line of a row that has another number of
+ * columns than the first, and of an unclosed quote.
+ */
+export function csvToJsonRows(text: string): readonly string[] {
+  return [...eachJsonRow(text)];
+}
+
+/**
+ * {@link csvToJsonRows} one by one, as a list of all would take many times their text. `empty` is the JSON of an empty
+ * field of any other column than one of numbers.
+ */
+export function* eachJsonRow(text: string, empty = '""'): Generator<string> {
+  let columns = 0;
+  let isNumeric: ((index: number) => boolean) | undefined;
+  for (const { fields, line } of readRows(text)) {
+    columns ||= fields.length;
+    if (fields.length !== columns) {
+      throw invalidArgument(`Line ${line} of the CSV has ${fields.length} columns; the first row has ${columns}.`);
+    }
+    // Most texts lack nothing, and are read once.
+    if (fields.some(isDoubtful)) isNumeric ??= numericColumns(text, columns);
+    const values = fields.map((field, index) => toJson(field, isNumeric?.(index) ?? false, empty));
+    yield columns === 1 ? values[0]! : `[${values.join(",")}]`;
+  }
+}
+
+function isDoubtful(field: string): boolean {
+  const word = field.trim();
+  return MISSING.test(word) || INFINITE.test(word);
+}
+
+const HAS_NUMBER = 1;
+const HAS_TEXT = 2;
+
+/** True for columns that have numbers, and else nothing but missing ones; for all columns if no field is a text. */
+function numericColumns(text: string, columns: number): (index: number) => boolean {
+  const found = new Uint8Array(columns);
+  let hasText = false;
+  for (const { fields } of readRows(text)) {
+    for (let index = 0; index < fields.length; index++) {
+      const word = fields[index]!.trim();
+      if (NUMBER.test(word) || INFINITE.test(word)) found[index]! |= HAS_NUMBER;
+      else if (!MISSING.test(word)) {
+        found[index]! |= HAS_TEXT;
+        hasText = true;
+      }
+    }
+  }
+  return (index) => found[index] === HAS_NUMBER || (found[index] === 0 && !hasText);
+}
+
+interface Row {
+  /** As they are written. */
+  readonly fields: readonly string[];
+  readonly line: number;
+}
+
+function* readRows(text: string): Generator<Row> {
+  let at = text.startsWith("\ufeff") ? 1 : 0;
+  let fields: string[] = [];
+  let [first, line] = [1, 1];
+  while (at < text.length || fields.length > 0) {
+    const end = endOfField(text, at);
+    const separator = separatorAt(text, end);
+    if (separator === undefined)
+      throw invalidArgument(`Line ${line} of the CSV has a quote that is not closed, or not alone.`);
+    const field = text.slice(at, end);
+    line += lineBreaks(field);
+    if (fields.push(field) > MAX_COLUMNS)
+      throw invalidArgument(`Line ${first} of the CSV has more than ${MAX_COLUMNS} columns; send fewer.`);
+    at = end + separator.length;
+    if (separator === ",") continue;
+    line++;
+    // An empty line is not a row.
+    if (fields.length > 1 || field !== "") yield { fields, line: first };
+    fields = [];
+    first = line;
+  }
+}
+
+/** By hand, as a regular expression would need more stack than there is for a field of megabytes. */
+function endOfField(text: string, start: number): number {
+  if (text[start] === '"') return endOfQuoted(text, start);
+  let end = start;
+  while (end < text.length && separatorAt(text, end) === undefined) end++;
+  return end;
+}
+
+/** A quote within a quoted field is doubled. */
+function endOfQuoted(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && text[end + 1] === '"') end = text.indexOf('"', end + 2);
+  return end < 0 ? start : end + 1;
+}
+
+/** The separator at this place, empty at the end of the text; undefined within a field. */
+function separatorAt(text: string, at: number): string | undefined {
+  if (at >= text.length) return "";
+  if (text[at] === "," || text[at] === "\n") return text[at];
+  return text.startsWith("\r\n", at) ? "\r\n" : undefined;
+}
+
+function lineBreaks(field: string): number {
+  let count = 0;
+  for (let at = field.indexOf("\n"); at >= 0; at = field.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+function toJson(field: string, isNumeric: boolean, empty: string): string {
+  if (field.startsWith('"')) return JSON.stringify(field.slice(1, -1).replaceAll('""', '"'));
+  const text = field.trim();
+  if (JSON_NUMBER.test(text)) return text;
+  if (NUMBER.test(text)) return JSON.stringify(Number(text));
+  if (!isNumeric) return text === "" ? empty : JSON.stringify(text);
+  if (MISSING.test(text)) return "NaN";
+  const [, sign = ""] = INFINITE.exec(text) ?? [];
+  return sign === "-" ? "-Infinity" : "Infinity";
+}

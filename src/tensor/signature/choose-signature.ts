@@ -1,0 +1,114 @@
+import { invalidArgument } from "../../errors.ts";
+import { createTensor, createTensors, type Tensors } from "../tensor.ts";
+import { defaultSignatureName, type Signature, type TensorSpec } from "./signature.ts";
+
+/** The signature that a request runs, found once. */
+export interface ChosenSignature {
+  readonly name: string;
+  /** Undefined if a remote server does not list its signatures. */
+  readonly spec: Signature | undefined;
+}
+
+/**
+ * Finds the signature of a name, the default one of an empty name; undefined for a name that is not among those known.
+ * Its inputs and outputs have the runtime's own names if the request uses them.
+ */
+export function chooseSignature(
+  name: string,
+  signatures: Readonly<Record<string, Signature>>,
+  used?: UsedNames,
+): ChosenSignature | undefined {
+  const chosen = findSignature(name, signatures);
+  if (used === undefined || chosen?.spec === undefined) return chosen;
+  const spec = underUsedNames(chosen.spec, used);
+  return spec === chosen.spec ? chosen : { name: chosen.name, spec };
+}
+
+function findSignature(name: string, signatures: Readonly<Record<string, Signature>>): ChosenSignature | undefined {
+  if (name !== "" && Object.hasOwn(signatures, name)) return { name, spec: signatures[name] };
+  const defaultName = defaultSignatureName(signatures);
+  const spec = signatures[defaultName];
+  if (spec === undefined) return { name, spec };
+  return name === "" ? { name: defaultName, spec } : undefined;
+}
+
+/** Names of inputs and outputs in a request. */
+export interface UsedNames {
+  readonly inputs: readonly string[];
+  /** Absent or empty = all. */
+  readonly outputs?: readonly string[] | undefined;
+}
+
+/**
+ * The signature with the runtime's own names if a request uses them, the same object if it uses none. Outputs
+ * that a request does not name are called as its inputs are.
+ */
+function underUsedNames(signature: Signature, used: UsedNames): Signature {
+  const { inputs: declared, outputs: all } = signature;
+  const inputs = declared && underNames(declared, used.inputs);
+  const native = inputs === declared ? undefined : all?.flatMap(({ nativeName }) => nativeName ?? []);
+  const wanted = used.outputs?.length ? used.outputs : native;
+  const outputs = all && wanted && underNames(all, wanted);
+  if (inputs === declared && (outputs === undefined || outputs === all)) return signature;
+  return { ...signature, ...(inputs && { inputs }), ...(outputs && { outputs }) };
+}
+
+function underNames(specs: readonly TensorSpec[], names: readonly string[]): readonly TensorSpec[] {
+  const unknown = names.filter((name) => !specs.some((spec) => spec.name === name));
+  const first = unknown.map((name) => specs.findIndex(({ nativeName }) => nativeName === name));
+  if (!first.some((place) => place >= 0)) return specs;
+  return specs.map((spec, place) => (first.includes(place) ? { ...spec, name: spec.nativeName as string } : spec));
+}
+
+/** Tensors under the names that the same inputs or outputs have in other specs. */
+export function renamedTensors(tensors: Tensors, from: readonly TensorSpec[] = [], to = from): Tensors {
+  if (from === to) return tensors;
+  return createTensors(Object.entries(tensors).map(([name, tensor]) => [renamed(name, from, to), tensor] as const));
+}
+
+/** The name that the same input or output has in other specs. */
+export function renamed(name: string, from: readonly TensorSpec[] = [], to = from): string {
+  return to[from.findIndex((spec) => spec.name === name)]?.name ?? name;
+}
+
+/** Placeholder of a default, which may have many values. */
+const SOME_DEFAULT = createTensor("uint8", [0], new Uint8Array(0));
+
+/** The parts of signatures that decode a message, as plain data for another thread: no values, no labels. */
+export function toPlainSignatures(
+  signatures: Readonly<Record<string, Signature>>,
+): Readonly<Record<string, Signature>> {
+  return Object.fromEntries(Object.entries(signatures).map(([name, signature]) => [name, toPlainSignature(signature)]));
+}
+
+/** The same of one signature. */
+export function toPlainSignature({ inputs, inputNames, suggestedInputs, isTabular, outputs }: Signature): Signature {
+  return {
+    ...(inputs && { inputs: inputs.map(toPlainSpec) }),
+    ...(inputNames && { inputNames: [...inputNames] }),
+    ...(suggestedInputs && { suggestedInputs: suggestedInputs.map((spec) => ({ ...spec })) }),
+    ...(isTabular && { isTabular }),
+    ...(outputs && { outputs: outputs.map(toPlainSpec) }),
+  };
+}
+
+function toPlainSpec({ name, dtype, shape, nativeName, default: value }: TensorSpec): TensorSpec {
+  const names = { name, ...(nativeName !== undefined && { nativeName }) };
+  return { ...names, dtype, ...(shape && { shape: [...shape] }), ...(value && { default: SOME_DEFAULT }) };
+}
+
+/**
+ * Throws `invalid_argument`, with TensorFlow Serving's text, for a wanted output that is not among the known ones;
+ * without known ones, any is accepted.
+ */
+export function assertOutputs(
+  wanted: readonly string[] | undefined,
+  known: readonly { readonly name: string }[] | undefined,
+): void {
+  const unknown = wanted?.find((name) => known?.every((output) => output.name !== name));
+  if (unknown === undefined) return;
+  const names = known?.map(({ name }) => name).sort();
+  throw invalidArgument(
+    `output tensor alias not found in signature: ${unknown} Outputs expected to be in the set {${names}}.`,
+  );
+}

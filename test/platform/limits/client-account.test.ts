@@ -1,0 +1,96 @@
+import { expect, test } from "vitest";
+import { ClientAccounts, ClientTable, type ClientTableRules } from "../../../src/platform/limits/client-account.ts";
+import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
+
+test("a client's account has the memory and the requests of all its shares, until they are released", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open();
+  share.grow(100);
+  share.belongTo("a");
+  const account = budget.clients.of("a");
+  expect(share.client).toBe(account);
+  expect(account).toMatchObject({ key: "a", bytes: 100, requests: 1 });
+  const part = share.split(40);
+  const other = budget.open(10, "a");
+  other.grow(5);
+  expect(account).toMatchObject({ bytes: 105, requests: 3 });
+  for (const each of [share, part, other, share]) each.release();
+  expect(account).toMatchObject({ bytes: 0, requests: 0 });
+  expect(budget.clients.none).toMatchObject({ bytes: 0, requests: 0 });
+});
+
+test("a share that was released belongs to its client no more", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open(0, "a");
+  share.release();
+  share.belongTo("b");
+  expect(budget.clients.of("b").isIdle).toBe(true);
+});
+
+test("a client that holds something is not forgotten, however many others come", () => {
+  const accounts = new ClientAccounts(8);
+  const [busy, idle] = [accounts.of("busy"), accounts.of("idle")];
+  busy.requests++;
+  for (let client = 0; client < 100; client++) accounts.of(String(client));
+  expect(accounts.of("busy")).toBe(busy);
+  expect(accounts.of("idle")).not.toBe(idle);
+  expect(accounts.of("")).toBe(accounts.none);
+});
+
+test("each client has a number of its own, from 0 on, and is idle while it holds neither bytes nor requests", () => {
+  const accounts = new ClientAccounts();
+  expect(["a", "b", "a", "c"].map((key) => accounts.of(key).number)).toEqual([0, 1, 0, 2]);
+  const account = accounts.of("a");
+  account.bytes = 1;
+  expect([account.isIdle, accounts.of("b").isIdle]).toEqual([false, true]);
+});
+
+interface Client {
+  readonly key: string;
+  isBusy: boolean;
+}
+
+/** A table that counts how often it asks about a client. */
+function tableOf(rules: Partial<ClientTableRules<Client>>) {
+  const asked = { count: 0 };
+  const isBusy = (client: Client) => {
+    asked.count++;
+    return client.isBusy;
+  };
+  return { asked, table: new ClientTable({ create: (key) => ({ key, isBusy: false }), isBusy, ...rules }) };
+}
+
+test("the quietest clients are forgotten, and those that are asked for stay", () => {
+  const { table } = tableOf({ maxClients: 8 });
+  const [known, quiet] = [table.of("known"), table.of("quiet")];
+  for (let client = 0; client < 20; client++) {
+    table.of(String(client));
+    expect(table.of("known")).toBe(known);
+    expect(table.size).toBeLessThanOrEqual(8);
+  }
+  expect(table.of("quiet")).toEqual(quiet);
+  expect(table.of("quiet")).not.toBe(quiet);
+});
+
+test("a client that comes back is remembered once, as it was", () => {
+  const { table } = tableOf({ maxClients: 4 });
+  const first = table.of("0");
+  for (const key of ["1", "2"]) table.of(key);
+  expect(table.of("0")).toBe(first);
+  expect(table.size).toBe(3);
+});
+
+test("busy clients stay, until there are more of them than may", () => {
+  const { table } = tableOf({ maxClients: 8, maxBusy: 2 });
+  const busy = ["a", "b", "c"].map((key) => table.of(key));
+  for (const client of busy) client.isBusy = true;
+  for (let client = 0; client < 20; client++) table.of(String(client));
+  expect(busy.map((client) => table.of(client.key) === client)).toEqual([true, true, false]);
+});
+
+test("where all are busy, all stay, and room is looked for in proportion to those that come", () => {
+  const { table, asked } = tableOf({ maxClients: 8 });
+  for (let client = 0; client < 1000; client++) table.of(String(client)).isBusy = true;
+  expect(table.size).toBe(1000);
+  expect(asked.count).toBeLessThanOrEqual(2000);
+});

@@ -1,0 +1,123 @@
+import { type AddressInfo, connect as connectNet, createServer, type Socket } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  ConnectionLimit,
+  type ConnectionProblem,
+  countDescriptors,
+  DescriptorReserve,
+  describeConnection,
+} from "../../../src/platform/limits/connection-limit.ts";
+import { TRANSPORT_LIMITS } from "../../../src/platform/limits/transport-limits.ts";
+import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { connect } from "../../grpc/byte-client.ts";
+import { createEventLog } from "../../helpers/event-log.ts";
+import { healthOf } from "../../helpers/health-of.ts";
+import { startServer } from "../../helpers/start-server.ts";
+import { tlsPath } from "../../helpers/tls-fixture.ts";
+
+async function start(options: Partial<ServerOptions> = {}) {
+  const { log, find } = createEventLog();
+  const server = await startServer({ stages: [{ driver: "null" }], maxConnections: 2, log, ...options });
+  const port = Number(new URL(server.httpUrl).port);
+  return { server, port, find };
+}
+
+/** A connection that says nothing, once the server has it. */
+async function idle(port: number): Promise<Socket> {
+  const socket = connectNet(port, "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => {});
+  await new Promise<void>((resolve) => socket.once("connect", () => resolve()).once("close", () => resolve()));
+  return socket;
+}
+
+async function isReset(socket: Socket): Promise<boolean> {
+  if (!socket.closed) await new Promise((resolve) => socket.once("close", resolve));
+  return socket.destroyed;
+}
+
+test("connections beyond the limit, of both ports together, are reset, and the log says so", async () => {
+  const { server, port, find } = await start();
+  const grpcPort = Number(server.grpcAddress.split(":").at(-1));
+  const [first] = [await idle(port), await idle(grpcPort)];
+  expect(await isReset(await idle(port))).toBe(true);
+  expect(await isReset(await idle(grpcPort))).toBe(true);
+  await find({ msg: "connections are refused: there are 2, the most that the server may have (--max-connections)" });
+  first.destroy();
+  await expect.poll(() => healthOf(server)).toBe(200);
+});
+
+test("connections beyond the limit are reset before their handshake where they are encrypted", async () => {
+  const { port } = await start({ tls: { cert: tlsPath("server.pem"), key: tlsPath("server.key") } });
+  await Promise.all([idle(port), idle(port)]);
+  expect(await isReset(await idle(port))).toBe(true);
+});
+
+test("the port for administration answers when the others are full", async () => {
+  const { server, port } = await start({ admin: {}, clientRate: 1 });
+  await Promise.all([idle(port), idle(port)]);
+  const ask = async () => (await fetch(`${server.adminUrl}/v2`)).status;
+  expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 200]);
+});
+
+test("0 is no limit", async () => {
+  const { server, port } = await start({ maxConnections: 0 });
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => idle(port)));
+  expect((await fetch(`${server.httpUrl}/health`)).status).toBe(200);
+  await connect(server.grpcAddress).call("/grpc.health.v1.Health/Check", Buffer.alloc(0));
+  expect(sockets.some(({ destroyed }) => destroyed)).toBe(false);
+});
+
+test("connections of the ports for administration and metrics have limits of their own, and the oldest idle one makes room", async () => {
+  const { server } = await start({ admin: {}, metrics: {} });
+  for (const url of [server.adminUrl, server.metricsUrl] as string[]) {
+    const sockets: Socket[] = [];
+    for (let count = 0; count < TRANSPORT_LIMITS.sideConnections; count++)
+      sockets.push(await idle(Number(new URL(url).port)));
+    expect((await fetch(`${url}/health`)).status).toBeLessThan(500);
+    expect(await isReset(sockets[0] as Socket)).toBe(true);
+    expect(sockets.slice(2).some(({ destroyed }) => destroyed)).toBe(false);
+    expect(await healthOf(server)).toBe(200);
+  }
+});
+
+/** A limit with so many descriptors, and a server that it guards. */
+async function guarded(max: number) {
+  let open = 0;
+  const problems: ConnectionProblem[] = [];
+  const descriptors = new DescriptorReserve(() => ({ open, max }));
+  const limit = new ConnectionLimit(0, (problem) => problems.push(problem), undefined, descriptors);
+  const server = createServer((socket) => {
+    open++;
+    socket.once("close", () => open--).on("error", () => {});
+  });
+  onTestFinished(() => void server.close());
+  limit.guard(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, problems, port: (server.address() as AddressInfo).port };
+}
+
+test("where descriptors come to an end, the oldest idle connection makes room, and it is told", async () => {
+  const { port, problems } = await guarded(32);
+  const sockets: Socket[] = [];
+  for (let count = 0; count < 40; count++) sockets.push(await idle(port));
+  expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: true });
+  expect(await isReset(sockets[0] as Socket)).toBe(true);
+  expect(sockets.at(-1)?.destroyed).toBe(false);
+});
+
+test("where all are busy, the newcomer is refused", async () => {
+  const { port, problems, server } = await guarded(32);
+  server.on("connection", (socket) => describeConnection(socket, { isBusy: () => true, end: () => socket.destroy() }));
+  const sockets: Socket[] = [];
+  for (let count = 0; count < 40; count++) sockets.push(await idle(port));
+  expect(problems[0]).toEqual({ kind: "descriptors", max: 32, hasEnded: false });
+  expect(await isReset(sockets.at(-1) as Socket)).toBe(true);
+  expect(sockets[0]?.destroyed).toBe(false);
+});
+
+test("descriptors of this process are counted where the system tells", () => {
+  const count = countDescriptors();
+  if (process.platform === "linux") expect(count?.open).toBeLessThan(count?.max as number);
+  else expect(count).toBeUndefined();
+});

@@ -1,0 +1,89 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { containerRoom, watchContainerRoom } from "../../../../src/platform/limits/memory/container-room.ts";
+import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
+import type { MemoryShare } from "../../../../src/platform/limits/memory/memory-share.ts";
+
+const MIB = 1024 ** 2;
+const refused = expect.objectContaining({ code: "unavailable", message: expect.stringMatching(/container has \d+ b/) });
+
+/** The container has so much free memory until the test ends. */
+function hasFree(mebibytes: number): void {
+  containerRoom.update({ bytes: mebibytes * MIB, of: "this container" });
+  onTestFinished(() => containerRoom.update(undefined));
+}
+
+function openBudget(): MemoryBudget {
+  const budget = new MemoryBudget(1000 * MIB);
+  onTestFinished(() => budget.close());
+  return budget;
+}
+
+/** A request that holds so much until it is released, or the test ends. */
+function hold(budget: MemoryBudget, mebibytes: number): MemoryShare {
+  const share = budget.open();
+  share.grow(mebibytes * MIB);
+  onTestFinished(() => share.release());
+  return share;
+}
+
+test("a request that would take the container's last memory is refused, though it is alone", () => {
+  hasFree(100);
+  const budget = openBudget();
+  expect(() => hold(budget, 34)).toThrow(refused);
+  hold(budget, 33);
+});
+
+test("requests that came since the memory was read count, and no longer once they are over", () => {
+  hasFree(100);
+  const budget = openBudget();
+  const first = hold(budget, 20);
+  expect(() => hold(budget, 14)).toThrow(refused);
+  first.release();
+  hold(budget, 33);
+});
+
+test("requests that were there when the memory was read may still be copied", () => {
+  const budget = openBudget();
+  const first = hold(budget, 30);
+  hasFree(100);
+  expect(() => hold(budget, 14)).toThrow(refused);
+  first.release();
+  hold(budget, 33);
+});
+
+test("small requests are answered to the last", () => {
+  hasFree(0);
+  expect(() => openBudget().open().grow(1024)).not.toThrow();
+});
+
+test("the memory of a machine without limits refuses no request", () => {
+  containerRoom.update({ bytes: 0, of: "this machine" });
+  expect(() =>
+    openBudget()
+      .open()
+      .grow(10 * MIB),
+  ).not.toThrow();
+});
+
+test("the free memory is read at once, and counts until it is not watched any more", () => {
+  const stop = watchContainerRoom(() => ({ bytes: MIB, of: "this container" }));
+  expect(containerRoom.freeBytes).toBe(MIB);
+  stop();
+  expect(containerRoom.freeBytes).toBe(Number.POSITIVE_INFINITY);
+});
+
+test("what was read a while ago is read again for a large request", () => {
+  let bytes = 100 * MIB;
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const stop = watchContainerRoom(() => ({ bytes, of: "this container" }));
+  onTestFinished(() => {
+    stop();
+    vi.useRealTimers();
+  });
+  const budget = openBudget();
+  hold(budget, 10).release();
+  bytes = MIB;
+  hold(budget, 10).release();
+  vi.setSystemTime(Date.now() + 200);
+  expect(() => hold(budget, 10)).toThrow(refused);
+});

@@ -1,0 +1,131 @@
+import { expect, test } from "vitest";
+import { MemoryBudget } from "../../../../src/platform/limits/memory/memory-budget.ts";
+import { MessageArrival } from "../../../../src/platform/limits/memory/message-arrival.ts";
+import { ThreadCounts } from "../../../../src/platform/limits/thread-counts.ts";
+
+const full = expect.objectContaining({
+  code: "unavailable",
+  message: expect.stringContaining("--max-queue-bytes 100"),
+});
+
+test("requests hold no more together than the budget", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(60);
+  second.grow(40);
+  expect(() => second.grow(1)).toThrow(full);
+  expect(() => first.grow(1)).toThrow("The requests under way hold 100 bytes");
+  second.shrink(10);
+  first.grow(10);
+  second.release();
+  first.grow(30);
+});
+
+test("a request alone may hold any number of bytes, and then keeps all others out", () => {
+  const budget = new MemoryBudget(100);
+  const [alone, late] = [budget.open(), budget.open()];
+  alone.grow(90);
+  alone.grow(900);
+  expect(() => late.grow(1)).toThrow(full);
+  alone.release();
+  late.grow(1000);
+});
+
+test("small requests are admitted while large ones fill the budget, up to an eighth of it", () => {
+  const budget = new MemoryBudget(2 ** 20);
+  const [first, large] = [budget.open(), budget.open()];
+  first.grow(1);
+  large.grow(2 ** 20 - 1);
+  const small = Array.from({ length: 128 }, () => budget.open());
+  for (const share of small) share.grow(1024);
+  expect(() => budget.open().check(1)).toThrow();
+  small[0]?.release();
+  expect(() => budget.open().check(1025)).toThrow();
+  budget.open().check(1024);
+});
+
+test("a check takes nothing", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(50);
+  second.check(50);
+  expect(() => second.check(51)).toThrow(full);
+  first.grow(50);
+});
+
+test("what was counted on the way in is not counted again", () => {
+  const budget = new MemoryBudget(100);
+  const [first, second] = [budget.open(), budget.open()];
+  first.grow(60);
+  first.growTo(50);
+  first.growTo(80);
+  expect(() => second.grow(21)).toThrow(full);
+  second.grow(20);
+});
+
+test("a share that was released takes nothing any more", () => {
+  const budget = new MemoryBudget(100);
+  const share = budget.open();
+  share.grow(60);
+  share.release();
+  share.release();
+  expect(() => share.grow(1)).toThrow(expect.objectContaining({ code: "cancelled" }));
+  budget.open().check(100);
+});
+
+test("threads have one budget together, in which a request that two of them have counts once and may be the only one", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const [main, other] = [0, 1].map(
+    (thread) => new MemoryBudget(100 * 1024, new ThreadCounts(memory, thread), thread === 0),
+  );
+  const received = other?.open();
+  received?.grow(200 * 1024);
+  expect(main?.heldBytes).toBe(200 * 1024);
+  expect(() => main?.open().grow(70 * 1024)).toThrow("The requests under way hold");
+  const running = main?.open(received?.bytes);
+  running?.growTo(200 * 1024);
+  expect([main?.heldBytes, other?.heldBytes]).toEqual([200 * 1024, 200 * 1024]);
+  running?.growTo(300 * 1024);
+  expect(other?.heldBytes).toBe(300 * 1024);
+  running?.release();
+  expect(other?.heldBytes).toBe(200 * 1024);
+  received?.release();
+  expect(main?.heldBytes).toBe(0);
+});
+
+test("a share is set, shrunk and split within what it holds", () => {
+  const budget = new MemoryBudget(1000);
+  const share = budget.open(0, "a");
+  for (const bytes of [60, 20, 20, 50]) {
+    share.setTo(bytes);
+    expect([share.bytes, budget.heldBytes]).toEqual([bytes, bytes]);
+  }
+  share.shrink(10);
+  const part = share.split(15);
+  expect([share.bytes, part.bytes, share.totalBytes, budget.heldBytes]).toEqual([25, 15, 40, 40]);
+  expect(share.split(100).bytes).toBe(25);
+  part.shrink(100);
+  expect([part.bytes, share.totalBytes, budget.clients.of("a").bytes]).toEqual([0, 25, 25]);
+  part.release();
+  share.releaseAll();
+  expect([share.totalBytes, budget.heldBytes, budget.clients.of("a").isIdle]).toEqual([0, 0, true]);
+});
+
+test("a budget is half full from its half on", () => {
+  const budget = new MemoryBudget(100);
+  const share = budget.open();
+  share.grow(49);
+  expect(budget.isHalfFull).toBe(false);
+  share.grow(1);
+  expect(budget.isHalfFull).toBe(true);
+});
+
+test("what is announced may take the room of those that wait for their clients, and no other", () => {
+  const budget = new MemoryBudget(1000);
+  const [waiting, running] = [budget.open(0, "a"), budget.open(0, "b")];
+  new MessageArrival(waiting).add(400);
+  running.grow(500);
+  const newcomer = budget.open(0, "c");
+  newcomer.checkAnnounced(500);
+  expect(() => newcomer.checkAnnounced(501)).toThrow(expect.objectContaining({ code: "unavailable" }));
+});

@@ -1,0 +1,82 @@
+import { spawnSync } from "node:child_process";
+import { constants, PerformanceObserver } from "node:perf_hooks";
+import { runInNewContext } from "node:vm";
+import { expect, test } from "vitest";
+import { countGarbage, permitCollections } from "../../../../src/platform/limits/memory/young-garbage.ts";
+import { builtModule } from "../../../helpers/built-module.ts";
+
+const MB = 1024 * 1024;
+
+/** An entry of node:perf_hooks about a collection; its types lack it. */
+interface CollectionEntry {
+  readonly detail: { readonly kind: number; readonly flags: number };
+}
+
+/** Resolves with the kind of the first collection that was asked for. */
+function forcedCollection(): Promise<number> {
+  return new Promise((resolve) => {
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as unknown as readonly CollectionEntry[]) {
+        const { kind, flags } = entry.detail;
+        if ((flags & constants.NODE_PERFORMANCE_GC_FLAGS_FORCED) === 0) continue;
+        observer.disconnect();
+        resolve(kind);
+      }
+    });
+    observer.observe({ entryTypes: ["gc"] });
+  });
+}
+
+/** Collections in a process of its own that makes a lot of garbage, in its main thread or in another one. */
+function collectionsOf(module: string, statements: string): number {
+  const script = `import("${module}").then(({ countGarbage, permitCollections }) => { ${statements} })`;
+  const { stdout } = spawnSync(process.execPath, ["--trace-gc", "-e", script], { encoding: "utf8" });
+  return stdout.split("(testing)").length - 1 || stdout.split("testing").length - 1;
+}
+
+test("an embedder's process is not asked to collect, nor are its threads", () => {
+  const module = builtModule("src/platform/limits/memory/young-garbage.ts");
+  const make = "countGarbage(1e9);";
+  const inThread = `new (require("worker_threads").Worker)('import("${module}").then((m) => m.countGarbage(1e9))', { eval: true });`;
+  const collections = [make, inThread].map((statements) => collectionsOf(module, statements));
+  const permitted = [make, inThread].map((statements) => collectionsOf(module, `permitCollections(); ${statements}`));
+  expect([collections, permitted]).toEqual([
+    [0, 0],
+    [1, 1],
+  ]);
+});
+
+test("some megabytes of garbage are a reason to collect the young objects, and only these", async () => {
+  permitCollections();
+  const kind = forcedCollection();
+  for (let bytes = 0; bytes < 8 * MB; bytes += MB) countGarbage(MB);
+  expect(await kind).toBe(constants.NODE_PERFORMANCE_GC_MINOR);
+});
+
+/** Reports if statements in a process of its own change flags of V8: code compiled before is no use then. */
+function hasFlagsOfItsOwn(statements: string): boolean {
+  const [garbage, budget] = ["young-garbage", "memory-budget"].map((name) =>
+    builtModule(`src/platform/limits/memory/${name}.ts`),
+  );
+  const script = `
+    const { cachedDataVersionTag } = require("node:v8");
+    const before = cachedDataVersionTag();
+    Promise.all([import("${garbage}"), import("${budget}")]).then(([{ permitCollections }, { MemoryBudget }]) => {
+      const share = new MemoryBudget(1e9).open();
+      ${statements}
+      process.stdout.write(String(cachedDataVersionTag() !== before));
+    });`;
+  return spawnSync(process.execPath, ["-e", script], { encoding: "utf8" }).stdout === "true";
+}
+
+test("flags of V8 are those that Node has compiled its modules for, until a large message comes", () => {
+  const small = "permitCollections(); share.grow(1000);";
+  const large = "permitCollections(); share.grow(1e6);";
+  expect([small, large, "share.grow(1e6);"].map(hasFlagsOfItsOwn)).toEqual([false, true, false]);
+});
+
+test("no other code can reach the collector", () => {
+  permitCollections();
+  countGarbage(8 * MB);
+  expect(runInNewContext("typeof gc")).toBe("undefined");
+});

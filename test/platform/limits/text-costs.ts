@@ -1,0 +1,297 @@
+import { createWebTokenCheck } from "../../../src/access/authentication/web-tokens.ts";
+import { NamePatterns } from "../../../src/access/rules/access-rules.ts";
+import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
+import { lastError } from "../../../src/client/remote/connection-problem.ts";
+import { constantsOf } from "../../../src/drivers/openvino/ir-file.ts";
+import { publicText, ServingError } from "../../../src/errors.ts";
+import { readCallHeaders } from "../../../src/grpc/call-headers.ts";
+import { splitBinary } from "../../../src/grpc/metadata-headers.ts";
+import { boundFields } from "../../../src/observability/bound-event.ts";
+import { LogFilter } from "../../../src/observability/log-filter.ts";
+import { createOutputLogger } from "../../../src/observability/logger.ts";
+import { requestIdOf } from "../../../src/observability/request-id.ts";
+import { parentOf } from "../../../src/observability/trace-context.ts";
+import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
+import { nearest } from "../../../src/platform/text/nearest.ts";
+import { toWireError } from "../../../src/platform/threads/wire-error.ts";
+import { withOwnIds } from "../../../src/protocols/endpoint-paths.ts";
+import { readCustomAttributes } from "../../../src/protocols/sagemaker/custom-attributes.ts";
+import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
+import { splitForm } from "../../../src/protocols/split-form.ts";
+import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-model-service.ts";
+import { parseVersion } from "../../../src/serving/parse-version.ts";
+import { readConfigOverride } from "../../../src/serving/repository/overrides/read-override.ts";
+import { parseJsonTree } from "../../../src/tensor/codecs/config/parse-json-tree.ts";
+import { parseTextFormat } from "../../../src/tensor/codecs/config/parse-text-format.ts";
+import { parseYaml } from "../../../src/tensor/codecs/config/yaml.ts";
+import { csvToJsonRows } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+import { decodeBase64 } from "../../../src/tensor/codecs/json/decode-base64.ts";
+import { parseJson } from "../../../src/tensor/codecs/json/json-reader.ts";
+import { parseExactJson } from "../../../src/tensor/codecs/json/tensor-from-json.ts";
+import { readNpy } from "../../../src/tensor/codecs/npy.ts";
+
+const KB = 1024;
+/**
+ * Characters of a gRPC message's name, of a head over HTTP, of metadata, of a client's configuration, of users' texts.
+ */
+const [NAME, HEAD, METADATA, CONFIG, TEXT] = [600 * KB, 16 * KB, 64 * KB, 256 * KB, 16 * KB * KB];
+/** Texts that other threads read, or that are in files of the operator's. */
+const LARGE = 2 * KB * KB;
+
+/** A way by which texts of others enter, with the longest that may come so. */
+export interface TextCost {
+  readonly name: string;
+  readonly most: number;
+  /** False where another thread reads it, or only at the operator's wish: no limit but proportion. Default true. */
+  readonly isInMainThread?: boolean;
+  /** Texts of a length that are hostile to whatever may try several ways. */
+  readonly texts: Readonly<Record<string, (length: number) => string>>;
+  /** Reads a text, whatever comes of it. */
+  readonly read: (text: string) => unknown;
+}
+
+const repeat = (part: string, length: number) => part.repeat(Math.max(1, Math.floor(length / part.length)));
+const filled =
+  (part: string, end = "") =>
+  (length: number) =>
+    repeat(part, length - end.length) + end;
+const between =
+  (start: string, part: string, end = "") =>
+  (length: number) =>
+    start + repeat(part, length - start.length - end.length) + end;
+/** Different names, so that a table has to keep them all. */
+const numbered = (start: string, part: (at: number) => string, end: string) => (length: number) => {
+  const parts: string[] = [];
+  for (let have = start.length + end.length, at = 0; have < length; at++)
+    have += parts[parts.push(part(at)) - 1]!.length;
+  return start + parts.join("") + end;
+};
+
+/** Runs that patterns divide in many ways. */
+const RUNS = {
+  letters: filled("a"),
+  dashes: filled("-team-"),
+  spaces: between("a", " ", "b"),
+  tabs: filled(" \t", "!"),
+  digits: filled("1", "x"),
+  zeros: filled("0", "1"),
+  commas: filled(","),
+  semicolons: filled(";q=0.1"),
+  slashes: between("a", "/", "b"),
+  points: between("a", ".", "b"),
+  quotes: filled('"'),
+  backslashes: filled("\\"),
+  brackets: filled("["),
+  equals: filled("key="),
+  urls: filled("a://b:c@d "),
+  schemes: filled("a://", "x"),
+  members: filled('"token":"a",'),
+  open: filled('"token":"\\"'),
+  errors: filled("Last error: (1234-"),
+  paths: filled("/usr/a b/"),
+} as const;
+const JSON_TEXTS = {
+  ...RUNS,
+  list: between("[", "1,", "1]"),
+  spaces: between("[", " ", "1]"),
+  string: between('["', "a", '"]'),
+  escapes: between('["', "\\\\", '"]'),
+  open: between('["', '\\"'),
+  names: numbered("{", (at) => `"max_batch_${at}":1,\n`, '"a":1}'),
+  lists: between("[", "[],", "[]]"),
+  number: between("[", "9", "]"),
+} as const;
+const quiet = createOutputLogger([{ write: () => {} }], new LogFilter("info"));
+const proxies = new TrustedProxies(["0.0.0.0/0"]);
+const patterns = new NamePatterns(["*-team-*-v*", "*a*a*a*a*b", "a*a*a"]);
+const override = (text: string) => readConfigOverride(text, { name: "m", folder: "/m" });
+
+/** Every way by which texts of clients, users' code, processes and other servers enter. */
+export const TEXT_COSTS: readonly TextCost[] = [
+  { name: "name against the rules", most: NAME, texts: RUNS, read: (text) => patterns.matches(text) },
+  { name: "name that is not known", most: NAME, texts: RUNS, read: (text) => nearest(text, ["model", "other"]) },
+  { name: "version", most: NAME, texts: RUNS, read: parseVersion },
+  { name: "request id", most: HEAD, texts: RUNS, read: (text) => requestIdOf({ "x-request-id": text }) },
+  { name: "traceparent", most: HEAD, texts: RUNS, read: (text) => parentOf({ traceparent: text }) },
+  { name: "tracestate", most: HEAD, texts: RUNS, read: toState },
+  { name: "Accept", most: HEAD, texts: RUNS, read: (text) => acceptedType(text) },
+  { name: "X-Forwarded-For", most: HEAD, texts: { ...RUNS, hops: filled("1.2.3.4,") }, read: toClient },
+  { name: "binary metadata", most: METADATA, texts: RUNS, read: splitBinary },
+  { name: "JSON of a load", most: CONFIG, texts: JSON_TEXTS, read: (text) => parseJsonTree(text, "config") },
+  { name: "configuration of a load", most: CONFIG, texts: JSON_TEXTS, read: override },
+  { name: "message of an error", most: TEXT, texts: RUNS, read: (text) => new ServingError("internal", text) },
+  { name: "error for a client", most: TEXT, texts: RUNS, read: (text) => publicText(new Error(text)) },
+  { name: "error between threads", most: TEXT, texts: RUNS, read: (text) => toWireError(withoutStack(text)) },
+  { name: "line of the log", most: TEXT, texts: RUNS, read: (text) => quiet.info(text, { text, list: [text] }) },
+  { name: "fields of an event", most: TEXT, texts: RUNS, read: (text) => boundFields({ a: { b: [text] } }) },
+  { name: "JSON Web Token", most: HEAD, texts: { ...RUNS, ...tokenTexts() }, read: (text) => checkToken(text) },
+  { name: "grpc-timeout", most: METADATA, texts: RUNS, read: (text) => toHead({ "grpc-timeout": text }) },
+  { name: "headers of a call", most: METADATA, texts: RUNS, read: (text) => toHead({ cookie: text, "a-bin": text }) },
+  { name: "multipart boundary", most: HEAD, texts: RUNS, read: (text) => toForm(text, "") },
+  { name: "custom attributes", most: HEAD, texts: attributeTexts(), read: (text) => readCustomAttributes(text) },
+  { name: "names of operations", most: CONFIG, texts: { alike: filled("-a") }, read: toOperations },
+  { name: "config of a reload", most: LARGE, isInMainThread: false, texts: { names: filled("a") }, read: toReload },
+  { name: "failure of a connection", most: METADATA, texts: RUNS, read: lastError },
+  {
+    name: "config.pbtxt",
+    most: CONFIG,
+    isInMainThread: false,
+    texts: { ...RUNS, fields: filled("a: 1\n") },
+    read: toText,
+  },
+  { name: "YAML", most: CONFIG, isInMainThread: false, texts: yamlTexts(), read: (text) => parseYaml(text, "file") },
+  {
+    name: "constants of an IR",
+    most: LARGE,
+    isInMainThread: false,
+    texts: irTexts(),
+    read: (text) => [...constantsOf(text)],
+  },
+  { name: "JSON of a request", most: LARGE, isInMainThread: false, texts: JSON_TEXTS, read: toJson },
+  {
+    name: "parts of a form",
+    most: LARGE,
+    isInMainThread: false,
+    texts: partTexts(),
+    read: (text) => toForm("b", text),
+  },
+  { name: "exact JSON", most: LARGE, isInMainThread: false, texts: exactTexts(), read: parseExactJson },
+  { name: "base64", most: LARGE, isInMainThread: false, texts: RUNS, read: decodeBase64 },
+  { name: "CSV", most: LARGE, isInMainThread: false, texts: { ...RUNS, rows: filled('1,"a"\n') }, read: csvToJsonRows },
+  { name: "header of .npy", most: METADATA, isInMainThread: false, texts: RUNS, read: toArray },
+];
+
+/** With a key that has signed none of them. */
+const checkToken = createWebTokenCheck({
+  keys: { path: "", content: async () => new Uint8Array(32), refresh: async () => false },
+  ...{ issuer: "a", audience: "b" },
+});
+
+function tokenTexts(): TextCost["texts"] {
+  const base64 = (text: string) => Buffer.from(text).toString("base64url");
+  const start = `${base64('{"alg":"HS256"}')}.`;
+  return {
+    signature: between(`${start}e30.`, "a"),
+    claims: (length) => `${start}${base64(filled("[")((length - start.length) / 1.4))}.aa`,
+    head: (length) => `${base64(between('{"alg":"HS256","a":', "[")(length / 1.4))}.e30.aa`,
+    points: filled("a."),
+  };
+}
+
+function toHead(byName: Readonly<Record<string, string>>): unknown {
+  return readCallHeaders({ byName, raw: Object.entries(byName).flat() });
+}
+
+function toForm(boundary: string, body: string): Promise<unknown> {
+  return splitForm(
+    Buffer.from(body || `--${boundary}\r\n\r\n--${boundary}--`),
+    `multipart/form-data; boundary=${boundary}`,
+  );
+}
+
+function partTexts(): TextCost["texts"] {
+  const part = '--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n';
+  return {
+    parts: filled(part, "--b--"),
+    dashes: between(part, "\r\n--", "--b--"),
+    names: between('--b\r\ncontent-disposition: form-data; name="', "a", '"\r\n\r\n1\r\n--b--'),
+    parameters: between("--b\r\ncontent-disposition: form-data", "; a=b", "\r\n\r\n1\r\n--b--"),
+    quotes: between('--b\r\ncontent-disposition: form-data; name="', '\\"', '"\r\n\r\n1\r\n--b--'),
+    percents: between("--b\r\ncontent-disposition: form-data; name*=utf-8''", "%41", "\r\n\r\n1\r\n--b--"),
+    headers: between("--b\r\n", "a: b\r\n", "\r\n1\r\n--b--"),
+  };
+}
+
+function irTexts(): TextCost["texts"] {
+  return {
+    offsets: between("<data", '\toffset="0"e', "<"),
+    types: between("<data", '\telement_type=\toffset="0"e', "<"),
+    tags: filled(`<data${'\telement_type="a"\toffset="0"e'.repeat(200)}`),
+    begins: filled("<data "),
+  };
+}
+
+function attributeTexts(): TextCost["texts"] {
+  return { ...RUNS, prefixes: filled("tfs-"), names: filled("tfs-a=b,"), letters: between("tfs-", "a", "=b") };
+}
+
+/** Models whose names differ by what an operation's id may not have. */
+function toOperations(text: string): unknown {
+  const paths = Array.from(
+    { length: text.length / 32 },
+    (_, at) => [`/${at}`, { post: { operationId: "a_b" } }] as const,
+  );
+  return withOwnIds(Object.fromEntries(paths));
+}
+
+function toReload(text: string): unknown {
+  const config = Array.from({ length: text.length / 32 }, (_, at) => ({ name: `a${at}`, base_path: "/a" }));
+  return readReloadConfig({ config: { model_config_list: { config } } });
+}
+
+function toState(text: string): unknown {
+  return parentOf({ traceparent: `00-${"1".repeat(32)}-${"1".repeat(16)}-01`, tracestate: text });
+}
+
+function toClient(text: string): unknown {
+  return proxies.clientAddress({ address: "1.2.3.4", headers: { "x-forwarded-for": text } });
+}
+
+/** V8 copies the message into the stack, at the cost of who throws it. */
+function withoutStack(text: string): Error {
+  return Object.assign(new Error("a"), { message: text, stack: text });
+}
+
+function toText(text: string): unknown {
+  return parseTextFormat(text, "config.pbtxt");
+}
+
+function toJson(text: string): unknown {
+  return parseJson(Buffer.from(text), new DecodeBudget(2 ** 28));
+}
+
+function toArray(text: string): unknown {
+  const length = Buffer.alloc(2);
+  length.writeUInt16LE(Math.min(65_535, text.length));
+  return readNpy(Buffer.concat([Buffer.from("\x93NUMPY\x01\x00", "latin1"), length, Buffer.from(text)]));
+}
+
+function yamlTexts(): TextCost["texts"] {
+  return {
+    keys: numbered("", (at) => `k${at}: 1\n`, ""),
+    aliases: between("a: &x 1\nb: [", "*x,", "]"),
+    anchors: numbered("[", (at) => `&a${at} 1,`, "]"),
+    comments: filled("# x\n", "a: 1"),
+    spaces: between("a:", " ", "b"),
+    digits: between("a: ", "1"),
+    block: between("a: |\n", " b\n"),
+    blank: between("a: |\n b\n", "\n"),
+    folded: between("a: >\n", " b\n\n"),
+    plain: between("a: b\n", " b\n"),
+    quoted: between('a: "', " b\n", '"'),
+  };
+}
+
+function exactTexts(): TextCost["texts"] {
+  const { list, spaces, string, escapes, open, lists } = JSON_TEXTS;
+  const all = { list, spaces, string, escapes, open, lists, number: between("[", "9", "e1]") };
+  const withNaN = (make: (length: number) => string) => (length: number) => `[NaN,${make(length - 6)}]`;
+  return Object.fromEntries(Object.entries(all).map(([name, make]) => [name, withNaN(make)]));
+}
+
+/** The least of several times that a text takes, in milliseconds: others compute on this machine too. */
+export async function leastMs(
+  { read }: TextCost,
+  text: string,
+  enough: (ms: number, tries: number) => boolean,
+): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries === 0 || !enough(least, tries); tries++) {
+    const start = performance.now();
+    try {
+      await read(text);
+    } catch {}
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
+}

@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { ThreadCounts } from "../../../src/platform/limits/thread-counts.ts";
+
+test("threads enter as far as the limit of all goes, and what an ended one counted is given back", () => {
+  const memory = ThreadCounts.memoryFor(2);
+  const [one, other] = [new ThreadCounts(memory, 0), new ThreadCounts(memory, 1)];
+  expect([one.enter(2), other.enter(2)]).toEqual([
+    { isIn: true, count: 1 },
+    { isIn: true, count: 2 },
+  ]);
+  expect(one.enter(2)).toEqual({ isIn: false, count: 2 });
+  one.leave();
+  expect(other.enter(2).isIn).toBe(true);
+  expect(one.enter(2).isIn).toBe(false);
+  one.forget(1);
+  expect([one.enter(2), one.enter(2), one.enter(2)].map(({ isIn }) => isIn)).toEqual([true, true, false]);
+});
+
+test("a thread sees what the others hold, until that is taken away", () => {
+  const memory = ThreadCounts.memoryFor(3);
+  const [one, other, third] = [0, 1, 2].map((thread) => new ThreadCounts(memory, thread));
+  other?.set(5);
+  third?.set(7);
+  one?.set(100);
+  expect([one?.others(), other?.others()]).toEqual([12, 107]);
+  expect(one?.take(2)).toBe(7);
+  expect(one?.others()).toBe(5);
+});

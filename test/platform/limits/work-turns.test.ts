@@ -1,0 +1,43 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { goOnTogether } from "../../../src/platform/limits/work-turns.ts";
+
+const SMALL = 100;
+const LARGE = 100_000;
+
+/** A request of two steps, which are noted. */
+function begin(name: string, bytes: number, steps: string[]): void {
+  void new Promise<void>((resolve) => goOnTogether(bytes, resolve))
+    .then(() => steps.push(`${name} decoded`))
+    .then(() => steps.push(`${name} answered`));
+}
+
+it("lets small requests of a turn go on at its end, a step of each in turn", async () => {
+  const steps: string[] = [];
+  for (const name of ["first", "second"]) begin(name, SMALL, steps);
+  await Promise.resolve().then(() => {});
+  expect(steps).toEqual([]);
+  await nextTurn();
+  expect(steps).toEqual(["first decoded", "second decoded", "first answered", "second answered"]);
+});
+
+it("lets a large request go on at once, and alone", async () => {
+  const steps: string[] = [];
+  begin("large", LARGE, steps);
+  begin("small", SMALL, steps);
+  for (let tick = 0; tick < 5; tick++) await Promise.resolve();
+  expect(steps).toEqual(["large decoded", "large answered"]);
+  await nextTurn();
+});
+
+it("leaves so many requests that they would take long to later turns, in order", async () => {
+  const done: number[] = [];
+  for (let index = 0; index < 70; index++) goOnTogether(SMALL, () => done.push(index));
+  const counts: number[] = [];
+  while (done.length < 70) {
+    await nextTurn();
+    counts.push(done.length);
+  }
+  expect(counts).toEqual([32, 64, 70]);
+  expect(done).toEqual(Array.from({ length: 70 }, (_, index) => index));
+});

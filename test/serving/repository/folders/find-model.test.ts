@@ -1,0 +1,55 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { findModel } from "../../../../src/serving/repository/folders/find-model.ts";
+import { tempFolder } from "../../../helpers/temp-folder.ts";
+
+/** A folder called half with empty files. */
+function folderOf(...files: readonly string[]): string {
+  const folder = join(tempFolder(), "half");
+  for (const file of files) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), "");
+  }
+  return folder;
+}
+
+test.each([
+  ["files", ["1/model.onnx", "002/model.onnx"], "(002, 1)"],
+  ["SavedModels", ["1/saved_model.pb", "2/saved_model.pb"], "(1, 2)"],
+])(
+  "a folder of versions that are %s is not one model, and the message says how to serve it",
+  async (_, files, names) => {
+    const folder = folderOf(...files);
+    await expect(findModel(folder)).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: `The folder "${folder}" holds versions of a model ${names}; expected --model half=${folder}, which serves them, or the path of one.`,
+    });
+  },
+);
+
+test("the only model of a folder is found, be it in a folder with a number", async () => {
+  const saved = folderOf("1/saved_model.pb");
+  expect(await findModel(saved)).toBe(join(saved, "1"));
+  const onnx = folderOf("labels.txt", "net.onnx");
+  expect(await findModel(onnx)).toBe(join(onnx, "net.onnx"));
+});
+
+test.each([
+  ["in the folder of a version", "", undefined],
+  ["by the name of its folder", "model.onnx", undefined],
+  ["with a driver", "", "onnx"],
+])("an ONNX model of several files, in a folder as Triton has them, is found %s", async (_, given, driver) => {
+  const folder = folderOf("model.onnx/model.onnx", "model.onnx/weights.bin");
+  expect(await findModel(join(folder, given), driver)).toBe(join(folder, "model.onnx/model.onnx"));
+});
+
+test("a folder called as an ONNX model, without one, is left to the driver to refuse", async () => {
+  const folder = folderOf("model.onnx/net.onnx");
+  expect(await findModel(folder)).toBe(join(folder, "model.onnx"));
+});
+
+test("a folder of other things is left to a driver to refuse", async () => {
+  const folder = folderOf("1/notes.txt", "labels.txt");
+  expect(await findModel(folder)).toBe(folder);
+});

@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { csvToJsonRows } from "../../../src/tensor/codecs/csv-to-json-rows.ts";
+
+it.each([
+  ["1,2.5\n-3e2,.5\n", ["[1,2.5]", "[-3e2,0.5]"]],
+  ["1\r\n2\r\n\r\n3", ["1", "2", "3"]],
+  ["\ufeff1,2", ["[1,2]"]],
+  ["red, 1\nblue,2", ['["red",1]', '["blue",2]']],
+  ['"1","a ""b"", c",\n"two\nlines",x,y', ['["1","a \\"b\\", c",""]', '["two\\nlines","x","y"]']],
+  ["007,+1,1.", ["[7,1,1]"]],
+  ['""', ['""']],
+  ["1,,2.5\n", ["[1,NaN,2.5]"]],
+  ["1,nan\nNaN,2\n, NA \n-inf,Infinity", ["[1,NaN]", "[NaN,2]", "[NaN,NaN]", "[-Infinity,Infinity]"]],
+  ["nan\n1", ["NaN", "1"]],
+  ["nan,", ["[NaN,NaN]"]],
+  ["1,nan\n,red\n3,", ['[1,"nan"]', '[NaN,"red"]', '[3,""]']],
+  [",red\n,blue", ['["","red"]', '["","blue"]']],
+  ['1,""\n2,3', ['[1,""]', "[2,3]"]],
+  ["", []],
+])("%j is the rows %j", (text, rows) => {
+  expect(csvToJsonRows(text)).toEqual(rows);
+});
+
+it.each([
+  ["1,2\n3\n", "Line 2 of the CSV has 1 columns; the first row has 2."],
+  ['"a\nb",1\nc\n', "Line 3 of the CSV has 1 columns"],
+  ['1,"a\n', "Line 1 of the CSV has a quote that is not closed, or not alone."],
+  ['1,2\n"a"b,2', "Line 2 of the CSV has a quote"],
+])("%j is refused with its line", (text, message) => {
+  expect(() => csvToJsonRows(text)).toThrow(message);
+});
+
+it("a quoted field of ten million characters is read", () => {
+  expect(csvToJsonRows(`"${'""'.repeat(5_000_000)}"`)[0]).toHaveLength(10_000_002);
+});
+
+it("a field of digits that is no number takes time in proportion to its length", () => {
+  const field = `${"1".repeat(1_000_000)}x`;
+  // Quadratic time would be longer than a test may take.
+  expect(csvToJsonRows(field)).toEqual([JSON.stringify(field)]);
+});
+
+it("more columns than there is memory for are refused", () => {
+  expect(() => csvToJsonRows("1,".repeat(8 * 1024 * 1024))).toThrow("Line 1 of the CSV has more than 8388608 columns");
+});
