@@ -5,60 +5,77 @@ import { ThreadCounts } from "./thread-counts.ts";
 /** Reason for which a connection was refused, or an idle one ended for it. */
 export type ConnectionProblem =
   | { readonly kind: "full"; readonly open: number }
+  | { readonly kind: "shared"; readonly open: number }
   | { readonly kind: "side"; readonly open: number }
   | { readonly kind: "descriptors"; readonly max: number; readonly hasEnded: boolean }
   | { readonly kind: "accept"; readonly error: NodeJS.ErrnoException };
+
+/** What a {@link ConnectionLimit} counts by. */
+interface ConnectionLimitOptions {
+  /** Number of connections; 0 = no limit. */
+  readonly max: number;
+  /** Called for each connection that is refused, or ended. */
+  readonly onProblem: (problem: ConnectionProblem) => void;
+  /** The client of a connection, from its address; default the address itself. */
+  readonly clientOf?: (address: string) => string;
+  /** Those of several threads together. */
+  readonly counts?: ThreadCounts | undefined;
+  readonly descriptors?: DescriptorReserve;
+}
 
 /** Limits the connections of all ports of a server together, and leaves descriptors for everything else. */
 export class ConnectionLimit {
   readonly #max: number;
   readonly #onProblem: (problem: ConnectionProblem) => void;
+  readonly #clientOf: (address: string) => string;
   readonly #counts: ThreadCounts;
-  readonly #open = new OpenConnections();
+  readonly #open: OpenConnections;
   readonly #descriptors: DescriptorReserve;
 
-  /**
-   * `max` 0 = no limit. `onProblem` is called for each connection that is refused, or ended. `counts`: those of several
-   * threads together.
-   */
-  constructor(
-    max: number,
-    onProblem: (problem: ConnectionProblem) => void,
+  constructor({
+    max,
+    onProblem,
+    clientOf = (address) => address,
     counts = new ThreadCounts(ThreadCounts.memoryFor(1), 0),
     descriptors = new DescriptorReserve(),
-  ) {
+  }: ConnectionLimitOptions) {
     this.#max = max;
     this.#onProblem = onProblem;
+    this.#clientOf = clientOf;
+    this.#open = new OpenConnections(clientOf);
     this.#counts = counts;
     this.#descriptors = descriptors;
   }
 
   /**
-   * Counts the connections of a server that listens. One beyond the limit is reset at once, before anything is kept of
-   * it; where descriptors come to an end, the oldest idle one makes room, if any.
+   * Counts the connections of a server that listens. Where there are too many, the oldest idle one of the client that
+   * has most makes room for a client that has fewer; else the newcomer is reset at once, before anything is kept of it.
    */
   guard(server: Server): void {
     server.prependListener("connection", (socket: Socket) => this.#take(socket));
     server.on("error", (error: NodeJS.ErrnoException) => this.#onProblem({ kind: "accept", error }));
   }
 
-  /** The limit of a port that others do not fill: its oldest idle connection makes room for another. */
+  /** The limit of a port that others do not fill: an idle connection makes room for another. */
   ofSidePort(max: number): Pick<ConnectionLimit, "guard"> {
-    const own = new OpenConnections();
+    const own = new OpenConnections(this.#clientOf);
     const take = (socket: Socket) => {
-      if (own.size >= max && !own.endOldestIdle(socket)) this.#refuse(socket, { kind: "side", open: own.size });
+      if (own.size >= max && !own.endIdle(socket)) this.#refuse(socket, { kind: "side", open: own.size });
       else if (this.#keep(socket)) own.add(socket);
     };
     return { guard: (server) => void server.prependListener("connection", take) };
   }
 
   #take(socket: Socket): void {
-    const { isIn, count } = this.#max === 0 ? UNLIMITED : this.#counts.enter(this.#max);
-    if (!isIn) {
-      this.#refuse(socket, { kind: "full", open: count });
-      return;
-    }
-    if (this.#max > 0) socket.once("close", () => this.#counts.leave());
+    const max = this.#max;
+    if (max === 0) return void this.#keep(socket);
+    const { isIn, count } = this.#counts.enter(max);
+    const hasEnded = !isIn && this.#open.endIdleOfGreater(socket);
+    if (!isIn) this.#onProblem({ kind: hasEnded ? "shared" : "full", open: count });
+    if (!isIn && !hasEnded) return void socket.resetAndDestroy();
+    // The one that was ended leaves soon; this one is counted until then, too.
+    if (hasEnded) this.#counts.enter(Number.POSITIVE_INFINITY);
+    socket.once("close", () => this.#counts.leave());
     this.#keep(socket);
   }
 
@@ -70,7 +87,7 @@ export class ConnectionLimit {
   /** Adds a connection if there is a descriptor for it; false if it was refused. */
   #keep(socket: Socket): boolean {
     const max = this.#descriptors.take();
-    const hasEnded = max !== undefined && this.#open.endOldestIdle(socket);
+    const hasEnded = max !== undefined && this.#open.endIdle(socket);
     if (max !== undefined && !hasEnded) {
       this.#refuse(socket, { kind: "descriptors", max, hasEnded });
       return false;
@@ -80,8 +97,6 @@ export class ConnectionLimit {
     return true;
   }
 }
-
-const UNLIMITED = { isIn: true, count: 0 };
 
 /** Facts about a connection that its transport knows. */
 interface ConnectionUse {
@@ -98,30 +113,65 @@ export function describeConnection(socket: Socket, use: ConnectionUse): void {
   uses.set(socket, use);
 }
 
-/** Connections in the order of their age. */
+/** Connections by their clients, in the order of their age. */
 class OpenConnections {
-  readonly #sockets = new Set<Socket>();
+  readonly #clientOf: (address: string) => string;
+  readonly #clients = new Map<string, Set<Socket>>();
+  #size = 0;
+
+  constructor(clientOf: (address: string) => string) {
+    this.#clientOf = clientOf;
+  }
 
   /** Number of connections. */
   get size(): number {
-    return this.#sockets.size;
+    return this.#size;
   }
 
   /** Adds one until it closes. */
   add(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    const client = this.#client(socket);
+    const sockets = this.#clients.get(client) ?? new Set();
+    this.#clients.set(client, sockets.add(socket));
+    this.#size++;
+    socket.once("close", () => this.#remove(client, socket));
   }
 
-  /** Ends the oldest one that is idle, other than a new one; returns false if none is. */
-  endOldestIdle(newcomer: Socket): boolean {
-    for (const socket of this.#sockets) {
-      const use = uses.get(socket);
-      if (socket === newcomer || use?.isBusy() === true) continue;
-      this.#sockets.delete(socket);
-      if (use === undefined) socket.destroy();
-      else use.end();
-      return true;
+  /** Ends an idle connection: of the client that has most of them, and of each the oldest. False if none is idle. */
+  endIdle(newcomer: Socket): boolean {
+    return this.#endOldest(newcomer, 0);
+  }
+
+  /** Ends one as {@link endIdle} does, if its client has more than the newcomer's is to have then. */
+  endIdleOfGreater(newcomer: Socket): boolean {
+    const own = this.#clients.get(this.#client(newcomer))?.size ?? 0;
+    // Without a list of all clients for each connection of one that has much.
+    const isModest = own * this.#clients.size < this.#size;
+    return isModest && this.#endOldest(newcomer, own + 1);
+  }
+
+  #client({ remoteAddress = "" }: Socket): string {
+    return this.#clientOf(remoteAddress);
+  }
+
+  #remove(client: string, socket: Socket): void {
+    const sockets = this.#clients.get(client);
+    if (sockets?.delete(socket) !== true) return;
+    this.#size--;
+    if (sockets.size === 0) this.#clients.delete(client);
+  }
+
+  #endOldest(newcomer: Socket, above: number): boolean {
+    const greater = [...this.#clients].filter(([, sockets]) => sockets.size > above);
+    for (const [client, sockets] of greater.sort(([, a], [, b]) => b.size - a.size)) {
+      for (const socket of sockets) {
+        const use = uses.get(socket);
+        if (socket === newcomer || use?.isBusy() === true) continue;
+        this.#remove(client, socket);
+        if (use === undefined) socket.destroy();
+        else use.end();
+        return true;
+      }
     }
     return false;
   }

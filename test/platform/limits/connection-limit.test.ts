@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type AddressInfo, connect as connectNet, createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import {
@@ -23,8 +24,8 @@ async function start(options: Partial<ServerOptions> = {}) {
 }
 
 /** A connection that says nothing, once the server has it. */
-async function idle(port: number): Promise<Socket> {
-  const socket = connectNet(port, "127.0.0.1");
+async function idle(port: number, localAddress = "127.0.0.1"): Promise<Socket> {
+  const socket = connectNet({ port, host: "127.0.0.1", localAddress });
   onTestFinished(() => void socket.destroy());
   socket.on("error", () => {});
   await new Promise<void>((resolve) => socket.once("connect", () => resolve()).once("close", () => resolve()));
@@ -45,6 +46,33 @@ test("connections beyond the limit, of both ports together, are reset, and the l
   await find({ msg: "connections are refused: there are 2, the most that the server may have (--max-connections)" });
   first.destroy();
   await expect.poll(() => healthOf(server)).toBe(200);
+});
+
+test("an idle connection of the client that has most makes room for a client that has fewer", async () => {
+  const { server, port, find } = await start({ maxConnections: 8 });
+  const greedy: Socket[] = [];
+  for (let count = 0; count < 8; count++) greedy.push(await idle(port, "127.0.0.2"));
+  const others = [await idle(port, "127.0.0.3"), await idle(port, "127.0.0.4"), await idle(port, "127.0.0.3")];
+  expect(await Promise.all(greedy.slice(0, 3).map(isReset))).toEqual([true, true, true]);
+  const text = "the client that has most loses idle connections: there are 8, the most that the server may have";
+  await find({ msg: `${text} (--max-connections)` });
+  expect(await healthOf(server)).toBe(200);
+  expect(await isReset(await idle(port, "127.0.0.2"))).toBe(true);
+  await find({ msg: "connections are refused: there are 8, the most that the server may have (--max-connections)" });
+  expect([...others, ...greedy.slice(4)].some(({ destroyed }) => destroyed)).toBe(false);
+});
+
+test("a connection that is busy makes no room", async () => {
+  const { server, port } = await start();
+  const path = "/v2/models/default/infer";
+  const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n`;
+  for (const socket of [await idle(port, "127.0.0.2"), await idle(port, "127.0.0.2")]) {
+    socket.write(head);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toContain("100 Continue");
+  }
+  expect(await isReset(await idle(port, "127.0.0.3"))).toBe(true);
+  expect(await healthOf(server)).toBe(0);
 });
 
 test("connections beyond the limit are reset before their handshake where they are encrypted", async () => {
@@ -86,7 +114,7 @@ async function guarded(max: number) {
   let open = 0;
   const problems: ConnectionProblem[] = [];
   const descriptors = new DescriptorReserve(() => ({ open, max }));
-  const limit = new ConnectionLimit(0, (problem) => problems.push(problem), undefined, descriptors);
+  const limit = new ConnectionLimit({ max: 0, onProblem: (problem) => problems.push(problem), descriptors });
   const server = createServer((socket) => {
     open++;
     socket.once("close", () => open--).on("error", () => {});
