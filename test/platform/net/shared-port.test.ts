@@ -71,7 +71,7 @@ class AcceptCount extends ConnectionLimit {
   accepted = 0;
 
   constructor() {
-    super(0, () => {});
+    super({ max: 0, onProblem: () => {} });
   }
 
   override guard(server: Server): void {
