@@ -48,7 +48,7 @@ const OWN_MODULES: Readonly<Record<string, string>> = {
 function ownModule(path: string): string | undefined {
   const file = Object.hasOwn(OWN_MODULES, path) ? OWN_MODULES[path] : undefined;
   if (file === undefined) return undefined;
-  const built = fileURLToPath(new URL(`../../dist/${file}`, import.meta.url));
+  const built = fileURLToPath(new URL(`../../../dist/${file}`, import.meta.url));
   if (!existsSync(built)) throw new Error(`${path} is not built; run "npm run build" in the server's folder.`);
   return built;
 }
