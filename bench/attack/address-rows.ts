@@ -33,7 +33,7 @@ const PATHS = [
 export const ADDRESS_ROWS: readonly AttackRow[] = [
   { name: "ssrf-headers", server: "null", prepare: () => sendAddresses },
   { name: "ssrf-images", server: "hook-images", prepare: () => sendAddresses },
-  { name: "path-names", server: "repository", prepare: () => sendPaths },
+  { name: "path-names", server: "repository", isPlain: true, prepare: () => sendPaths },
 ];
 
 /** Names a server of ours wherever an address could be believed. */
