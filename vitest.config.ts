@@ -17,7 +17,7 @@ const LONG = "test/**/*.long.test.ts";
  */
 const ALONE = [
   "test/*.test.ts",
-  "test/{codec-host,examples,faults,hook-host,native}/**/*.test.ts",
+  "test/{examples,faults,hooks/host,platform/codec-host,platform/native}/**/*.test.ts",
   "test/tensor/codecs/json/json-memory.test.ts",
   "test/cli/{,commands/,completion/,lifecycle/}*.test.ts",
   "test/drivers/{,onnx/**/,openvino/**/,python/,pytorch/,tensorflow/,tensorflow/{keras,native,tfjs,tflite}/}*.test.ts",
