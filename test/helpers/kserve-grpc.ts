@@ -1,4 +1,4 @@
-import { credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ClientDuplexStream, credentials, type Metadata, type ServiceError } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
 import type { Plain } from "../grpc/oracle.ts";
 import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";
@@ -17,4 +17,20 @@ export function connectKserve(address: string): CallKserve {
       const done: Done = (error, answer) => (error === null ? resolve(answer) : reject(error));
       (client[name] as (...given: unknown[]) => void).call(client, message, ...metadata, done);
     });
+}
+
+/** Sends requests in one ModelStreamInfer; resolves with its answers, in their order. */
+export async function streamKserve(
+  address: string,
+  requests: readonly Plain[],
+  metadata: Metadata,
+): Promise<readonly Plain[]> {
+  const client = new KserveClient(address, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const stream: ClientDuplexStream<Plain, Plain> = client.ModelStreamInfer!(metadata);
+  for (const request of requests) stream.write(request);
+  stream.end();
+  const answers: Plain[] = [];
+  for await (const answer of stream) answers.push(answer as Plain);
+  return answers;
 }

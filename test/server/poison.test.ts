@@ -1,7 +1,8 @@
+import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import { createEventLog } from "../helpers/event-log.ts";
-import { connectKserve } from "../helpers/kserve-grpc.ts";
+import { connectKserve, streamKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 
@@ -31,6 +32,11 @@ export async function preprocess({ x }) {
   return { x };
 }`;
 
+function toRequest(value: number) {
+  const input = { name: "x", datatype: "INT32", shape: [1], contents: { int_contents: [value] } };
+  return { model_name: "default", id: String(value), inputs: [input] };
+}
+
 async function start(options: Partial<ServerOptions>) {
   const { log, find } = createEventLog();
   const server = await startServer({ clientKey: "header:x-client", log, ...options });
@@ -49,8 +55,13 @@ async function start(options: Partial<ServerOptions>) {
     await isBack();
   };
   const call = connectKserve(server.grpcAddress);
+  const stream = (values: readonly number[], client = "one") => {
+    const metadata = new Metadata();
+    metadata.set("x-client", client);
+    return streamKserve(server.grpcAddress, values.map(toRequest), metadata);
+  };
   const metrics = async () => (await fetch(`${server.httpUrl}/metrics`)).text();
-  return { ask, kill, isBack, call, metrics, find };
+  return { ask, kill, isBack, call, stream, metrics, find };
 }
 
 const isolated = (options: Partial<ServerOptions> = {}) => {
@@ -67,8 +78,7 @@ test("a request that ends an isolated model's process twice is not run again, on
     status: 400,
     text: expect.stringMatching(/default 2 times, first as the request first/),
   });
-  const inputs = [{ name: "x", datatype: "INT32", shape: [1], contents: { int_contents: [666] } }];
-  await expect(call("ModelInfer", { model_name: "default", inputs })).rejects.toMatchObject({ code: 3 });
+  await expect(call("ModelInfer", toRequest(666))).rejects.toMatchObject({ code: 3 });
   expect(await find({ level: "error", requestId: "second" })).toMatchObject({
     model: "default",
     firstRequestId: "first",
@@ -77,6 +87,30 @@ test("a request that ends an isolated model's process twice is not run again, on
     /kserving_poison_requests_total\{model="default"\} 1\n(?:.*\n)*.*refused_total\{model="default"\} 2\n/,
   );
   await isBack();
+});
+
+test("a stream's request that ended it is refused within the stream, whose others are answered", async () => {
+  const { stream, isBack } = await isolated();
+  for (let times = 0; times < 2; times++) {
+    const [lost] = await stream([666]);
+    expect(lost?.error_message).toContain("was lost");
+    await isBack();
+  }
+  const [refused, answered] = await stream([666, 5]);
+  expect(refused?.error_message).toMatch(/default 2 times, first as the request 666/);
+  expect(answered).toMatchObject({ error_message: "", infer_response: { id: "5" } });
+});
+
+test("a stream whose requests end it one after another has to wait, and another client's has not", async () => {
+  const { stream, isBack } = await isolated();
+  for (let value = 700; value < 704; value++) {
+    await stream([value]);
+    await isBack();
+  }
+  const [waits] = await stream([1]);
+  expect(waits?.error_message).toMatch(/wait|again/i);
+  const [answered] = await stream([1], "two");
+  expect(answered).toMatchObject({ error_message: "" });
 });
 
 test("large requests, whose memory is given away, are known too", async () => {
