@@ -3,8 +3,21 @@ import type { HookSet } from "../hooks/hook-set.ts";
 /** A hook by its name and the number of its stage, from 1: `preprocess 1`, `postprocess 2`; `process` has no stage. */
 export const HOOK_PLACE = /^(?:process|(?:pre|post)process \d{1,4})$/;
 
-/** The hooks that the requests of a pipeline go through, as {@link HOOK_PLACE} has them. */
-export function hookPlaces({ process, preprocess, postprocess }: HookSet): readonly string[] {
+/** Facts about the hooks of a pipeline, known before any model is loaded: plain data that crosses threads. */
+export interface HookFacts {
+  /** Names of the functions that get bytes and give bytes; absent = there are none. */
+  readonly entries?: readonly string[];
+  /** The hooks that requests go through, as {@link HOOK_PLACE} has them. */
+  readonly hookPlaces: readonly string[];
+}
+
+/** Collects the facts about hooks. */
+export function hookFacts(hooks: HookSet): HookFacts {
+  const { entries } = hooks;
+  return { hookPlaces: placesOf(hooks), ...(entries && { entries: [...entries.keys()] }) };
+}
+
+function placesOf({ process, preprocess, postprocess }: HookSet): readonly string[] {
   if (process !== undefined) return ["process"];
   const stages = Array.from({ length: Math.max(preprocess.length, postprocess.length) }, (_, index) => index);
   return stages.flatMap((stage) => [

@@ -1,5 +1,6 @@
 import type { ThreadStates } from "../observability/thread-states.ts";
 import type { Signature } from "../tensor/signature/signature.ts";
+import type { HookFacts } from "./hook-places.ts";
 import type { HookTimes } from "./hook-times.ts";
 import type { InferRequest, InferResponse } from "./infer-request.ts";
 
@@ -9,10 +10,8 @@ export type WarmedThread = Pick<PipelineRunner, "signatures" | "run">;
 /** Runs requests of one pipeline, in this thread or in hook threads. */
 export interface PipelineRunner {
   readonly signatures: Readonly<Record<string, Signature>>;
-  /** Names of the functions of the hooks that get bytes and give bytes; absent = there are none. */
-  readonly entries?: readonly string[];
-  /** The hooks that requests go through, as `hookPlaces` names them; absent = there are none. */
-  readonly hookPlaces?: readonly string[];
+  /** Facts about its hooks, the same object until they are replaced; absent = there are none. */
+  readonly hooks?: HookFacts | undefined;
   /** Runs one request; throws only ServingError. */
   run(request: InferRequest): Promise<InferResponse>;
   /** Reports if requests can be run now: false while no hook thread is alive. */

@@ -8,7 +8,7 @@ export type HookRoutes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 export function toHookRoutes(models: readonly ManagedModel[]): HookRoutes {
   const routes = new Map<string, Map<string, string>>();
   for (const { name, current } of models) {
-    for (const entry of current?.servable?.description.entries?.filter(isRoute) ?? []) {
+    for (const entry of current?.servable?.description.hooks?.entries?.filter(isRoute) ?? []) {
       const [method, path] = entry.split(" ", 2) as [string, string];
       const methods = routes.get(path) ?? new Map<string, string>();
       if (!methods.has(method)) methods.set(method, name);

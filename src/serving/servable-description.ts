@@ -1,4 +1,5 @@
 import type { ModelFacts } from "../models/model-facts.ts";
+import type { HookFacts } from "../pipeline/hook-places.ts";
 import type { Signature } from "../tensor/signature/signature.ts";
 
 /**
@@ -17,15 +18,10 @@ export interface ServableDescription {
    * not report it.
    */
   readonly graphRefusal?: string;
-  /** Names of the functions of its hooks that get bytes and give bytes; absent where a remote server has it. */
-  readonly entries?: readonly string[];
   /** Facts about its models, in the order of its stages, for people; absent where a remote server has it. */
   readonly models?: readonly ModelFacts[];
-  /**
-   * The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`;
-   * absent where a remote server has it.
-   */
-  readonly hookPlaces?: readonly string[];
+  /** Facts about its hooks; absent = it has none, or a remote server has it. */
+  readonly hooks?: HookFacts | undefined;
   /**
    * Maximum number of rows of a request, or in a batch of several; absent or 0 = there
    * is none, or a remote server does not report it.

@@ -84,7 +84,6 @@ export interface ServableParts {
   readonly close: () => Promise<void>;
 }
 
-const NONE: readonly string[] = [];
 const NO_PARAMETERS: ReadonlyMap<string, string> = new Map();
 
 /** Gives a pipeline its name; `close` frees its parts. */
@@ -132,14 +131,13 @@ function createDescription(
     maxRequestRows: maxBatchSize,
     parameters,
   };
-  let from: Pick<PipelineRunner, "signatures" | "entries" | "hookPlaces"> | undefined;
+  let from: Pick<PipelineRunner, "signatures" | "hooks"> | undefined;
   let description: ServableDescription | undefined;
   return () => {
-    const { signatures, entries = NONE, hookPlaces = NONE } = runner;
-    const isSame = signatures === from?.signatures && entries === from.entries && hookPlaces === from.hookPlaces;
-    if (description !== undefined && isSame) return description;
-    from = { signatures, entries, hookPlaces };
-    description = Object.freeze({ ...ofModels, ...from, signatures: described(signatures) });
+    const { signatures, hooks } = runner;
+    if (description !== undefined && signatures === from?.signatures && hooks === from.hooks) return description;
+    from = { signatures, hooks };
+    description = Object.freeze({ ...ofModels, hooks, signatures: described(signatures) });
     return description;
   };
 }

@@ -5,7 +5,7 @@ import { type HookTimes, sumHookTimes } from "../../pipeline/hook-times.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import type { CompiledModule } from "../../platform/user-module/user-module.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
-import type { DeclaredHooks } from "./hook-protocol.ts";
+import type { HookDeclaration } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-worker.ts";
 import { ThreadReplacements } from "./thread-replacements.ts";
 
@@ -45,7 +45,7 @@ export interface GenerationParts {
   readonly log: Logger;
   /** A thread that has imported the hooks and knows their declarations. */
   readonly first: HookWorker;
-  readonly declared: DeclaredHooks;
+  readonly declared: HookDeclaration;
   /** Gives back the names that it has claimed. */
   readonly release?: (() => void) | undefined;
 }
@@ -74,7 +74,7 @@ export class HookGeneration {
   }
 
   /** Declarations of the hook file. */
-  get declared(): DeclaredHooks {
+  get declared(): HookDeclaration {
     return this.#parts.declared;
   }
 

@@ -1,5 +1,6 @@
 import { ServingError } from "../../errors.ts";
 import type { ThreadStates } from "../../observability/thread-states.ts";
+import type { HookFacts } from "../../pipeline/hook-places.ts";
 import { type HookTimes, sumHookTimes } from "../../pipeline/hook-times.ts";
 import type { InferRequest, InferResponse } from "../../pipeline/infer-request.ts";
 import { cutLargeJson, isLargeJson } from "../../pipeline/json-jobs.ts";
@@ -26,8 +27,6 @@ export interface HookPoolParts extends WorkerStart {
  * large to be read.
  */
 const MAX_HANDED_ON = 20;
-/** One list for all, so that its description is the same for each request. */
-const NONE: readonly string[] = [];
 
 /**
  * A queue of requests, fair to clients and, of each, to priorities and kinds, for the threads of one generation of
@@ -63,12 +62,8 @@ export class HookPool implements PipelineRunner {
     return this.#generation.signatures;
   }
 
-  get entries(): readonly string[] {
-    return this.#generation.declared.entries ?? NONE;
-  }
-
-  get hookPlaces(): readonly string[] {
-    return this.#generation.declared.places ?? NONE;
+  get hooks(): HookFacts {
+    return this.#generation.declared.facts;
   }
 
   isReady(): boolean {

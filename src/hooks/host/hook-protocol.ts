@@ -3,6 +3,7 @@ import type { OptionTable, RawOptions } from "../../drivers/option-table.ts";
 import type { ModelFacts } from "../../models/model-facts.ts";
 import type { Logged } from "../../observability/log-filter.ts";
 import type { PlainCall } from "../../pipeline/call-options.ts";
+import type { HookFacts } from "../../pipeline/hook-places.ts";
 import type { RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
 import type { Payload } from "../../pipeline/payload.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
@@ -107,10 +108,6 @@ export interface LeaseRequest {
 /** Declarations of a hook file, known before any model is loaded. */
 export interface DeclaredHooks {
   readonly options?: OptionTable;
-  /** Names of its functions that get bytes and give bytes; absent = there are none. */
-  readonly entries?: readonly string[];
-  /** The hooks that requests go through, as `hookPlaces` names them; absent = not known. */
-  readonly places?: readonly string[];
   /** The `-o` keys of the process that runs the hooks. */
   readonly hostOptions?: readonly string[];
   /** The files that the hooks come from, where only the thread knows them. */
@@ -119,6 +116,7 @@ export interface DeclaredHooks {
 
 /** The declarations, and what the pipeline's signatures need. */
 export interface HookDeclaration extends DeclaredHooks {
+  readonly facts: HookFacts;
   readonly edges: HookEdges;
   /** Number of the process that runs the hooks; absent = the thread does. */
   readonly pid?: number;

@@ -3,7 +3,7 @@ import { isOwnFailure, type ServingError } from "../../errors.ts";
 import { createModelClient, type ModelClient } from "../../models/threads/model-client.ts";
 import { boundFields } from "../../observability/bound-event.ts";
 import type { Logger } from "../../observability/logger.ts";
-import { hookPlaces } from "../../pipeline/hook-places.ts";
+import { hookFacts } from "../../pipeline/hook-places.ts";
 import { HookClock } from "../../pipeline/hook-times.ts";
 import { Pipeline } from "../../pipeline/pipeline.ts";
 import type { RemoteClient } from "../../pipeline/remote.ts";
@@ -51,14 +51,9 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   try {
     const opened = await openHooks(data, log);
     const { hooks, sources, pid } = opened;
-    const { options, entries } = hooks;
-    const found = {
-      places: hookPlaces(hooks),
-      ...(entries && { entries: [...entries.keys()] }),
-      ...(sources && { sources }),
-      ...(pid !== undefined && { pid }),
-    };
-    say({ declared: { ...(options && { options }), ...found, edges: hookEdges(hooks) } });
+    const { options } = hooks;
+    const found = { ...(sources && { sources }), ...(pid !== undefined && { pid }) };
+    say({ declared: { ...(options && { options }), ...found, facts: hookFacts(hooks), edges: hookEdges(hooks) } });
     const { start } = await nextCommand(control, "start");
     const close = await startPipeline({ opened, start, loadMore: parent.load, remote, log, data, say, control });
     void opened.lost?.then((reason) => endLost(reason, say));

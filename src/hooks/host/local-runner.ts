@@ -1,4 +1,4 @@
-import { hookPlaces } from "../../pipeline/hook-places.ts";
+import { hookFacts } from "../../pipeline/hook-places.ts";
 import { HookClock } from "../../pipeline/hook-times.ts";
 import { cutLargeJson, isLargeJson } from "../../pipeline/json-jobs.ts";
 import { Pipeline, type PipelineParts } from "../../pipeline/pipeline.ts";
@@ -20,8 +20,7 @@ export async function startLocalRunner(
   let open = true;
   return {
     signatures: pipeline.signatures,
-    ...(hooks?.entries && { entries: [...hooks.entries.keys()] }),
-    ...(hooks && { hookPlaces: hookPlaces(hooks) }),
+    ...(hooks && { hooks: hookFacts(hooks) }),
     run: async (request) =>
       pipeline.run(hooks !== undefined && isLargeJson(request) ? await cutLargeJson(request) : request),
     isReady: () => open,

@@ -28,7 +28,7 @@ export async function openGeneration(
   if (signal?.aborted) stop();
   try {
     const declared = await first.declared;
-    const release = claim?.(declared.entries ?? []);
+    const release = claim?.(declared.facts.entries ?? []);
     return new HookGeneration({ compiled, options, log, first, declared, release });
   } catch (reason) {
     await first.terminate();

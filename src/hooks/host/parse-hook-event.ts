@@ -41,7 +41,8 @@ function checkMark(content: unknown): void {
 
 /** The hook thread has already checked the file's declarations, so invalid ones are malformed. */
 function checkDeclared(content: unknown): void {
-  const { options, edges, entries = [], sources = [], places = [], pid = 1 } = membersOf(content, "declared");
+  const { options, edges, facts, sources = [], pid = 1 } = membersOf(content, "declared");
+  checkFacts(membersOf(facts, "declared.facts"));
   expect(Number.isSafeInteger(pid) && (pid as number) > 0, "declared.pid is not the number of a process");
   expect(
     Array.isArray(sources) && sources.every((source) => typeof source === "string"),
@@ -53,10 +54,6 @@ function checkDeclared(content: unknown): void {
     flags.every((flag) => typeof flag === "boolean"),
     "declared.edges lacks its flags",
   );
-  expect(Array.isArray(entries) && entries.every((name) => typeof name === "string"), "declared.entries are not names");
-  const isPlaced =
-    Array.isArray(places) && places.every((place) => typeof place === "string" && HOOK_PLACE.test(place));
-  expect(isPlaced, "declared.places are not those of hooks");
   try {
     checkDeclarations({ inputs, outputs, options }, "declared");
   } catch (cause) {
@@ -64,6 +61,14 @@ function checkDeclared(content: unknown): void {
   }
   const specs = [...((inputs ?? []) as TensorSpec[]), ...((outputs ?? []) as TensorSpec[])];
   expect(!specs.some(sharesMemory), "a default lies in shared memory");
+}
+
+function checkFacts({ entries = [], hookPlaces }: Members): void {
+  const isNamed = Array.isArray(entries) && entries.every((name) => typeof name === "string");
+  expect(isNamed, "declared.facts.entries are not names");
+  const isPlaced =
+    Array.isArray(hookPlaces) && hookPlaces.every((place) => typeof place === "string" && HOOK_PLACE.test(place));
+  expect(isPlaced, "declared.facts.hookPlaces are not those of hooks");
 }
 
 /** True for a value in shared memory, which could change after it was checked. */

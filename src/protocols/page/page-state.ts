@@ -28,7 +28,7 @@ export async function pageState(
 
 async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
   const { model, version, isReady, labels, unavailableReason, error } = state;
-  const { models = [], hookPlaces = [], maxBatchSize = 0, signatures = {} } = (await describe(service, state)) ?? {};
+  const { models = [], hooks, maxBatchSize = 0, signatures = {} } = (await describe(service, state)) ?? {};
   const first = defaultSignatureName(signatures);
   const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
   return {
@@ -39,7 +39,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     reason: error?.message ?? unavailableReason,
     labels,
     stages: models.map(toStage),
-    hooks: hookPlaces,
+    hooks: hooks?.hookPlaces ?? [],
     maxBatchSize,
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };

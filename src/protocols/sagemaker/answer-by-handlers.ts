@@ -33,7 +33,7 @@ export async function answerByHandlers(
     const facts = handlerFacts(exchange.request, invocation, dependencies.grpcPort);
     const ask = (entry: string, given: Pick<RawRequest, "facts" | "body">) =>
       inferRaw(lease, { entry, call, ...given });
-    if (lease.description.entries?.includes("handler")) return toAnswer(await ask("handler", { facts, body }));
+    if (lease.description.hooks?.entries?.includes("handler")) return toAnswer(await ask("handler", { facts, body }));
     const input = await ask("input_handler", { facts, body });
     const made = await answerOfModel(exchange, { lease, method: attributes.method, body: input.body }, dependencies);
     return toAnswer(await ask("output_handler", { facts: { ...facts, status_code: made.status }, body: made.body }));
@@ -47,7 +47,7 @@ async function hasHandlers(service: InferenceService, ref: ModelRef): Promise<bo
   try {
     const lease = await service.acquire(ref);
     lease.release();
-    return lease.description.entries?.some((name) => name === "handler" || name === "input_handler") ?? false;
+    return lease.description.hooks?.entries?.some((name) => name === "handler" || name === "input_handler") ?? false;
   } catch {
     return false;
   }

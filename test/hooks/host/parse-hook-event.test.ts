@@ -4,6 +4,7 @@ import { MalformedMessage } from "../../../src/platform/threads/host-port.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const edges = { replacesChain: false, changesInputs: false, changesOutputs: true };
+const facts = { hookPlaces: [] };
 const log = { level: "info", message: "x", fields: {} };
 const lease = { id: 1, driver: "onnx", path: "m.onnx", options: {} };
 const shared = createTensor("float32", [1], new Float32Array(new SharedArrayBuffer(4)));
@@ -14,8 +15,8 @@ test.each([
   { log },
   { loadModel: lease },
   { closeModel: 3 },
-  { declared: { edges, places: ["preprocess 1", "postprocess 12"] } },
-  { declared: { edges: { ...edges, inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } } },
+  { declared: { edges, facts: { hookPlaces: ["preprocess 1", "postprocess 12"], entries: ["handler"] } } },
+  { declared: { facts, edges: { ...edges, inputs: [{ name: "x", dtype: "float32", shape: [-1] }] } } },
 ])("an event of a hook thread passes: %o", (event) => {
   expect(parseHookEvent(event)).toBe(event);
 });
@@ -43,12 +44,14 @@ describe("what a hook may post instead is malformed:", () => {
     [{ loadModel: { ...lease, options: { a: 1 } } }],
     [{ closeModel: {} }],
     [{ declared: {} }],
-    [{ declared: { edges, places: ["preprocess 1", "run 1"] } }],
-    [{ declared: { edges, places: "process" } }],
-    [{ declared: { edges: { ...edges, replacesChain: "yes" } } }],
-    [{ declared: { edges: { ...edges, inputs: [{ name: "x" }] } } }],
-    [{ declared: { edges: { ...edges, outputs: [{ name: "x", dtype: "float32", default: shared }] } } }],
-    [{ declared: { edges, options: { a: { type: "nope" } } } }],
+    [{ declared: { edges } }],
+    [{ declared: { edges, facts: { hookPlaces: ["preprocess 1", "run 1"] } } }],
+    [{ declared: { edges, facts: { hookPlaces: "process" } } }],
+    [{ declared: { edges, facts: { ...facts, entries: [1] } } }],
+    [{ declared: { facts, edges: { ...edges, replacesChain: "yes" } } }],
+    [{ declared: { facts, edges: { ...edges, inputs: [{ name: "x" }] } } }],
+    [{ declared: { facts, edges: { ...edges, outputs: [{ name: "x", dtype: "float32", default: shared }] } } }],
+    [{ declared: { facts, edges, options: { a: { type: "nope" } } } }],
   ])("%o", (event) => {
     expect(() => parseHookEvent(event)).toThrow(MalformedMessage);
   });
