@@ -75,10 +75,9 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
       const signature = signatureOf(model, call.signature);
       assertOutputs(call.outputs, signature.outputs);
       const { inputs: specs = [] } = signature;
-      const choice = call.limits?.fromHook === true ? { ...images, fromHook: true } : images;
       try {
-        if (!hasImages(inputs, specs, choice)) return await push(inputs, signature, call);
-        const preprocessed = timedImages(preprocess(inputs, specs, choice, call.signal), call).then((decoded) =>
+        if (!hasImages(inputs, specs, call.limits)) return await push(inputs, signature, call);
+        const preprocessed = timedImages(preprocess(inputs, specs, images, call), call).then((decoded) =>
           whileCounted(bytesOfPreprocessed(decoded, inputs), () => push(decoded, signature, call)),
         );
         preprocessing.add(preprocessed);

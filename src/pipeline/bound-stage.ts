@@ -1,8 +1,7 @@
 import { type ErrorCode, invalidArgument, ServingError } from "../errors.ts";
 import type { HookArgs, OtherModel, OtherModels, PredictOptions, StageHandle } from "../hooks/hooks.ts";
-import { mayHoldImages } from "../models/images/image-input.ts";
+import { limitsFor } from "../models/images/image-input.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
-import type { CallLimits } from "../platform/limits/call-limits.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
@@ -75,12 +74,6 @@ export class BoundStage implements StageHandle {
       throw blameHook(reason, `A hook gave ${this.#place} what it does not take`);
     }
   }
-}
-
-/** The limits of a model's run on values that no client sent: they tell if these may hold images. */
-export function limitsFor(inputs: Tensors, limits: CallLimits | undefined): CallLimits | undefined {
-  const fromHook = mayHoldImages(inputs) ? true : undefined;
-  return limits?.fromHook === fromHook ? limits : { ...limits, fromHook };
 }
 
 /** JavaScript callers may pass any value. */

@@ -1,12 +1,13 @@
 import type { HookSet } from "../hooks/hook-set.ts";
 import { type Hook, type HookContext, SKIP_KEY } from "../hooks/hooks.ts";
 import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
+import { limitsFor } from "../models/images/image-input.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
 import { loggedId } from "../observability/request-id.ts";
 import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
-import { blameHook, dtypesOf, limitsFor } from "./bound-stage.ts";
+import { blameHook, dtypesOf } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
 import { timeHook } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";

@@ -1,7 +1,7 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { copyPayload, payloadBytes } from "../pipeline/payload.ts";
-import { limitTime, NO_LIMITS } from "../platform/limits/call-limits.ts";
+import { limitsOfCopy, limitTime } from "../platform/limits/call-limits.ts";
 import type { LoadedVersion, ShadowedModel } from "./catalog.ts";
 import type { InferRequest, Lease } from "./inference-service.ts";
 import { LocalLease, type ServiceLimits } from "./local-lease.ts";
@@ -87,9 +87,9 @@ export class ShadowTraffic {
   ): Promise<void> {
     const lease = new LocalLease(target, this.#limits);
     try {
-      const { id, metadata, limits: { depth = 0, fromHook } = NO_LIMITS } = call;
       const { signal, limits } = limited;
-      const own = { id, metadata, limits: { deadline: limits?.deadline, depth: depth + 1, fromHook }, signal };
+      const ofRequest = { memory: undefined, record: undefined, timeline: undefined };
+      const own = { ...call, ...ofRequest, limits: limitsOfCopy(call.limits, limits?.deadline), signal };
       const chosen = requireSignature(signature.name, lease.description, usedNames({ inputs, outputs }));
       await lease.infer({ signature: chosen, inputs, outputs, call: own });
     } finally {

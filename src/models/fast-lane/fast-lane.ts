@@ -3,7 +3,7 @@ import { reasonText } from "../../errors.ts";
 import type { Logger } from "../../observability/logger.ts";
 import { toSteadyMs } from "../../observability/steady-clock.ts";
 import { Timeline } from "../../observability/timeline.ts";
-import { NO_LIMITS } from "../../platform/limits/call-limits.ts";
+import { isUnmarked, NO_LIMITS } from "../../platform/limits/call-limits.ts";
 import { fitsShape, type TensorSpec } from "../../tensor/signature/signature.ts";
 import { byteSize, createTensors, type Tensors } from "../../tensor/tensor.ts";
 import { filledTensor } from "../filled-tensor.ts";
@@ -100,8 +100,7 @@ export class FastLane {
   /** True for a call whose answer needs nothing but the run. */
   #isPlain({ signature, outputs, targets, requestId, limits = NO_LIMITS, signal }: ModelCall): boolean {
     const isWhole = outputs === undefined && targets === undefined && signature === this.#parts.facts.defaultSignature;
-    const isClients = limits.fromHook === undefined && limits.warmUp === undefined;
-    return isWhole && isClients && requestId === undefined && !signal.aborted;
+    return isWhole && isUnmarked(limits) && requestId === undefined && !signal.aborted;
   }
 
   #find(inputs: Tensors): LaneShape | undefined {

@@ -1,4 +1,5 @@
 import type { CancelSignal } from "../../platform/async/cancel-source.ts";
+import type { CallLimits } from "../../platform/limits/call-limits.ts";
 import { reserveImages } from "../../platform/limits/memory/image-reservation.ts";
 import { collectAll } from "../../platform/limits/memory/young-garbage.ts";
 import { decodePixels, type Pixels } from "../../tensor/media/decode-pixels.ts";
@@ -14,6 +15,12 @@ import { preprocessImages } from "./preprocess-images.ts";
 /** Images of fewer bytes are garbage that V8 finds in time; more of them are worth looking for. */
 const LARGE_BYTES = 32 * 1024 * 1024;
 
+/** The request that images are of: its limits tell if a hook gave them. */
+export interface ImageCall {
+  readonly limits?: CallLimits | undefined;
+  readonly signal?: CancelSignal | undefined;
+}
+
 /** {@link decodeImageInputs}, or the same done elsewhere. */
 export type PreprocessInputs = typeof decodeImageInputs;
 
@@ -28,19 +35,19 @@ export async function decodeImageInputs(
   inputs: Tensors,
   specs: readonly TensorSpec[],
   choices: ImageChoices,
-  signal?: CancelSignal,
+  call: ImageCall = {},
 ): Promise<Tensors> {
   const decoded = createTensors(Object.entries(inputs));
   for (const spec of specs) {
     const tensor = inputs[spec.name];
-    if (isImage(tensor, spec, choices)) decoded[spec.name] = await decodeInput(tensor, spec, { choices, signal });
+    if (isImage(tensor, spec, call.limits)) decoded[spec.name] = await decodeInput(tensor, spec, { choices, call });
   }
   return decoded;
 }
 
 /** Checks if there is anything for {@link decodeImageInputs} to do. */
-export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], choices: ImageChoices): boolean {
-  return specs.some((spec) => isImage(inputs[spec.name], spec, choices));
+export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], limits?: CallLimits): boolean {
+  return specs.some((spec) => isImage(inputs[spec.name], spec, limits));
 }
 
 /** Encoded images, or the pixels of one. */
@@ -53,18 +60,19 @@ type Images = Tensor<"bytes"> | ImageTensor;
 export function isImage(
   tensor: Tensor | undefined,
   spec: TensorSpec,
-  { fromHook = false }: Pick<ImageChoices, "fromHook">,
+  limits: CallLimits | undefined,
 ): tensor is Images {
   if (tensor === undefined || !takesImages(spec)) return false;
-  return tensor.dtype === "bytes" || (fromHook && isPixels(tensor));
+  return tensor.dtype === "bytes" || (limits?.fromHook === true && isPixels(tensor));
 }
 
 interface Decoding {
   readonly choices: ImageChoices;
-  readonly signal: CancelSignal | undefined;
+  readonly call: ImageCall;
 }
 
-async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }: Decoding): Promise<Tensor> {
+async function decodeInput(tensor: Images, spec: TensorSpec, { choices, call }: Decoding): Promise<Tensor> {
+  const { limits, signal } = call;
   const layout = imageLayout(spec, choices);
   const preprocessing = { spec, layout, choices };
   if (tensor.dtype !== "bytes") {
@@ -73,7 +81,7 @@ async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }
       preprocess([image], preprocessing),
     );
   }
-  checkElements(tensor, spec, { layout, choices });
+  checkElements(tensor, spec, { layout, limits });
   const images = await readHeaders(tensor.data, spec, signal);
   return whileReserved(decodedBytes(images, preprocessing), signal, async () => {
     const decode = ({ bytes, header }: EncodedImage) =>
@@ -86,9 +94,9 @@ async function decodeInput(tensor: Images, spec: TensorSpec, { choices, signal }
 function checkElements(
   { shape, data }: Tensor<"bytes">,
   spec: TensorSpec,
-  { layout, choices }: Pick<Preprocessing, "layout" | "choices">,
+  { layout, limits }: Pick<Preprocessing, "layout"> & Pick<ImageCall, "limits">,
 ): void {
-  const isOne = choices.fromHook === true && shape.length === 0;
+  const isOne = limits?.fromHook === true && shape.length === 0;
   if (shape.length !== 1 && !isOne) {
     throw imageRefused(
       "Invalid number of shape dimensions",
@@ -153,11 +161,17 @@ function preprocessedBytes(
   return values * (spec.dtype === "float64" ? 8 : spec.dtype === "float32" ? 4 : 6);
 }
 
+/** The limits of a model's run on values that no client sent: they tell if these may hold images. */
+export function limitsFor(inputs: Tensors, limits: CallLimits | undefined): CallLimits | undefined {
+  const fromHook = mayHoldImages(inputs) ? true : undefined;
+  return limits?.fromHook === fromHook ? limits : { ...limits, fromHook };
+}
+
 /**
  * Checks if a hook's values may hold an image that only its origin distinguishes from other tensors: an image's pixels,
  * or one encoded image of rank 0.
  */
-export function mayHoldImages(tensors: Tensors): boolean {
+function mayHoldImages(tensors: Tensors): boolean {
   for (const name in tensors) {
     const tensor = tensors[name];
     if (tensor === undefined) continue;

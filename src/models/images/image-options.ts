@@ -56,8 +56,6 @@ export interface ImageChoices {
   readonly mean: readonly number[];
   /** Likewise; empty = 1. */
   readonly scale: readonly number[];
-  /** True to also accept pixels and a single encoded image, as hooks pass them: see isImage. Default false. */
-  readonly fromHook?: boolean;
 }
 
 /** Reads the options' texts; throws `invalid_argument` for an invalid list of numbers, and for a scale of 0. */

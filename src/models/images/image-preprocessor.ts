@@ -1,12 +1,11 @@
 import { MessageChannel, Worker } from "node:worker_threads";
 import type { Logger } from "../../observability/logger.ts";
-import type { CancelSignal } from "../../platform/async/cancel-source.ts";
 import { toHostPort } from "../../platform/threads/host-port.ts";
 import { RpcClient } from "../../platform/threads/rpc-client.ts";
 import { threadEntry } from "../../platform/threads/thread-entry.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { isImage } from "./image-input.ts";
+import { type ImageCall, isImage } from "./image-input.ts";
 import type { ImageChoices } from "./image-options.ts";
 import { type ImageThreadData, PREPROCESS, type PreprocessMeta } from "./image-thread.ts";
 
@@ -30,11 +29,11 @@ export class ImagePreprocessor {
     inputs: Tensors,
     specs: readonly TensorSpec[],
     choices: ImageChoices,
-    signal?: CancelSignal,
+    { limits, signal }: ImageCall = {},
   ): Promise<Tensors> {
-    const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, choices));
+    const asked = specs.filter((spec) => isImage(inputs[spec.name], spec, limits));
     const images = createTensors(Object.entries(inputs).filter(([key]) => asked.some(({ name }) => name === key)));
-    const meta = { specs: asked.map(toPlainSpec), choices } satisfies PreprocessMeta;
+    const meta = { specs: asked.map(toPlainSpec), choices, limits } satisfies PreprocessMeta;
     const { tensors } = await this.#open().client.ask({ kind: PREPROCESS, meta, tensors: images }, signal);
     return createTensors([...Object.entries(inputs), ...Object.entries(tensors)]);
   }

@@ -40,11 +40,22 @@ export function arrivalLimits(deadline: number | undefined, client: number): Cal
   return deadline === undefined && client === 0 ? undefined : { deadline, client };
 }
 
+/** True for what a client sent, as it is: it is for no warm-up, and its inputs hold no images of hooks. */
+export function isUnmarked({ warmUp, fromHook }: CallLimits): boolean {
+  return warmUp === undefined && fromHook === undefined;
+}
+
 /** True if there is no limit, but perhaps a client's number. */
 export function hasClientAlone(limits: CallLimits): boolean {
-  const { deadline, priority, queueTimeoutMs, depth, warmUp, fromHook } = limits;
-  const isPlain = deadline === undefined && !priority && !queueTimeoutMs && !depth;
-  return isPlain && warmUp === undefined && fromHook === undefined;
+  const { deadline, priority, queueTimeoutMs, depth } = limits;
+  return deadline === undefined && !priority && !queueTimeoutMs && !depth && isUnmarked(limits);
+}
+
+/** The limits of a copy of a request, for which no client waits: it has no place among those of clients. */
+export function limitsOfCopy(limits: CallLimits = NO_LIMITS, deadline: number | undefined): CallLimits {
+  const { depth = 0 } = limits;
+  const standing = { client: undefined, priority: undefined, queueTimeoutMs: undefined };
+  return { ...limits, ...standing, deadline, depth: depth + 1 };
 }
 
 /** Checks limits from another thread: finite numbers, and a boolean. */
