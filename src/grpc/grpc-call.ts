@@ -14,8 +14,9 @@ import type { RequestRecord } from "../observability/request-record.ts";
 import { SERVER_TIMING, serverTiming } from "../observability/server-timing.ts";
 import { CancelSource } from "../platform/async/cancel-source.ts";
 import { ListMember } from "../platform/async/member-list.ts";
-import { arrivalLimits, deadlinePassed, MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+import { deadlinePassed, MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
+import { arrivedCall } from "../serving/inference-service.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ReceivedHeaders, readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
@@ -95,10 +96,7 @@ export abstract class GrpcCall extends ListMember {
       }
       const encoding = readEncoding(headers);
       const { source: signal, memory } = this;
-      const { id, timeline } = record;
-      const { name: peer } = peerOf(this.#session);
-      const limits = arrivalLimits(deadline, memory.client.number);
-      const info = { id, metadata, peer, limits, signal, memory, record, timeline };
+      const info = arrivedCall(record, peerOf(this.#session).name, { metadata, deadline, signal, memory });
       await (scope === undefined ? this.answer(info, encoding) : this.#answerFor(scope, info, encoding));
     } catch (reason) {
       logFailure({ reason, code: ServingError.from(reason).code, record, path: this.path }, this.context.log);

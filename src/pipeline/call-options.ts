@@ -1,7 +1,7 @@
 import type { RequestRecord } from "../observability/request-record.ts";
 import { type PlainTimeline, Timeline } from "../observability/timeline.ts";
-import type { CancelSignal } from "../platform/async/cancel-source.ts";
-import type { CallLimits } from "../platform/limits/call-limits.ts";
+import type { CancelSignal, CancelSource } from "../platform/async/cancel-source.ts";
+import { arrivalLimits, type CallLimits } from "../platform/limits/call-limits.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 
 /** The parts of a request in addition to its model and tensors: one object from the transport to the models. */
@@ -22,6 +22,27 @@ export interface CallOptions {
   readonly record?: RequestRecord | undefined;
   /** Records the times of the request's parts; absent = they are not wanted. */
   readonly timeline?: Timeline | undefined;
+}
+
+/** The options of a request that has come over a connection. */
+export interface ArrivedCall extends CallOptions {
+  readonly signal: CancelSource;
+  readonly memory: MemoryShare;
+  readonly record: RequestRecord;
+}
+
+/** Parts of a request that has come over a connection. */
+interface Arrival extends Pick<ArrivedCall, "metadata" | "signal" | "memory"> {
+  /** Absent = the client sets none. */
+  readonly deadline: number | undefined;
+}
+
+/** Collects the options of a request as it arrives, or of one message of a stream. */
+export function arrivedCall(record: RequestRecord, peer: CallOptions["peer"], arrival: Arrival): ArrivedCall {
+  const { metadata, deadline, signal, memory } = arrival;
+  const { id, timeline } = record;
+  const limits = arrivalLimits(deadline, memory.client.number);
+  return { id, metadata, peer, limits, signal, memory, record, timeline };
 }
 
 /** The options that another thread receives. */

@@ -4,7 +4,7 @@ import type { RequestRecord } from "../observability/request-record.ts";
 import { CancelSource } from "../platform/async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../platform/codec-host/codec-jobs.ts";
 import type { Job } from "../platform/codec-host/job.ts";
-import { arrivalLimits, deadlinePassed, MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
+import { deadlinePassed, MAX_TIMER_MS } from "../platform/limits/call-limits.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import { returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
@@ -12,7 +12,7 @@ import type { Transfer } from "../platform/limits/overload-manager.ts";
 import { SMALL_REQUEST_BYTES } from "../platform/limits/transport-limits.ts";
 import { resetConnection, sentBytesOf, unsentBytesOf } from "../platform/net/node-members.ts";
 import { peerName } from "../platform/net/sockets.ts";
-import type { CallOptions } from "../serving/inference-service.ts";
+import { arrivedCall, type CallOptions } from "../serving/inference-service.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { readBody } from "./read-body.ts";
 
@@ -133,20 +133,17 @@ export class HttpExchange {
   /** The parts of an inference call from the HTTP request's headers. */
   callInfo(): CallOptions {
     const metadata = toMetadata(this.request);
-    const { record } = this;
-    const { id, timeline } = record;
     const timeoutMs = parseTimeout(metadata[TIMEOUT_HEADER]);
     const signal = this.#cancel;
-    const memory = this.#memory;
-    const peer = peerName(this.request.socket);
     // A response that has closed does not close again, which would leave the timer running.
     const isLimited = timeoutMs !== undefined && !this.#isClosed;
-    const limits = arrivalLimits(isLimited ? Date.now() + timeoutMs : undefined, memory.client.number);
+    const deadline = isLimited ? Date.now() + timeoutMs : undefined;
     if (isLimited) {
       const timer = setTimeout(() => signal.abort(deadlinePassed()), timeoutMs);
       this.#response.once("close", () => clearTimeout(timer));
     }
-    return { id, metadata, peer, limits, signal, memory, record, timeline };
+    const arrival = { metadata, deadline, signal, memory: this.#memory };
+    return arrivedCall(this.record, peerName(this.request.socket), arrival);
   }
 
   async #read(maxBytes: number, alignedAt: number): Promise<Buffer> {

@@ -130,6 +130,6 @@ export interface NamedStatistics extends ServableStatistics {
   readonly version: bigint;
 }
 
-export type { CallOptions } from "../pipeline/call-options.ts";
+export { arrivedCall, type CallOptions } from "../pipeline/call-options.ts";
 export type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 export type { JsonPayload } from "../pipeline/payload.ts";

@@ -6,11 +6,10 @@ import { RequestRecord } from "../../observability/request-record.ts";
 import { CancelSource } from "../../platform/async/cancel-source.ts";
 import { createDeferred } from "../../platform/async/promises.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
-import { arrivalLimits } from "../../platform/limits/call-limits.ts";
 import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
 import { STREAM_WINDOW_BYTES } from "../../platform/limits/transport-limits.ts";
 import { cutText } from "../../platform/text/cut-text.ts";
-import type { CallOptions, InferenceService } from "../../serving/inference-service.ts";
+import { arrivedCall, type CallOptions, type InferenceService } from "../../serving/inference-service.ts";
 import { bytesTag, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
 import { decodeInferRequestJob, decodeInferRequestQuickly, type GrpcForm } from "./grpc-request.ts";
 import {
@@ -146,7 +145,7 @@ class InferStream {
 
   /** The answering message; throws the error that ends the stream for a client that asked for gRPC statuses. */
   async #answer(message: Uint8Array, memory: MemoryShare, record: RequestRecord): Promise<Uint8Array> {
-    const { metadata, peer, limits: own, path } = this.#exchange;
+    const { metadata, peer, limits, path } = this.#exchange;
     let id: string | undefined;
     try {
       const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
@@ -156,9 +155,7 @@ class InferStream {
       const given = { message, maxBytes, signal: this.#source, memory };
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
       id = request.id;
-      const { timeline } = record;
-      const limits = arrivalLimits(own?.deadline, memory.client.number);
-      const call = { id: record.id, metadata, peer, limits, signal: this.#source, memory, record, timeline };
+      const call = arrivedCall(record, peer, { metadata, deadline: limits?.deadline, signal: this.#source, memory });
       const inferred = await inferKserve(this.#service, request, {
         call,
         maxBytes,
