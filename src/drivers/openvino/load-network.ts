@@ -16,7 +16,7 @@ const NARROWED =
 const STUCK =
   "runs whose requests are over do not end, and leave no room for others; if that goes on for --model-stall, the model is loaded again";
 
-/** A device to load networks on, and where to report what happens to them. */
+/** A device to load networks on, and the receivers of reports about them. */
 export interface LoadPlace {
   readonly core: OpenvinoCore;
   /** As OpenVINO takes it; its properties are set. */

@@ -3,9 +3,8 @@ import type { Logger } from "../../observability/logger.ts";
 import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Network } from "./engine.ts";
-import { KnownFailures } from "./known-failures.ts";
 import type { ModelSource } from "./model-source.ts";
-import { OpenvinoFailure } from "./openvino-failure.ts";
+import { KnownFailures, OpenvinoFailure } from "./openvino-failure.ts";
 import { type RequestPool, type RunCall, type Runner, SpoiledRun } from "./request-pool.ts";
 
 /** A network, and what compiles it. */

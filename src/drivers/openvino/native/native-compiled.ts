@@ -3,7 +3,7 @@ import { QuickRuns } from "../../../platform/native/pool-calls.ts";
 import { byteSize, type Tensor } from "../../../tensor/tensor.ts";
 import type { CompiledNetwork, InferRequest, Port } from "../engine.ts";
 import { check, type NativeContext, takePointer, takeText } from "./c-api.ts";
-import { fromNativeTensor, toNativeTensor } from "./native-tensor.ts";
+import { fromNativeTensor, toNativeTensor } from "./ports.ts";
 
 /** Duration of a run that may block the model thread: to wait for the runtime's threads takes about 25 µs itself. */
 const QUICK_MS = 0.3;

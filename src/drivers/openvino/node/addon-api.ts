@@ -113,7 +113,7 @@ interface AddonPackage {
 const NAME = "openvino-node";
 const OTHERWISE = "or leave -o engine= out and run: kserving runtimes install openvino";
 
-/** The package in a folder, or where npm has put it, a complete one first; undefined where it is not. */
+/** The package in a folder or among npm's, a complete one first; undefined if there is none. */
 export function findAddon(folder?: string): AddonPackage | undefined {
   const folders = folder === undefined ? npmFolders(NAME, "") : [folder];
   const found = folders.filter((each) => existsSync(join(each, "package.json"))).map(readPackage);

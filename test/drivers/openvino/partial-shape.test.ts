@@ -1,5 +1,15 @@
 import { expect, it } from "vitest";
-import { formatShape, parseShape } from "../../../../src/drivers/openvino/node/node-engine.ts";
+import { formatShape, parseShape, toDimension } from "../../../src/drivers/openvino/partial-shape.ts";
+
+it.each([
+  ["one size", [4, 4], 4],
+  ["a range", [1, 8], { min: 1, max: 8 }],
+  ["any size", [0, -1], -1],
+  ["any size that the type holds", [0, 2 ** 31 - 1], -1],
+  ["any size of 64 bits", [1, 2 ** 63], -1],
+] as const)("bounds of %s are a dimension", (_, [min, max], dimension) => {
+  expect(toDimension(min, max)).toEqual(dimension);
+});
 
 it.each([
   ["[1,3,224,224]", [1, 3, 224, 224]],
