@@ -32,7 +32,7 @@ export const DRIVER_NAMES: readonly string[] = Object.keys(DRIVERS);
 /** Place of a driver's code, as plain data: any thread can import it from there. */
 export type DriverLocation = { readonly name: string } | { readonly url: string; readonly file: string };
 
-/** A driver and where its code is. */
+/** A driver and the place of its code. */
 export interface FoundDriver {
   readonly driver: Driver;
   readonly location: DriverLocation;
@@ -112,7 +112,7 @@ async function builtIn(name: string): Promise<FoundDriver> {
 }
 
 async function importFramework(name: string): Promise<{ default: Driver }> {
-  const { frameworkDriver } = await import("./python/framework-driver.ts");
+  const { frameworkDriver } = await import("./python/load-python-model.ts");
   return { default: frameworkDriver(name) };
 }
 

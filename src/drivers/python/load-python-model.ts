@@ -3,17 +3,19 @@ import { delimiter, dirname, resolve } from "node:path";
 import { failedPrecondition, ServingError } from "../../errors.ts";
 import { unlessAborted } from "../../platform/async/cancel-source.ts";
 import { processMemory } from "../../platform/processes/watched-child.ts";
-import type { DriverHost, Model } from "../driver.ts";
+import { PYTHON_FRAMEWORKS, type PythonFramework } from "../../storage/runtimes/python-frameworks.ts";
+import { type Driver, type DriverHost, defineDriver, type Model } from "../driver.ts";
 import { describeNoModel, readHead } from "../file-kind.ts";
+import type { OptionSpec, OptionTable } from "../option-table.ts";
+import { boosterLibrary } from "./booster-file.ts";
 import { type PythonSearch, startWithFirst } from "./first-python.ts";
-import type { PythonHostOptions } from "./python-host-options.ts";
-import { parseNames, parseSpecs } from "./python-host-options.ts";
+import { PYTHON_HOST_OPTIONS, type PythonHostOptions, parseNames, parseSpecs } from "./python-host-options.ts";
 import { createPythonModel, type LoadedFacts } from "./python-model.ts";
 import { PythonProcess } from "./python-process.ts";
 import { SupervisedProcess } from "./supervised-process.ts";
 
 /** A framework that runs in Python. */
-interface PythonFramework {
+interface Framework {
   /** The driver, and its module in python/kserving_host/frameworks. */
   readonly name: string;
   /** Its usual name. */
@@ -28,7 +30,7 @@ interface PythonFramework {
 
 /** A model and the framework that loads it. */
 interface PythonSource {
-  readonly framework: PythonFramework;
+  readonly framework: Framework;
   readonly path: string;
   readonly options: PythonHostOptions & { readonly threads?: number };
   /** The options for the framework's module. */
@@ -104,7 +106,7 @@ function toRequest(
   };
 }
 
-/** A class that needs no file is looked for in the folder where the server was started. */
+/** A class that needs no file is looked for in the folder in which the server was started. */
 function folderOf(path: string): string {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
 }
@@ -160,3 +162,61 @@ async function startAll(
   await Promise.all([first, ...started].map((process) => process.close()));
   throw failed.reason;
 }
+
+/**
+ * The driver of a framework that needs nothing but its entry of
+ * {@link PYTHON_FRAMEWORKS}, its options and its Python module.
+ */
+export function frameworkDriver(name: string): Driver {
+  const { title, module, install, files = "", endings = [] } = PYTHON_FRAMEWORKS[name] as PythonFramework;
+  const framework = { name, title, module, files, howToInstall: `Install it there: ${install}.` };
+  const ownTable = frameworkOptions(name);
+  return defineDriver<PythonHostOptions>({
+    name,
+    options: { ...ownTable, ...PYTHON_HOST_OPTIONS } as OptionTable<PythonHostOptions>,
+    placement: "inline",
+    isIsolated: true,
+    detect: (path) => {
+      const library = boosterLibrary(path);
+      return library === undefined ? endings.some((ending) => path.toLowerCase().endsWith(ending)) : library === name;
+    },
+    load: (path, options, host) => {
+      const own = Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(ownTable, key)));
+      return loadPythonModel({ framework, path, options, own }, host);
+    },
+  });
+}
+
+type Options = Readonly<Record<string, OptionSpec>>;
+
+/** The `-o` keys that a framework's module takes in addition to those of the host of Python models. */
+function frameworkOptions(name: string): Options {
+  return { ...OF_FRAMEWORKS[name], ...(PYTHON_FRAMEWORKS[name]?.hasPickles && OF_PICKLES) };
+}
+
+const OF_PICKLES: Options = {
+  allow_pickle: {
+    type: "boolean",
+    default: false,
+    help: "Loads pickles and joblib files, which run whatever code is in them; for files that you trust.",
+  },
+};
+
+const OF_FRAMEWORKS: Readonly<Record<string, Options>> = {
+  transformers: {
+    task: {
+      type: "string",
+      help: "The task of the pipeline, such as text-classification; left out, that of the class in config.json.",
+    },
+    device: { type: "string", default: "cpu", help: "Where the model runs: cpu, cuda, cuda:N or mps." },
+    argument: {
+      type: "prefix",
+      help: "Arguments of each run, as JSON or text, such as argument.max_new_tokens=40 or argument.truncation=true.",
+    },
+    trust_remote_code: {
+      type: "boolean",
+      default: false,
+      help: "Runs Python code that lies in the model's folder; for folders that you trust.",
+    },
+  },
+};

@@ -16,7 +16,7 @@ import type { SlotFile } from "./slot-file.ts";
 /** Number of bytes from which on a file in memory costs less than the pipe. */
 export const SLOT_BYTES = 1 << 16;
 
-/** name, dtype, shape, bytes, and where they are: a position in the slot's file, or -1 for the body. */
+/** name, dtype, shape, bytes, and their place: a position in the slot's file, or -1 for the body. */
 export type TensorEntry = readonly [
   name: string,
   dtype: string,
@@ -54,7 +54,7 @@ export function toEntries(
   return { entries, body: parts.filter((_, index) => (positions[index] ?? -1) < 0) };
 }
 
-/** Writes large parts to a slot's file, from a position on; where each is now, -1 = nowhere. */
+/** Writes large parts to a slot's file, from a position on; gives each one's position there, -1 for none. */
 export async function fillSlot(
   slot: SlotFile | undefined,
   parts: readonly Uint8Array[],
