@@ -46,7 +46,7 @@ interface CallArguments {
   readonly run: SessionRun;
 }
 
-/** koffi keeps the arrays where they are until the call returns. */
+/** koffi does not move the arrays until the call returns. */
 async function call(api: TensorflowApi, session: Pointer, args: CallArguments): Promise<BigUint64Array> {
   const { feeds, fetches, targets = [] } = args.run;
   const inputs = encodeOutputs(feeds.map(({ target }) => target));

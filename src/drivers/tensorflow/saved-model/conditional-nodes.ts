@@ -15,7 +15,7 @@ const VARIABLE = /^(Variable(V2)?|VarHandleOp)$/;
 
 /**
  * The nodes that have no value in some run, or in none: those in a branch that is not taken, in a loop, or behind a
- * checkpoint or a variable (TensorFlow 1's control flow, where a branch begins with Switch and ends with Merge).
+ * checkpoint or a variable (TensorFlow 1's control flow: a branch begins with Switch and ends with Merge).
  * Fetching one fails the whole run.
  */
 export function findConditionalNodes(nodes: readonly NodeDef[]): ReadonlySet<string> {

@@ -39,7 +39,7 @@ interface BundleHeader {
   readonly endianness: number;
 }
 
-/** `BundleEntryProto`: where a tensor lies in a checkpoint. */
+/** `BundleEntryProto`: a tensor's place in a checkpoint. */
 export interface BundleEntry {
   /** Number of {@link DataType}. */
   readonly dtype: number;

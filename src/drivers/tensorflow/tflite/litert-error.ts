@@ -36,7 +36,7 @@ function sentence(reason: unknown): string {
   return publicText(reason).replace(/\.?$/, ".");
 }
 
-/** Words that only name a place where LiteRT found that an output is no longer in the memory that it was given. */
+/** Words that only name the place in LiteRT that found an output outside of the memory that it was given. */
 const MOVED = /litert_(compiled_model|tensor_buffer)\.h|allocation_type/;
 /** Errors that come of the model and the sizes it is compiled for, whatever the values of a request are. */
 const STRUCTURAL = /custom (op|allocation)|allocate tensors|failed to (prepare|reshape)|allocation_type/i;

@@ -49,8 +49,8 @@ export class LiteRtModel {
   }
 
   /**
-   * The numbers of bytes that a signature's outputs have after a run on those inputs, as LiteRT then says: where a
-   * model was compiled for larger outputs than it computes, those that it computes. Runs as {@link run} does.
+   * The numbers of bytes that a signature's outputs have after a run on those inputs, as LiteRT then says: of a
+   * model compiled for larger outputs than it computes, those that it computes. Runs as {@link run} does.
    */
   async measure(key: string, inputs: Tensors): Promise<number[]> {
     const sizesOf = (results: readonly TensorBuffer[]) => results.map((buffer) => buffer.packedSize());

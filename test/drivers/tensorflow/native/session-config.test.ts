@@ -2,7 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { parseOptions, type RawOptions } from "../../../../src/drivers/option-table.ts";
 import { TENSORFLOW_OPTIONS, type TensorflowOptions } from "../../../../src/drivers/tensorflow/engine.ts";
-import { createSessionConfig, encodeSessionConfig } from "../../../../src/drivers/tensorflow/native/session-config.ts";
+import { createSessionConfig, encodeSessionConfig } from "../../../../src/drivers/tensorflow/native/native-engine.ts";
 import { messageSchema } from "../../../../src/drivers/tensorflow/saved-model/tensorflow-messages.ts";
 
 /** The ConfigProto of some options, as TensorFlow reads it. */
