@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import apiKey from "../../examples/hooks/api-key.ts";
 import labels from "../../examples/hooks/labels.ts";
 import loop from "../../examples/hooks/stateful-loop.ts";
-import { testHooks } from "../../src/tools/testing/test-hooks.ts";
+import { testHooks } from "../../src/tools/testing/testing.ts";
 import type { Plain } from "../grpc/oracle.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { KserveClient } from "../protocols/kserve/kserve-oracle.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTensor } from "../../src/tensor/tensor.ts";
-import { fakeModel } from "../../src/tools/testing/fake-model.ts";
+import { fakeModel } from "../../src/tools/testing/testing.ts";
 import { startServer } from "../helpers/start-server.ts";
 
 test("a stage has a driver as an object, whose model answers over the wire", async () => {

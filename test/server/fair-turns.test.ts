@@ -1,7 +1,7 @@
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 import type { ServerOptions } from "../../src/server/server-options.ts";
-import { fakeModel } from "../../src/tools/testing/fake-model.ts";
+import { fakeModel } from "../../src/tools/testing/testing.ts";
 import { authFiles, basic } from "../access/auth-fixture.ts";
 import { connectKserve } from "../helpers/kserve-grpc.ts";
 import { startServer } from "../helpers/start-server.ts";

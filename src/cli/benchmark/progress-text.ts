@@ -1,6 +1,6 @@
-import { levelText, msText, rateText } from "../../tools/benchmark/bench-table.ts";
 import type { Level } from "../../tools/benchmark/measure/level.ts";
 import type { Window } from "../../tools/benchmark/measure/window.ts";
+import { levelText, msText, rateText } from "../../tools/benchmark/report.ts";
 
 /** The state of a measurement: `concurrency 8: 812 requests/s, p50 9.80 ms, p99 12.1 ms (window 2)`. */
 export function progressText(level: Level, windows: readonly Window[]): string {

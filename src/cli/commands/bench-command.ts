@@ -7,11 +7,10 @@ import { failedPrecondition, invalidArgument, ServingError } from "../../errors.
 import { outputProblem } from "../../platform/text/file-problem.ts";
 import { printable } from "../../platform/text/terminal.ts";
 import { type Goal, meets, parseCounts, parseGoal, parseLevels } from "../../tools/benchmark/bench-flags.ts";
-import { toBenchTable } from "../../tools/benchmark/bench-table.ts";
 import type { BenchTarget } from "../../tools/benchmark/bench-target.ts";
 import { failureCount, isSilent, type Level, type LevelResult } from "../../tools/benchmark/measure/level.ts";
 import { runBench } from "../../tools/benchmark/measure/measure-level.ts";
-import { toReport } from "../../tools/benchmark/report/to-report.ts";
+import { toBenchTable, toReport } from "../../tools/benchmark/report.ts";
 import { openBenchTarget } from "../benchmark/open-bench-target.ts";
 import { progressText } from "../benchmark/progress-text.ts";
 import { untilInterrupted } from "../lifecycle/until-interrupted.ts";

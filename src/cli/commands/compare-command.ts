@@ -9,8 +9,15 @@ import { parseExactJson, tensorFromJson } from "../../tensor/codecs/json/tensor-
 import { type ExampleInput, randomTensors } from "../../tensor/signature/example-inputs.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import { createTensors } from "../../tensor/tensor.ts";
-import { type Answer, answerOf, compareAnswers, toComparisonLines } from "../../tools/comparison/comparison.ts";
-import { openModelTarget, openRemoteTarget, type Target } from "../../tools/comparison/targets.ts";
+import {
+  type Answer,
+  answerOf,
+  compareAnswers,
+  openModelTarget,
+  openRemoteTarget,
+  type Target,
+  toComparisonLines,
+} from "../../tools/comparison/comparison.ts";
 import { parseTolerances } from "../../tools/replay/compare-tensors.ts";
 import { applyShapes } from "../benchmark/apply-shapes.ts";
 import { withProgress } from "../live-line.ts";

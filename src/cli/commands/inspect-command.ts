@@ -1,6 +1,9 @@
 import type { Command } from "commander";
+import { driversToAsk } from "../../drivers/drivers-for.ts";
+import type { RawOptions } from "../../drivers/option-table.ts";
 import { findDriver } from "../../drivers/registry.ts";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, reasonText, ServingError } from "../../errors.ts";
+import { createSilentLogger } from "../../observability/logger.ts";
 import { sizeText } from "../../platform/text/size-text.ts";
 import { printable, toColumns } from "../../platform/text/terminal.ts";
 import { LazyStorage } from "../../server/lazy-storage.ts";
@@ -13,10 +16,10 @@ import { isRemoteAddress, toPlace } from "../../storage/remote-address.ts";
 import { knownInputs, type Signature } from "../../tensor/signature/signature.ts";
 import type { FileFacts, WeightCount } from "../../tools/inspection/file-facts.ts";
 import { inspectFile } from "../../tools/inspection/inspect-file.ts";
-import { drawDownloads, LiveLine } from "../live-line.ts";
+import { drawDownloads, LiveLine, withProgress } from "../live-line.ts";
+import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import { FIRM_SPACE, flowText } from "../status-reporter/model-table.ts";
 import { collect, createParser, runParser } from "./create-parser.ts";
-import { type DriverTrial, tryDrivers } from "./driver-trials.ts";
 import { refuseServer } from "./server-addresses.ts";
 
 const EPILOGUE = `
@@ -202,4 +205,52 @@ function indent(lines: readonly string[]): string[] {
 function shorten(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > MAX_VALUE ? `${line.slice(0, MAX_VALUE)}… (${text.length} characters)` : line;
+}
+
+/** A driver that was asked to load a model. */
+interface DriverTrial {
+  readonly driver: string;
+  /** The reason for which it refused; absent if it loaded the model. */
+  readonly problem?: string;
+  /** The runtime with its version and place. */
+  readonly runtime?: string;
+  readonly loadMs?: number;
+  readonly signatures?: Readonly<Record<string, Signature>>;
+}
+
+/** Drivers and their options. */
+interface Trials {
+  /** Empty = those that may take the model. */
+  readonly driver: readonly string[];
+  readonly option: readonly string[];
+}
+
+/** Lets drivers load a model, one after the other. */
+async function tryDrivers(path: string, { driver, option }: Trials): Promise<readonly DriverTrial[]> {
+  const names = driver.length > 0 ? driver : await driversToAsk(path);
+  const { shared } = parseOptionFlags(option, 1);
+  const trials: DriverTrial[] = [];
+  for (const name of names)
+    trials.push(await withProgress(`loading ${path} with ${name}`, () => tryDriver(name, path, shared)));
+  return trials;
+}
+
+async function tryDriver(driver: string, path: string, options: RawOptions): Promise<DriverTrial> {
+  const { createServer } = await import("../../server/server.ts");
+  try {
+    const server = await createServer({
+      stages: [{ driver, path }],
+      options,
+      ...{ listen: false, shareThreads: false, drainTimeoutMs: 1000 },
+      log: createSilentLogger(),
+    });
+    const [{ runtime, loadMs } = {}] = server.stages;
+    const lease = await server.service.acquire({ model: "" });
+    const { signatures } = lease.description;
+    lease.release();
+    await server.close();
+    return { driver, ...(runtime !== undefined && { runtime }), ...(loadMs !== undefined && { loadMs }), signatures };
+  } catch (reason) {
+    return { driver, problem: reasonText(reason).replace(/\s*\n\s*/g, " ") };
+  }
 }

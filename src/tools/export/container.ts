@@ -58,8 +58,8 @@ interface HookTarget {
 }
 
 /**
- * The hook file as `hooks.ts`, whatever its name but for those to `keep`, and its imports where it expects them. Throws
- * `failed_precondition` for an import from a folder around it.
+ * The hook file as `hooks.ts`, whatever its name but for those to `keep`, and its imports in the places that it
+ * expects. Throws `failed_precondition` for an import from a folder around it.
  */
 export function hookTargets({ hooks }: Deployment, keep: readonly string[] = []): readonly HookTarget[] {
   if (hooks === undefined) return [];

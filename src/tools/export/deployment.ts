@@ -1,6 +1,6 @@
 /** A command line as it is to run elsewhere. */
 export interface Deployment {
-  /** Name of what is deployed: small letters, digits and dashes. */
+  /** Name of the deployment: small letters, digits and dashes. */
   readonly name: string;
   /** Image that is built and run, with its tag. */
   readonly image: string;
@@ -10,7 +10,7 @@ export interface Deployment {
   readonly program: PackedProgram;
   /** Arguments of `kserving`, with paths relative to {@link WORK_FOLDER}. */
   readonly args: readonly string[];
-  /** Files and folders of the command line, relative to the folder where it is given. */
+  /** Files and folders of the command line, relative to the folder in which it is given. */
   readonly files: readonly string[];
   readonly models: readonly DeployedModel[];
   /** The hook file and the local files that it imports; absent if there are no hooks. */
@@ -36,7 +36,7 @@ export interface PackedProgram {
   /** The path of the archive from the folder that the image is built from, or, if it is outside, its name. */
   readonly file: string;
   readonly sha256: string;
-  /** True if it is in a build context of its own, {@link PACKAGE_CONTEXT}. */
+  /** True if it is in its own build context, {@link PACKAGE_CONTEXT}. */
   readonly isOutside: boolean;
 }
 

@@ -7,7 +7,7 @@ import { type Deployment, PACKAGE_CONTEXT, WORK_FOLDER } from "./deployment.ts";
 const RUNTIMES = ["openvino", "pytorch"];
 const PYTHON_FOLDER = "/opt/python";
 
-/** The Dockerfile of a deployment; it is built where the command line was given. */
+/** The Dockerfile of a deployment; it is built in the folder of the command line. */
 export function dockerfile(deployment: Deployment): string {
   return [
     ...programLines(deployment),

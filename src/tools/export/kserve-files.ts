@@ -39,7 +39,7 @@ export function kserveFiles(deployment: Deployment, isRemote: (path: string) => 
   };
 }
 
-/** Name of the model's image; the runtime has one of its own. */
+/** Name of the model's image; the runtime has its own. */
 export function modelImage(image: string): string {
   return image.replace(/(:[^/:]*)?$/, (tag) => `-model${tag}`);
 }

@@ -1,7 +1,8 @@
-import { accessSync, constants, readFileSync } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { describeFileKind, readHead } from "../../drivers/file-kind.ts";
-import { ProtobufError } from "../../drivers/onnx/protobuf-file.ts";
+import { ONNX_TYPES } from "../../drivers/onnx/element-types.ts";
+import { ProtobufError, type ProtobufField, ProtobufFile } from "../../drivers/onnx/protobuf-file.ts";
 import { findModelSource, looksLikeModel } from "../../drivers/tensorflow/model-source.ts";
 import { failedPrecondition } from "../../errors.ts";
 import { readProblem } from "../../platform/text/file-problem.ts";
@@ -19,7 +20,6 @@ export async function inspectFile(path: string): Promise<FileFacts> {
 }
 
 async function readOnnx(path: string): Promise<FileFacts> {
-  const { inspectOnnx } = await import("./inspect-onnx.ts");
   const { readModelFile } = await import("../../drivers/onnx/model-file.ts");
   // It refuses, and says what else the file may be.
   if (readModelFile(path) === undefined) return { format: "ONNX Runtime's ORT format", metadata: {} };
@@ -31,20 +31,159 @@ async function readOnnx(path: string): Promise<FileFacts> {
   }
 }
 
+// Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+const MODEL = {
+  irVersion: 1,
+  producer: 2,
+  producerVersion: 3,
+  modelVersion: 5,
+  doc: 6,
+  graph: 7,
+  opset: 8,
+  metadata: 14,
+};
+const FUNCTION = { number: 25, node: 7 };
+const OPSET = { domain: 1, version: 2 };
+const ENTRY = { key: 1, value: 2 };
+const GRAPH = { node: 1, name: 2, initializer: 5 };
+const NODE = { operator: 4, attribute: 5, domain: 7 };
+const ATTRIBUTE = { tensor: 5, graph: 6, tensors: 10, graphs: 11 };
+const TENSOR = { dims: 1, type: 2, text: 6 };
+/** Domains of ONNX's own operators. */
+const OWN_DOMAINS = ["", "ai.onnx"];
+/** Graphs within graphs; a file that goes deeper is made to exhaust the stack. */
+const MAX_DEPTH = 32;
+
+interface Counts {
+  readonly operators: Map<string, number>;
+  readonly weights: Map<string, WeightCount>;
+}
+
+/** Facts about a `.onnx` file; weights are skipped, not read. Throws ProtobufError for bytes in another format. */
+function inspectOnnx(path: string): FileFacts {
+  const descriptor = openSync(path, "r");
+  try {
+    return new OnnxReader(new ProtobufFile(descriptor)).read(fstatSync(descriptor).size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+class OnnxReader {
+  readonly #file: ProtobufFile;
+  readonly #counts: Counts = { operators: new Map(), weights: new Map() };
+
+  constructor(file: ProtobufFile) {
+    this.#file = file;
+  }
+
+  read(size: number): FileFacts {
+    const model = [...this.#file.fields(0, size)];
+    const all = (number: number) => model.filter((field) => field.number === number);
+    const textOf = (number: number) => this.#textOf(all(number)[0]);
+    for (const graph of all(MODEL.graph)) this.#graph(graph, 0);
+    for (const body of all(FUNCTION.number)) this.#nodes(body, FUNCTION.node, 0);
+    const version = all(MODEL.irVersion)[0]?.value ?? 0;
+    const opsets = all(MODEL.opset).map((field) => this.#opset(field));
+    const producer = `${textOf(MODEL.producer)} ${textOf(MODEL.producerVersion)}`.trim();
+    const notes = all(MODEL.metadata).map((field) => [this.#child(field, ENTRY.key), this.#child(field, ENTRY.value)]);
+    const own = { opset: opsets.join(", "), "model version": String(all(MODEL.modelVersion)[0]?.value ?? 0) };
+    const doc = textOf(MODEL.doc);
+    return {
+      format: `ONNX, IR version ${version}`,
+      ...(producer !== "" && { producer }),
+      ...this.#counts,
+      metadata: { ...own, ...(doc !== "" && { description: doc }), ...Object.fromEntries(notes) },
+    };
+  }
+
+  #graph(graph: ProtobufField, depth: number): void {
+    if (depth > MAX_DEPTH) return;
+    for (const field of this.#fields(graph)) {
+      if (field.number === GRAPH.node) this.#node(field, depth);
+      if (field.number === GRAPH.initializer) this.#tensor(field);
+    }
+  }
+
+  #nodes(body: ProtobufField, number: number, depth: number): void {
+    for (const field of this.#fields(body)) if (field.number === number) this.#node(field, depth);
+  }
+
+  #node(node: ProtobufField, depth: number): void {
+    const domain = this.#child(node, NODE.domain);
+    const operator = this.#child(node, NODE.operator);
+    countOne(this.#counts.operators, OWN_DOMAINS.includes(domain) ? operator : `${domain}:${operator}`);
+    for (const attribute of this.#fields(node)) {
+      if (attribute.number !== NODE.attribute) continue;
+      for (const field of this.#fields(attribute)) {
+        if (field.wireType !== 2) continue;
+        if (field.number === ATTRIBUTE.tensor || field.number === ATTRIBUTE.tensors) this.#tensor(field);
+        if (field.number === ATTRIBUTE.graph || field.number === ATTRIBUTE.graphs) this.#graph(field, depth + 1);
+      }
+    }
+  }
+
+  #tensor(tensor: ProtobufField): void {
+    const fields = [...this.#fields(tensor)];
+    const dims = fields.filter(({ number }) => number === TENSOR.dims).flatMap((field) => this.#numbers(field));
+    const [type, bits] = ONNX_TYPES[fields.find(({ number }) => number === TENSOR.type)?.value ?? 0] ?? ["unknown", 0];
+    const elements = dims.reduce((product, size) => product * size, 1);
+    const texts = fields.filter(({ number }) => number === TENSOR.text);
+    const bytes = texts.reduce((sum, { start, end }) => sum + end - start, Math.ceil((elements * bits) / 8));
+    countWeight(this.#counts.weights, type, { elements, bytes });
+  }
+
+  /** A repeated number, packed or alone. */
+  #numbers(field: ProtobufField): number[] {
+    if (field.wireType === 0) return [field.value];
+    const numbers: number[] = [];
+    let value = 0;
+    let shift = 0;
+    for (const byte of this.#file.bytes(field.start, field.end - field.start)) {
+      value += (byte & 0x7f) * 2 ** shift;
+      shift += 7;
+      if (byte >= 0x80) continue;
+      numbers.push(value);
+      [value, shift] = [0, 0];
+    }
+    return numbers;
+  }
+
+  #opset(field: ProtobufField): string {
+    const version = [...this.#fields(field)].find(({ number }) => number === OPSET.version)?.value ?? 0;
+    return `${this.#child(field, OPSET.domain) || "ai.onnx"} ${version}`;
+  }
+
+  #child(message: ProtobufField, number: number): string {
+    return this.#textOf([...this.#fields(message)].find((field) => field.number === number));
+  }
+
+  #textOf(field: ProtobufField | undefined): string {
+    return field === undefined ? "" : this.#file.text(field);
+  }
+
+  #fields({ start, end }: ProtobufField): Generator<ProtobufField> {
+    return this.#file.fields(start, end);
+  }
+}
+
 async function readTensorflow(path: string): Promise<FileFacts> {
   const source = findModelSource(path);
+  const { inspectFrozenGraph, inspectKeras, inspectSavedModel, inspectTfjs, inspectTflite } = await import(
+    "./inspect-tensorflow.ts"
+  );
   switch (source.format) {
     case "saved-model":
-      return (await import("./inspect-tensorflow.ts")).inspectSavedModel(source.path);
+      return inspectSavedModel(source.path);
     case "frozen-graph":
-      return (await import("./inspect-tensorflow.ts")).inspectFrozenGraph(source.path);
+      return inspectFrozenGraph(source.path);
     case "tfjs-graph":
     case "tfjs-layers":
-      return (await import("./inspect-keras.ts")).inspectTfjs(source.path);
+      return inspectTfjs(source.path);
     case "tflite":
-      return (await import("./inspect-tflite.ts")).inspectTflite(source.path);
+      return inspectTflite(source.path);
     default:
-      return (await import("./inspect-keras.ts")).inspectKeras(source);
+      return inspectKeras(source);
   }
 }
 

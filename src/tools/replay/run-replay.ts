@@ -1,9 +1,24 @@
 import type { MessageClient } from "../../client/remote/grpc-client.ts";
 import { publicText, ServingError } from "../../errors.ts";
+import {
+  CLASS,
+  CLASSES,
+  CLASSIFICATIONS,
+  INFERENCE_RESULT,
+  REGRESSION_VALUE,
+  REGRESSIONS,
+  RESPONSE,
+  RESULTS,
+} from "../../protocols/tensorflow-serving/examples/result-fields.ts";
+import { decodePredictResponse } from "../../protocols/tensorflow-serving/grpc-codec.ts";
+import { modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "../../protocols/tensorflow-serving/model-spec.ts";
+import type { LogKind } from "../../protocols/tensorflow-serving/prediction-log-message.ts";
+import { bytesTag, tagOf, WIRE, WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
+import { bytesField, encodeMessage, messageField } from "../../tensor/codecs/protobuf/wire-writer.ts";
+import { createTensor, createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { compareTensors, type Difference, type Tolerances } from "./compare-tensors.ts";
 import { Pace, type ReplayRate } from "./pace.ts";
 import { type RecordedCall, recordedCalls } from "./recorded-calls.ts";
-import { answerTensors, retarget } from "./recorded-messages.ts";
 import { ReplayOutcome } from "./replay-outcome.ts";
 
 /** Requests to send again, and how. */
@@ -63,4 +78,143 @@ function differencesOf(
 ): readonly Difference[] | undefined {
   if (response === undefined) return undefined;
   return compareTensors(answerTensors(kind, response), answerTensors(kind, answer), tolerances);
+}
+
+/** Field of the ModelSpec in every request and in a task of MultiInference, and of the tasks. */
+const MODEL_SPEC = 1;
+const TASKS = 1;
+
+/** The request for another model, whichever version that has; its signature stays. */
+function retarget(kind: LogKind, request: Uint8Array, model: string): Uint8Array {
+  if (kind !== "multi_inference_log") return withModel(request, model);
+  const { contents, others } = splitField(request, TASKS);
+  const tasks = encodeMessage(contents.map((task) => bytesField(TASKS, withModel(task, model))));
+  return Buffer.concat([tasks, others]);
+}
+
+function withModel(message: Uint8Array, model: string): Uint8Array {
+  const { contents, others } = splitField(message, MODEL_SPEC);
+  const recorded = contents.reduce(
+    (spec, bytes) => readModelSpec(new WireReader(bytes, "ModelSpec"), spec),
+    NO_MODEL_SPEC,
+  );
+  const spec = { model, signature: recorded.signature, versionEncoding: "int64" } as const;
+  return Buffer.concat([encodeMessage([messageField(MODEL_SPEC, modelSpecParts(spec))]), others]);
+}
+
+/** Field of SessionRunResponse's metadata; its tensors are written as those of a PredictResponse. */
+const RUN_METADATA = 2;
+/** Memory limit of an answer's tensors, in bytes. */
+const MAX_BYTES = 2 ** 40;
+
+/** The values of a serialised response by name, to be compared; throws `invalid_argument` for malformed bytes. */
+function answerTensors(kind: LogKind, bytes: Uint8Array): Tensors {
+  switch (kind) {
+    case "classify_log":
+      return createTensors(resultsOf(bytes).flatMap((result) => classifications(result, "")));
+    case "regress_log":
+      return createTensors(resultsOf(bytes).flatMap((result) => regressions(result, "")));
+    case "multi_inference_log":
+      return createTensors(splitField(bytes, RESULTS).contents.flatMap(inferenceResult));
+    case "session_run_log":
+      return decodePredictResponse(splitField(bytes, RUN_METADATA).others, MAX_BYTES).outputs;
+    default:
+      return decodePredictResponse(bytes, MAX_BYTES).outputs;
+  }
+}
+
+type Named = [name: string, tensor: Tensor];
+
+function resultsOf(bytes: Uint8Array): readonly Uint8Array[] {
+  return splitField(bytes, RESPONSE.result).contents;
+}
+
+function inferenceResult(bytes: Uint8Array): Named[] {
+  const { contents: specs, others } = splitField(bytes, INFERENCE_RESULT.modelSpec);
+  const { signature } = specs.reduce(
+    (spec, one) => readModelSpec(new WireReader(one, "ModelSpec"), spec),
+    NO_MODEL_SPEC,
+  );
+  const prefix = `${signature || "serving_default"}.`;
+  const classified = splitField(others, INFERENCE_RESULT.classify);
+  const regressed = splitField(classified.others, INFERENCE_RESULT.regress);
+  return [
+    ...classified.contents.flatMap((result) => classifications(result, prefix)),
+    ...regressed.contents.flatMap((result) => regressions(result, prefix)),
+  ];
+}
+
+function classifications(result: Uint8Array, prefix: string): Named[] {
+  const rows = splitField(result, CLASSIFICATIONS).contents.map((row) =>
+    splitField(row, CLASSES).contents.map(readClass),
+  );
+  const classes = rows.flat();
+  // Rows may have different numbers of classes.
+  const shape = [classes.length];
+  return [
+    [
+      `${prefix}classes`,
+      createTensor(
+        "bytes",
+        shape,
+        classes.map(({ label }) => label),
+      ),
+    ],
+    [
+      `${prefix}scores`,
+      createTensor(
+        "float32",
+        shape,
+        Float32Array.from(classes, ({ score }) => score),
+      ),
+    ],
+  ];
+}
+
+function readClass(bytes: Uint8Array): { readonly label: Uint8Array; readonly score: number } {
+  const [label = new Uint8Array(0)] = splitField(bytes, CLASS.label).contents.slice(-1);
+  return { label, score: readFloat(bytes, CLASS.score) };
+}
+
+function regressions(result: Uint8Array, prefix: string): Named[] {
+  const values = splitField(result, REGRESSIONS).contents.map((one) => readFloat(one, REGRESSION_VALUE));
+  return [[`${prefix}outputs`, createTensor("float32", [values.length], Float32Array.from(values))]];
+}
+
+/** 0 if the field is absent. */
+function readFloat(bytes: Uint8Array, field: number): number {
+  const reader = new WireReader(bytes, "message");
+  let value = 0;
+  while (reader.hasMore()) {
+    const tag = reader.tag();
+    if (tag !== tagOf(field, WIRE.fixed32)) reader.skip(tag);
+    else {
+      const four = reader.take(Float32Array.BYTES_PER_ELEMENT);
+      value = new DataView(four.buffer, four.byteOffset).getFloat32(0, true);
+    }
+  }
+  return value;
+}
+
+/** A protobuf message without one of its length-delimited fields, and the contents of that field. */
+interface SplitMessage {
+  readonly others: Uint8Array;
+  readonly contents: readonly Uint8Array[];
+}
+
+/** Takes a length-delimited field out of a message; throws `invalid_argument` for malformed bytes. */
+function splitField(bytes: Uint8Array, field: number): SplitMessage {
+  const reader = new WireReader(bytes, "message");
+  const kept: Uint8Array[] = [];
+  const contents: Uint8Array[] = [];
+  while (reader.hasMore()) {
+    const start = bytes.length - reader.left;
+    const tag = reader.tag();
+    if (tag === bytesTag(field)) contents.push(reader.bytes());
+    else {
+      reader.skip(tag);
+      kept.push(bytes.subarray(start, bytes.length - reader.left));
+    }
+  }
+  return { others: Buffer.concat(kept), contents };
 }

@@ -1,3 +1,5 @@
+import { shellWord } from "../../platform/text/terminal.ts";
+
 /** One way to serve a model. */
 export interface Candidate {
   readonly driver: string;
@@ -23,7 +25,7 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Facts on which it depends what is worth a trial. */
+/** Facts that decide which candidates are worth a trial. */
 interface TuningFacts {
   readonly cores: number;
   /** True if requests can be put together into a batch. */
@@ -68,4 +70,45 @@ function optionVariations(best: Candidate): Candidate[] {
 
 function withOptions(candidate: Candidate, options: Candidate["options"]): Candidate {
   return { ...candidate, options: { ...candidate.options, ...options } };
+}
+
+/** A model as the user gave it. */
+export interface TunedModel {
+  readonly name: string;
+  readonly path: string;
+  /** `-o` options that the user gave. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly hooks?: string;
+}
+
+/** A candidate as lines of a configuration file. */
+export function toConfig(model: TunedModel, { driver, instances, threads, options }: Candidate): string[] {
+  const all = Object.entries({ ...model.options, ...options }).map(([key, value]) => `${plain(key)}: ${plain(value)}`);
+  return [
+    "models:",
+    `  - name: ${plain(model.name)}`,
+    `    path: ${plain(model.path)}`,
+    `    driver: ${plain(driver)}`,
+    ...(model.hooks === undefined ? [] : [`    hooks: ${plain(model.hooks)}`]),
+    ...(instances === undefined ? [] : [`    instances: ${instances}`]),
+    ...(threads === undefined ? [] : [`    threads: ${threads}`]),
+    ...(all.length === 0 ? [] : [`    options: { ${all.join(", ")} }`]),
+  ];
+}
+
+/** A candidate as a command line. */
+export function toCommand(model: TunedModel, { driver, instances, threads, options }: Candidate): string {
+  return [
+    `kserving ${shellWord(model.path)} --driver ${shellWord(driver)}`,
+    ...(model.hooks === undefined ? [] : [`--hooks ${shellWord(model.hooks)}`]),
+    ...(instances === undefined ? [] : [`--instances ${instances}`]),
+    ...(threads === undefined ? [] : [`--threads ${threads}`]),
+    ...Object.entries({ ...model.options, ...options }).map(([key, value]) => `-o ${shellWord(`${key}=${value}`)}`),
+  ].join(" ");
+}
+
+/** A scalar of YAML; JSON's strings are. What YAML would read as something else than this text is one too. */
+function plain(text: string): string {
+  const isWord = /^[A-Za-z./_][\w./-]*$/.test(text) && !/^(?:null|true|false|\.inf|\.nan|\.\d.*)$/i.test(text);
+  return isWord || String(Number(text)) === text ? text : JSON.stringify(text);
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
-import { fakeModel } from "../../../src/tools/testing/fake-model.ts";
-import { testContext } from "../../../src/tools/testing/test-context.ts";
+import { fakeModel, testContext } from "../../../src/tools/testing/testing.ts";
 
 const hooks = defineHooks({
   process: async (inputs, ctx) => {

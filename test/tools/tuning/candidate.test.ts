@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { type Candidate, candidateText, VARIATIONS } from "../../../src/tools/tuning/candidate.ts";
-import { toCommand, toConfig } from "../../../src/tools/tuning/to-config.ts";
+import { type Candidate, candidateText, toCommand, toConfig, VARIATIONS } from "../../../src/tools/tuning/candidate.ts";
 
 const best: Candidate = { driver: "onnx", options: {} };
 const [threads, batches] = VARIATIONS;
@@ -39,3 +38,13 @@ test("the configuration to paste and the command have what was tried, and what t
     `kserving 'models/it'\\''s.onnx' --driver onnx --hooks a.ts --instances 2 --threads 1 -o 'session.x=#1: a' -o max_batch_size=8`,
   );
 });
+
+test.each(["1", "0.5", "1.50", "1e3", "0x1F", "007", "true", "null", ".5", ".inf", "2024-01-01", "a b", "it's", "-1"])(
+  "an option's text %j is the same when the configuration is read",
+  (text) => {
+    const model = { name: text, path: `./${text}.onnx`, options: { own: text } };
+    const [read] = parse(toConfig(model, { driver: "onnx", options: { found: text } }).join("\n")).models;
+    expect([read.name, read.options.own, read.options.found].map(String)).toEqual([text, text, text]);
+    expect(read.path).toBe(`./${text}.onnx`);
+  },
+);

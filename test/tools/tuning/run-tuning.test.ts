@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
+import { toTuningLines } from "../../../src/cli/commands/tune-command.ts";
 import { parseGoal } from "../../../src/tools/benchmark/bench-flags.ts";
 import type { LevelResult } from "../../../src/tools/benchmark/measure/level.ts";
 import { measureLevel } from "../../../src/tools/benchmark/measure/measure-level.ts";
 import { runTuning } from "../../../src/tools/tuning/run-tuning.ts";
-import { toTuningLines } from "../../../src/tools/tuning/tuning-lines.ts";
 
 vi.mock("../../../src/tools/benchmark/measure/measure-level.ts", () => ({ measureLevel: vi.fn() }));
 

@@ -13,7 +13,7 @@ export interface LoadTarget {
 /** A load: a number of requests that are always open, or a number that begins each second. */
 export interface LoadJob {
   readonly target: LoadTarget;
-  /** Closed load: open requests at any time. Open load: the most of them; what is due beyond it waits. */
+  /** Closed load: open requests at any time. Open load: the most of them; others that are due wait. */
   readonly concurrency: number;
   /** Requests per second of an open load; absent = closed. */
   readonly rate?: number;

@@ -105,7 +105,7 @@ class OpenLoop implements Loop {
 /** Ticks per second at most: a thread that sends more than one request at a time still keeps its rate. */
 const MAX_TICKS = 2000;
 
-/** Calls back at a rate, exact to a tenth of a millisecond where a timer of Node is exact to one or two. */
+/** Calls back at a rate, exact to a tenth of a millisecond, while a timer of Node is exact to one or two. */
 class Ticker {
   readonly #worker: Worker;
 

@@ -158,7 +158,7 @@ function messageOf(text: unknown): string {
   return typeof text === "string" ? decoded(text).slice(0, 100) : "no message";
 }
 
-/** gRPC escapes what is not ASCII as URLs do; another server's text may have a plain percent sign. */
+/** gRPC escapes other characters than ASCII as URLs do; another server's text may have a plain percent sign. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

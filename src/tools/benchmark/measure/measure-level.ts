@@ -33,7 +33,7 @@ interface Measuring {
   readonly maxWindows: number;
   /** Aborts the measurement, whose result has what was measured until then. */
   readonly signal: AbortSignal;
-  /** Notified ten times a second, in the warm-up too, where `windows` has none. */
+  /** Notified ten times a second, in the warm-up too, in which `windows` has none. */
   readonly onProgress?: (level: Level, windows: readonly Window[]) => void;
 }
 
@@ -53,7 +53,7 @@ export async function measureLevel(target: LoadTarget, level: Level, measuring: 
     const last = windows.at(-1);
     if (!isWarm) warmUp.add(batch);
     else if (last !== undefined && !isFull(last, measuring)) last.add(batch);
-    // Where all requests fail, or none is answered, more of them say nothing.
+    // If all requests fail, or none is answered, more of them say nothing.
     else if (windows.length === maxWindows || isStable(windows) || last?.requests === 0) break;
     else windows.push(begin(threads, batch));
     onProgress(level, windows);
@@ -139,7 +139,7 @@ function agree(values: readonly number[]): boolean {
 }
 
 /**
- * Puts a load on a server from threads of its own, and yields what they measure until
+ * Puts a load on a server from its own threads, and yields what they measure until
  * the caller stops or the signal aborts.
  */
 export async function* loadBatches(

@@ -5,7 +5,7 @@ import { threadEntry } from "../../../platform/threads/thread-entry.ts";
 import type { NamedModelOptions } from "../../../server/named-model.ts";
 import type { ExampleInput } from "../../../tensor/signature/example-inputs.ts";
 
-/** A model served by a process of its own, as a load from outside meets it. */
+/** A model served by its own process, as a load from outside meets it. */
 interface ServerProcess extends ServedFacts {
   /** Ends the process at once, and waits until it has. */
   close(): Promise<void>;
@@ -61,7 +61,7 @@ async function endChild(child: ChildProcess): Promise<void> {
   await once(child, "exit");
 }
 
-/** A model to serve in a process of its own. */
+/** A model to serve in its own process. */
 export interface ServeJob {
   readonly name: string;
   readonly model: NamedModelOptions;

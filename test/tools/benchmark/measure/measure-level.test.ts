@@ -1,11 +1,11 @@
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { benchNotes } from "../../../../src/tools/benchmark/bench-table.ts";
 import type { LoadJob } from "../../../../src/tools/benchmark/load/load-job.ts";
 import { isSilent } from "../../../../src/tools/benchmark/measure/level.ts";
 import { isStable, loadBatches, measureLevel } from "../../../../src/tools/benchmark/measure/measure-level.ts";
 import { Window } from "../../../../src/tools/benchmark/measure/window.ts";
+import { benchNotes } from "../../../../src/tools/benchmark/report.ts";
 
 /** The result of a level on a server that answers so many requests, and none after them. */
 async function measureMute(answers: number) {

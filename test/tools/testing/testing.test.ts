@@ -3,8 +3,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { fakeModel } from "../../../src/tools/testing/fake-model.ts";
-import { testHooks } from "../../../src/tools/testing/test-hooks.ts";
+import { fakeModel, testHooks } from "../../../src/tools/testing/testing.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const X = [{ name: "x", dtype: "float32", shape: [-1] }] as const;

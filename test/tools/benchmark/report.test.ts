@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { LevelResult } from "../../../../src/tools/benchmark/measure/level.ts";
-import { linearAxis, shareAxis, toReport } from "../../../../src/tools/benchmark/report/to-report.ts";
+import type { LevelResult } from "../../../src/tools/benchmark/measure/level.ts";
+import { linearAxis, shareAxis, toReport } from "../../../src/tools/benchmark/report.ts";
 
 const level: LevelResult = {
   ...{
