@@ -1,4 +1,4 @@
-import { withAccess } from "../../src/storage/az/az-access.ts";
+import { withAccess } from "../../src/storage/az/az-client.ts";
 import { npmProgram } from "./installed-program.ts";
 import type { RealServer } from "./real-server.ts";
 import { sendRequest } from "./send-request.ts";

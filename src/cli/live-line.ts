@@ -1,6 +1,6 @@
 import { progressBar } from "../platform/text/size-text.ts";
 import { printable } from "../platform/text/terminal.ts";
-import type { DownloadState } from "../storage/download-progress.ts";
+import type { DownloadState } from "../storage/download-file.ts";
 
 /** A stream on which a line may change. */
 type LineStream = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns">;

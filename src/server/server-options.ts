@@ -8,7 +8,7 @@ import { SERVER_DEFAULTS, SETTING_TABLE, type SettingOptions } from "../platform
 import type { PlatformFolder } from "../serving/repository/formats/sagemaker.ts";
 import type { StageOptions } from "../serving/repository/stage.ts";
 import type { FatalRequestOptions, RequestLogOptions } from "../serving/request-log.ts";
-import type { DownloadState } from "../storage/download-progress.ts";
+import type { DownloadState } from "../storage/download-file.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 import type { NamedModelOptions, WarmUpOption } from "./named-model.ts";
 
@@ -64,7 +64,7 @@ export interface ServerOptions extends SettingOptions {
    */
   readonly requestLog?: RequestLogOptions;
   /**
-   * Keeps each request in a file while it runs, and for `kserving replay` where the process that runs its model ends
+   * Keeps each request in a file while it runs, and for `kserving replay` if the process that runs its model ends
    * meanwhile, this one or the model's own. Default: none is kept.
    */
   readonly keepFatalRequests?: FatalRequestOptions;
@@ -87,12 +87,12 @@ const EMBEDDED_DEFAULTS = {
   options: {},
 };
 
-/** Options with what they leave out, but for what is served. */
+/** Options with what they leave out, but for the models. */
 export type ServerChoices = ServerOptions &
   Required<Pick<ServerOptions, keyof typeof EMBEDDED_DEFAULTS | "log">> & {
     /** Folder from which a platform loads models; absent = no platform does. */
     readonly platform?: PlatformFolder | undefined;
-    /** True for a start that goes on where no model has a version yet. */
+    /** True for a start that goes on if no model has a version yet. */
     readonly mayBeEmpty?: boolean | undefined;
     /** Name of a model for which no other has to wait: it ran when an earlier process of this server died. */
     readonly loadedLast?: string | undefined;

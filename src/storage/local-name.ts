@@ -6,7 +6,7 @@ import { filePath, schemeOf } from "./remote-address.ts";
 
 /**
  * The local path for `pvc://CLAIM/PATH` and `file:///PATH`; other paths are returned unchanged. The claim is where
- * KServe mounts it: all of it at `/mnt/pvc`, or what is at its path at `/mnt/models`. Throws `failed_precondition`
+ * KServe mounts it: all of it at `/mnt/pvc`, or its path at `/mnt/models`. Throws `failed_precondition`
  * if it is not mounted.
  */
 export function claimPath(path: string, root = "/mnt"): string {

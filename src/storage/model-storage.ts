@@ -13,7 +13,7 @@ export interface RemoteStamp {
  * that begin with the address, without secrets.
  */
 export interface ModelStorage {
-  /** Checks if what is at an address is a model, or has one in it, that is in archives. */
+  /** Checks if the model at an address, or one in it, is in archives. */
   isArchive(address: string): Promise<boolean>;
   /**
    * A local file or folder with the same names in it as at the address; only descriptions of models have their content.

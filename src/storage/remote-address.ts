@@ -55,7 +55,7 @@ export function addressBelow(address: string, name: string): string {
   return `${withoutEnd(start, "/")}/${name.replace(/^\/+/, "")}${query}`;
 }
 
-/** The folder of a file, or of what is at an address. */
+/** The folder of a file, or of a model's address. */
 export function folderOf(path: string): string {
   return isRemoteAddress(path) ? path.replace(/[?#].*$/s, "").replace(/\/[^/]*$/, "") : dirname(resolve(path));
 }
@@ -89,7 +89,7 @@ export function parseSha256(text: string): CheckedAddress {
 }
 
 /**
- * The name of what is at an address, without user, query, ending, tag and revision; of a version's folder that of the
+ * The name of the model at an address, without user, query, ending, tag and revision; of a version's folder that of the
  * one above it. `oci://host/models/face:v1` is `face`, `s3://bucket/face/3` too.
  */
 export function addressName(address: string): string {

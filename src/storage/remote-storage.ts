@@ -1,10 +1,9 @@
 import { reasonText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { type CachedFolder, ModelCache, type ModelCacheOptions } from "./cache/model-cache.ts";
-import type { DownloadState } from "./download-progress.ts";
+import type { DownloadState } from "./download-file.ts";
 import { fetchFiles } from "./fetch-files.ts";
-import { IndexFolders } from "./index-folders.ts";
-import { fingerprintFiles, Listings, withinTime } from "./listings.ts";
+import { fingerprintFiles, IndexFolders, Listings, withinTime } from "./listings.ts";
 import type { ModelStorage, RemoteStamp } from "./model-storage.ts";
 import { type FoundFiles, findFiles } from "./objects/find-files.ts";
 import { openAddress } from "./open-address.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { DownloadState } from "../../src/storage/download-progress.ts";
+import type { DownloadState } from "../../src/storage/download-file.ts";
 import { openStorage } from "./open-storage.ts";
 import { useS3 } from "./set-env.ts";
 import { startS3 } from "./start-s3.ts";

@@ -1,8 +1,7 @@
 import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream";
+import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { failedPrecondition, ServingError } from "../../errors.ts";
-import { BlockReader, damaged } from "./block-reader.ts";
 
 /** One file of an archive; its bytes have to be read, or are skipped, before the next one comes. */
 export interface TarEntry {
@@ -35,7 +34,7 @@ export interface TarOptions {
   readonly isGzipped?: boolean;
   /** Called for a link, device, pipe or the like, which is passed over, with its name; may throw. */
   readonly onOther?: (name: string, kind: string) => void;
-  /** Ends the reading with its reason, amid what is passed over too. */
+  /** Ends the reading with its reason, amid entries that are passed over too. */
   readonly signal?: AbortSignal;
 }
 
@@ -126,7 +125,7 @@ function kindOf(type: string): string | undefined {
   return OTHERS[type] ?? `file of the unknown type ${JSON.stringify(type)}`;
 }
 
-/** Of GNU's old form, where the map goes on in blocks between header and content that the size does not count. */
+/** Of GNU's old form, in which the map goes on in blocks between header and content that the size does not count. */
 async function skipSparseMap(header: Buffer, reader: BlockReader): Promise<void> {
   for (let goesOn = header[482]; goesOn; ) goesOn = (await reader.take(BLOCK))[504];
 }
@@ -215,4 +214,78 @@ function* readRecords(data: Buffer): Generator<readonly [key: string, value: str
     yield [data.toString("utf8", space + 1, equals), data.toString("utf8", equals + 1, end - 1)];
     at = end;
   }
+}
+
+/** Reads a stream in pieces of a known length; throws {@link damaged} if it fails or ends before. */
+class BlockReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** The next bytes in one buffer. */
+  async take(count: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for await (const part of this.open(count).chunks()) parts.push(part);
+    return Buffer.concat(parts);
+  }
+
+  async skip(count: number): Promise<void> {
+    await this.open(count).skip();
+  }
+
+  /** The next bytes as a stream, to be read once. */
+  open(count: number): { chunks(): AsyncGenerator<Buffer>; skip(): Promise<void> } {
+    let left = count;
+    const next = async () => {
+      const part = await this.#next(left);
+      left -= part.length;
+      return part;
+    };
+    async function* chunks() {
+      while (left > 0) yield await next();
+    }
+    const skip = async () => {
+      while (left > 0) await next();
+    };
+    return { chunks, skip };
+  }
+
+  /** The next bytes in one buffer, or those that are left at the end of the stream, which has to be a sound one. */
+  async takeRest(most: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let left = most; left > 0 && (await this.#fill()); ) {
+      const part = await this.#next(left);
+      parts.push(part);
+      left -= part.length;
+    }
+    return Buffer.concat(parts);
+  }
+
+  async #next(most: number): Promise<Buffer> {
+    if (!(await this.#fill())) throw damaged();
+    const part = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
+  }
+
+  /** False at the end of the stream. */
+  async #fill(): Promise<boolean> {
+    while (this.#rest.length === 0) {
+      const { value, done } = await this.#chunks.next().catch((cause) => {
+        throw damaged(cause);
+      });
+      if (done === true) return false;
+      this.#rest = value;
+    }
+    return true;
+  }
+}
+
+/** The error of an archive that cannot be read on. */
+function damaged(cause?: unknown): ServingError {
+  const message = "it is not a gzipped tar archive, or a damaged or cut one. Download it again.";
+  return new ServingError("data_loss", message, cause === undefined ? {} : { cause });
 }

@@ -143,7 +143,7 @@ async function* checked(chunks: AsyncIterable<Buffer>, entry: ZipEntry): AsyncGe
   if (bytes !== entry.bytes || checksum !== entry.crc32) throw differs(entry);
 }
 
-/** zlib has errors of its own. */
+/** zlib has its own errors. */
 async function* sound(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
     yield* chunks;

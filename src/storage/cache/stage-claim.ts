@@ -10,7 +10,7 @@ export interface StageClaim {
   readonly path: string;
   /** The address of the files. */
   readonly source: string;
-  /** Lets another process go on with what is there. */
+  /** Lets another process go on with the files. */
   release(): Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export const SOURCE = "source";
 const owned = new Set<string>();
 
 /**
- * Claims the folder of that name, in which an ended process may have left part of a download. Where a running process
+ * Claims the folder of that name, in which an ended process may have left part of a download. If a running process
  * has it, another folder is made, that starts from nothing.
  */
 export async function claimStage(parent: string, name: string, source: string): Promise<StageClaim> {

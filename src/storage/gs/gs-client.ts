@@ -95,7 +95,7 @@ class GsPlace implements RemotePlace {
   async open({ key, etag, checksum }: RemoteFile, offset: number, signal: AbortSignal): Promise<RemoteContent> {
     const path = `/download/storage/v1/b/${this.#bucket}/o/${encodeURIComponent(key)}`;
     const query = { alt: "media", ifGenerationMatch: etag };
-    // What is stored in gzip's format stays so, as its checksum.
+    // Content that is stored in gzip's format stays so, as its checksum.
     const headers = { "accept-encoding": "gzip", ...(offset > 0 && { range: `bytes=${offset}-` }) };
     const response = await this.#send(path, { query, headers, signal });
     if (![200, 206].includes(response.statusCode ?? 0)) throw await statusError(response, ACCESS);

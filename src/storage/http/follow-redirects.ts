@@ -12,7 +12,7 @@ const MAX_REDIRECTS = 5;
  * Sends a request as {@link httpRequest} does, and follows redirects, of which it tells. Credentials are sent to the
  * first host alone.
  * Throws `permission_denied` for a redirect from HTTPS to HTTP, and for one from a public server to a private network,
- * where it could read what is meant for this machine alone.
+ * whose answers are meant for this machine alone.
  */
 export async function followRedirects(
   first: URL,
@@ -43,7 +43,7 @@ function redirectOf(location: string, from: URL): URL {
   throw new ServingError("unavailable", `${from.host} redirects to something that is no URL. Check the address`);
 }
 
-/** Sends a request over a connection of its own: a kept one would be used without a look at its address. */
+/** Sends a request over a new connection: a kept one would be used without a look at its address. */
 async function sendToPublic(url: URL, request: HttpRequest): Promise<IncomingMessage> {
   if (isPrivateHost(url.hostname)) throw refused(url, "in a private network");
   return httpRequest(url, { ...request, agent: false, lookup: publicLookup(url) });

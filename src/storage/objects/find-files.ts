@@ -15,7 +15,7 @@ export interface FoundFiles {
 }
 
 /**
- * Lists what is at an address. Throws `not_found` if there is nothing, `failed_precondition` for too many files,
+ * Lists the files at an address. Throws `not_found` if there is nothing, `failed_precondition` for too many files,
  * `unavailable` for an answer in another form, and the errors of the place.
  */
 export async function findFiles(place: RemotePlace, address: StorageAddress, signal: AbortSignal): Promise<FoundFiles> {

@@ -15,7 +15,7 @@ interface OpenedCuda {
 
 /**
  * Loads what an ONNX Runtime library needs of CUDA, so that its provider finds it. Throws `failed_precondition` naming
- * what is missing: the driver, a GPU, or libraries of CUDA.
+ * the missing parts: the driver, a GPU, or libraries of CUDA.
  */
 export function openCuda(library: string, { cudnn = true }: { readonly cudnn?: boolean } = {}): OpenedCuda {
   const provider = join(dirname(library), CUDA_PROVIDER);

@@ -51,7 +51,7 @@ function namedLibrary(runtime: NativeRuntime, path: string, who: string): FoundL
   );
 }
 
-/** A place where a runtime may be. */
+/** A place of a runtime. */
 interface LibraryPlace {
   /** As people would name it. */
   readonly name: string;
@@ -183,7 +183,7 @@ interface MissingRuntime {
   readonly name: string;
   /** Its usual name, for example TensorFlow. */
   readonly title: string;
-  /** The places where it was looked for, each as people would name it, in the order of the search. */
+  /** The searched places, each as people would name it, in the order of the search. */
   readonly looked: readonly string[];
   /** The error of loading it, if one was found that does not load. */
   readonly cause?: unknown;

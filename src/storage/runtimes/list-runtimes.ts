@@ -8,7 +8,7 @@ import { type Probe, probeRuntime } from "./probe.ts";
 import { frameworkPythons, runPython } from "./python.ts";
 import { PYTHON_FRAMEWORKS, type PythonFramework } from "./python-frameworks.ts";
 
-/** One place where a runtime was found. */
+/** The place of a runtime that was found. */
 export interface FoundRuntime {
   /** The kind of place, as people would name it. */
   readonly source: string;
@@ -27,7 +27,7 @@ export interface FoundRuntime {
 export interface RuntimeReport {
   readonly name: string;
   readonly title: string;
-  /** Every place where it is, in the order of the search. */
+  /** All its places, in the order of the search. */
   readonly found: readonly FoundRuntime[];
   /** The command to run if none was found that loads. */
   readonly install?: string;
@@ -40,7 +40,7 @@ export async function listRuntimes(): Promise<RuntimeReport[]> {
   return [...ofLibraries.filter(isWorthListing), ...ofFrameworks];
 }
 
-/** Checks that a runtime that was not found is of use here: that for CUDA is where there is a GPU. */
+/** Checks that a runtime that was not found is of use here: that for CUDA is if there is a GPU. */
 function isWorthListing({ name, found }: RuntimeReport): boolean {
   return name !== onnxCuda.name || found.length > 0 || seemsToHaveGpu();
 }
@@ -59,7 +59,7 @@ async function reportNative(runtime: NativeRuntime): Promise<RuntimeReport> {
   return { name, title, found, ...(!works && { install: `kserving runtimes install ${install}` }) };
 }
 
-/** An environment variable may name a place where there is nothing, which a driver refuses. */
+/** An environment variable may name an empty place, which a driver refuses. */
 function choose(runtime: NativeRuntime): { readonly path?: string | undefined; readonly problem?: string } {
   try {
     return { path: findLibrary(runtime)?.path };

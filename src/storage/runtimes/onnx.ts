@@ -29,7 +29,7 @@ export function findOnnx(): FoundOnnx[] {
 const NPM_SOURCE = `the npm package ${onnx.package}`;
 const FOLDER_SOURCE = "the runtimes folder";
 
-/** The places where ONNX Runtime is looked for, for messages. */
+/** The places in which ONNX Runtime is looked for, for messages. */
 export const ONNX_PLACES: readonly string[] = [NPM_SOURCE, FOLDER_SOURCE];
 
 /** The file to import of a copy. Throws if the package is incomplete. */

@@ -38,7 +38,7 @@ export function writeManifest(folder: string, manifest: RuntimeManifest): Promis
 }
 
 /**
- * The folder where runtimes are installed: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it.
+ * The folder of installed runtimes: `KSERVING_RUNTIMES_DIR`, else the user's data folder as each system has it.
  */
 export function runtimesFolder(
   env: Environment = process.env,

@@ -136,7 +136,7 @@ export interface HostPlatform {
   readonly arch: string;
   /** Minor version of glibc 2, for Linux; undefined if there is none, as on Alpine. */
   readonly glibcMinor?: number;
-  /** Major version of the system's kernel; for macOS, where its own version follows from it. */
+  /** Major version of the system's kernel; for macOS, whose version follows from it. */
   readonly kernelMajor: number;
 }
 

@@ -17,8 +17,14 @@ import {
   type StorageClient,
   toContent,
 } from "../storage-client.ts";
-import { findS3Credentials } from "./s3-credentials.ts";
-import { parseS3, readSharedProfile, type S3Location, type S3Settings, toS3Settings } from "./s3-settings.ts";
+import {
+  findS3Credentials,
+  parseS3,
+  readSharedProfile,
+  type S3Location,
+  type S3Settings,
+  toS3Settings,
+} from "./s3-settings.ts";
 import { escapeS3, signV4 } from "./sign-v4.ts";
 
 /** Buckets of Amazon S3 and of servers with its interface, such as MinIO. */
