@@ -124,7 +124,7 @@ const OF_STAGES = ["name", "hooks", "options", "warmup"] as const;
 
 /**
  * Checks what `createServer` is given as the command line checks its flags; throws `invalid_argument` with the option,
- * what came and what is expected.
+ * what came and what was expected.
  */
 export function checkServerOptions(options: unknown): asserts options is ServerOptions {
   if (!isObject(options))

@@ -80,7 +80,7 @@ const STAGE = {
 
 /**
  * Options of a named model that were checked as the command line checks its flags; throws `invalid_argument` with the
- * option, what came and what is expected.
+ * option, what came and what was expected.
  */
 export function checkedModel<Given extends NamedModelOptions | undefined>(name: string, model: Given): Given {
   if (name === "") throw invalidArgument("A model's name is empty; expected the name that clients call.");

@@ -109,7 +109,7 @@ export class GuardedService implements Required<InferenceService> {
     return this.#service.onReadiness(listener);
   }
 
-  /** The model that is meant where none is named. */
+  /** The model that is meant if none is named. */
   #onlyModel(): string {
     const names = [...new Set(this.index().map(({ model }) => model))];
     if (names.length === 1) return names[0] as string;
@@ -117,7 +117,7 @@ export class GuardedService implements Required<InferenceService> {
   }
 }
 
-/** The scope of the present call; throws `unauthenticated` where there is none. */
+/** The scope of the present call; throws `unauthenticated` if there is none. */
 function requireScope(): CallScope {
   const scope = currentScope();
   if (scope !== undefined) return scope;

@@ -1,9 +1,9 @@
 /**
- * Descriptors of listening sockets with which the program was started, by what is to
- * be served on each; others are opened.
+ * Descriptors of listening sockets with which the program was started, by
+ * their use; others are opened.
  */
 export interface InheritedSockets {
-  /** For gRPC, and for HTTP too where both have one port. */
+  /** For gRPC, and for HTTP too if both have one port. */
   readonly grpc?: number;
   readonly http?: number;
   readonly admin?: number;

@@ -28,7 +28,7 @@ export interface NamedModelOptions extends QueueLimits {
   readonly driver?: string;
   /**
    * The stages of a pipeline, in place of a driver; their paths are relative to the
-   * version's folder where there is a {@link path}.
+   * version's folder if there is a {@link path}.
    */
   readonly stages?: readonly StageOptions[];
   /** A hook file's path, or hooks as they are; a version's folder may have its own file. */
@@ -55,7 +55,7 @@ export interface NamedModelOptions extends QueueLimits {
   readonly workers?: number;
   /** Copies of each stage. Default: the server's. */
   readonly instances?: number;
-  /** Runs each copy in a process of its own. Default: as the server does. */
+  /** Runs each copy in its own process. Default: as the server does. */
   readonly isolate?: boolean;
   /** Threads that each copy's runtime may use. Default: the server's. */
   readonly threads?: number;
@@ -73,7 +73,7 @@ export interface NamedModelOptions extends QueueLimits {
 /** A named model, and whether a client has named its path. */
 export type GivenModel = NamedModelOptions & Pick<ModelConfig, "isClients">;
 
-/** The model that a client describes; an address stays the server's own where the model before it has it. */
+/** The model that a client describes; an address stays the server's own if the model before it has it. */
 export function ofClient({ name: _, ...described }: DescribedModel, before: ModelConfig | undefined): GivenModel {
   const isSame = before?.path === toPlace(claimPath(described.path));
   return { ...described, isClients: !isSame || before.isClients === true };

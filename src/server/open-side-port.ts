@@ -14,7 +14,7 @@ interface SidePortOptions extends Omit<HttpServerOptions, "port"> {
 }
 
 /**
- * Serves HTTP on a separate port, encrypted where there are files for it; its policy
+ * Serves HTTP on a separate port, encrypted if there are files for it; its policy
  * refuses what belongs to other ports.
  */
 export async function openSidePort(
@@ -52,7 +52,7 @@ export async function openSidePort(
 
 const NO_GRPC = { accept: () => {} };
 
-/** Permissions at each port, where some kinds of calls have a port of their own. */
+/** Permissions at each port, if some kinds of calls have their own. */
 interface PortPolicies {
   /** Over gRPC. */
   readonly policy: AccessPolicy;

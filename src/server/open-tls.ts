@@ -14,9 +14,9 @@ export interface TlsTransports {
   readonly host: string;
   /** gRPC's port; undefined = it has none. */
   readonly port: number | undefined;
-  /** Path of gRPC's Unix socket, where that is encrypted. */
+  /** Path of gRPC's Unix socket, if that is encrypted. */
   readonly socketPath: string | undefined;
-  /** True where that is taken over from a server that listens there. */
+  /** True if that is taken over from a server that listens there. */
   readonly takesSocketOver?: boolean | undefined;
   readonly httpPort: number | undefined;
   readonly sockets?: InheritedSockets | undefined;
@@ -30,7 +30,7 @@ export interface TlsTransports {
 
 /** The encrypted ports. */
 export interface OpenTls {
-  /** Undefined where gRPC has no port. */
+  /** Undefined if gRPC has no port. */
   readonly grpcAddress: string | undefined;
   readonly httpUrl: string | undefined;
   /** Takes no new connections; those in their handshake have some time to finish it. */

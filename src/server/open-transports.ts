@@ -31,7 +31,7 @@ function hasHttp({ httpPort, admin, metricsAddress }: HttpAddresses): boolean {
 
 const importProtocols = () => import("./protocols.ts");
 
-/** Opens gRPC and, where it is served, HTTP. Throws `unavailable` for a port that cannot be opened. */
+/** Opens gRPC and, if it is served, HTTP. Throws `unavailable` for a port that cannot be opened. */
 export async function openTransports(
   service: InferenceService,
   transportOptions: TransportOptions,

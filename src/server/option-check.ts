@@ -69,7 +69,7 @@ function isWarmUpRequest(value: unknown): boolean {
 
 /**
  * Checks the members of an object; an option that is undefined counts as left out. Throws `invalid_argument` with the
- * option, what came and what is expected.
+ * option, what came and what was expected.
  */
 export function checkMembers(prefix: string, given: object, known: OptionChecks): void {
   for (const [name, value] of Object.entries(given)) {
@@ -99,7 +99,7 @@ function valueText(value: unknown): string {
   return (isObject(value) ? shortJson(value) : undefined) ?? kindOf(value);
 }
 
-/** An object as JSON, where that is short and loses nothing but functions. */
+/** An object as JSON, if that is short and loses nothing but functions. */
 function shortJson(value: object): string | undefined {
   try {
     const text = JSON.stringify(value);

@@ -58,7 +58,7 @@ export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): S
   return { ...loading, strictReadiness, allowLabelsForUnavailable, alias, last };
 }
 
-/** Settings of request logs where a model has none of its own. */
+/** Settings of request logs for models that have none. */
 export function toRequestLogDefaults({ requestLog = {} }: ServerChoices): RequestLogDefaults {
   const { prefix, rate, maxBytes, files } = { ...REQUEST_LOG_DEFAULTS, ...toRequestLog(requestLog) };
   return { prefix, rate, maxBytes, files };
@@ -92,7 +92,7 @@ interface TransportParts {
 
 /**
  * The sources of the page, and the options of its server, whose log the page follows;
- * no sources where there is no page.
+ * no sources if there is no page.
  */
 export function withPage(choices: ServerChoices): {
   readonly choices: ServerChoices;

@@ -47,7 +47,7 @@ export class RepositorySource implements ModelSource {
   }
 
   /**
-   * Throws what is wrong with the descriptions of the models, and `invalid_argument` for a name to load that none has.
+   * Throws the faults in the descriptions of the models, and `invalid_argument` for a name to load that none has.
    */
   async start(load: LoadOptions, aspire: Aspire, isUnloaded: (name: string) => boolean): Promise<void> {
     const { pollMs, log } = this.#options;
@@ -143,7 +143,7 @@ export class RepositorySource implements ModelSource {
     if (this.#wanted?.delete(ALL)) for (const { name } of this.#models) this.#wanted.add(name);
   }
 
-  /** A model that a client has unloaded waits for a client, too, where its files go and come back. */
+  /** A model that a client has unloaded waits for a client, too, if its files go and come back. */
   #forgetGone(): void {
     for (const name of this.#wanted ?? []) if (!this.#has(name) && this.#isUnloaded(name)) this.#wanted?.delete(name);
   }

@@ -17,15 +17,15 @@ import type { Transports } from "./transports.ts";
 
 /** A running server. */
 export interface Server {
-  /** `host:port`, or `unix:PATH` where gRPC has no port; empty where no port is open. */
+  /** `host:port`, or `unix:PATH` if gRPC has no port; empty if no port is open. */
   readonly grpcAddress: string;
-  /** `http://host:port`, or `https://…`, where HTTP is served. */
+  /** `http://host:port`, or `https://…`, if HTTP is served. */
   readonly httpUrl: string | undefined;
-  /** The URL of the address for administration, where there is one. */
+  /** The URL of the address for administration, if there is one. */
   readonly adminUrl: string | undefined;
-  /** The URL of the address for metrics, where there is one. */
+  /** The URL of the address for metrics, if there is one. */
   readonly metricsUrl: string | undefined;
-  /** True where connections are encrypted. */
+  /** True if connections are encrypted. */
   readonly isEncrypted: boolean;
   readonly service: InferenceService;
   /** The stages of the first model that is loaded. */
@@ -40,7 +40,7 @@ export interface Server {
   load(name: string, options?: NamedModelOptions): Promise<void>;
   /**
    * Finishes a model's requests and frees it, until it is loaded again; rejects with `not_found` for an unknown name,
-   * `failed_precondition` where other models need it, unless these `dependents` are to be unloaded too.
+   * `failed_precondition` if other models need it, unless these `dependents` are to be unloaded too.
    */
   unload(name: string, options?: UnloadOptions): Promise<void>;
   /**
@@ -51,7 +51,7 @@ export interface Server {
   predict(model: string, inputs: Values, choices?: PredictChoices): Promise<Tensors>;
   /** Calls back after each change of a version's state; returns a function that removes the listener. */
   onState(listener: (version: ServedVersion) => void): () => void;
-  /** Inputs for an example request; where the model leaves sizes open, those with which it has run. */
+  /** Inputs for an example request; if the model leaves sizes open, those with which it has run. */
   exampleInputs(): Promise<ExampleInputs | undefined>;
   /**
    * Replaces the hook threads by the hook file as it is now, without touching models or requests under way; throws, and
@@ -59,7 +59,7 @@ export interface Server {
    * the clock of performance.now(), stay; default: now.
    */
   reloadHooks(since?: number): Promise<void>;
-  /** The files that the hooks were made of; empty where they do not run in threads. */
+  /** The files that the hooks were made of; empty if they do not run in threads. */
   hookSources(): readonly string[];
   /** The running requests, oldest first; after a {@link Server.close} that timed out, those that it cut off. */
   inFlight(): readonly InFlight[];
@@ -100,7 +100,7 @@ export function toServer(parts: ServerParts): Server {
     // Asked first, so that it sees who is still there before the transports cut them off.
     const emptied = service.admission.empty(drainTimeoutMs);
     const ended = transports.close(drainTimeoutMs);
-    // Where clients were asked to leave, calls that had begun before the ports closed are
+    // If clients were asked to leave, calls that had begun before the ports closed are
     // let in, though their messages come later.
     if (isRetired) await ended;
     service.admission.close();

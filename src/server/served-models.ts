@@ -12,17 +12,17 @@ import type { ModelConfig } from "../serving/repository/config/model-config.ts";
 import { toNeedingModel } from "../serving/repository/config/model-config.ts";
 import { basePathRefusal } from "../serving/repository/formats/tensorflow-serving.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
+import { OverriddenModels, overrideConfig, overrideFiles } from "./client-models.ts";
 import type { ModelSource } from "./model-source.ts";
 import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
-import { OverriddenModels, overrideConfig, overrideFiles } from "./overrides.ts";
 
 /** Settings of loading. */
 export interface ServedModelsOptions {
   readonly manager: Omit<ManagerOptions, "refresh" | "log">;
-  /** Fails the start where any model cannot be loaded. */
+  /** Fails the start if any model cannot be loaded. */
   readonly failFast: boolean;
-  /** Starts where no model has a version yet. */
+  /** Starts if no model has a version yet. */
   readonly mayBeEmpty?: boolean | undefined;
   readonly log: Logger;
 }
@@ -37,7 +37,7 @@ export class ServedModels {
   readonly #overrides = new OverriddenModels();
   #load: LoadOptions | undefined;
 
-  /** Serves what the source says, and what is given to {@link load}. */
+  /** Serves what the source says, and the models of {@link load}. */
   constructor(source: ModelSource, options: ServedModelsOptions) {
     this.#options = options;
     this.#named = source instanceof NamedModels ? source : new NamedModels({});
@@ -49,7 +49,7 @@ export class ServedModels {
   }
 
   /**
-   * Resolves once everything is loaded or has failed; rejects where nothing could be
+   * Resolves once everything is loaded or has failed; rejects if nothing could be
    * loaded, or anything could not with `failFast`.
    */
   async start(load: LoadOptions, isAlone: boolean): Promise<void> {
@@ -67,7 +67,7 @@ export class ServedModels {
     if (isAlone) this.manager.onState(logState(log));
   }
 
-  /** Has a thread ready for the next version of a small model, where versions are added while it runs. */
+  /** Has a thread ready for the next version of a small model, if versions are added while it runs. */
   prepare(): void {
     if (this.#sources.some(({ findsVersions }) => findsVersions)) void this.#load?.sharedThreads?.prepare();
   }
@@ -138,7 +138,7 @@ export class ServedModels {
   }
 
   /**
-   * Scans the models' descriptions and files; throws `failed_precondition` where a
+   * Scans the models' descriptions and files; throws `failed_precondition` if a
    * description cannot be read, and stays.
    */
   async rescan(): Promise<void> {

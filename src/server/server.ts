@@ -21,11 +21,11 @@ import { ModelMemory } from "../serving/model-memory.ts";
 import type { RequestRecorder } from "../serving/request-recorder.ts";
 import { RouteClaims } from "../serving/route-claims.ts";
 import { checkServerOptions } from "./check-server-options.ts";
+import { HostedFolders } from "./client-models.ts";
 import { GuardedService } from "./guarded-service.ts";
-import { HostedFolders } from "./hosted-folders.ts";
 import { LazyStorage } from "./lazy-storage.ts";
-import { whyOneListener } from "./listeners/why-one-listener.ts";
 import type { ModelSource } from "./model-source.ts";
+import { PipelineSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports, requestMetrics } from "./open-transports.ts";
 import {
@@ -35,7 +35,6 @@ import {
   toTransportOptions,
   withPage,
 } from "./option-groups.ts";
-import { PipelineSource } from "./pipeline-source.ts";
 import { type Server, toServer } from "./running-server.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
@@ -46,7 +45,7 @@ export type { Server };
 
 /**
  * Loads models and hooks, then listens. Installs no signal handlers and never ends the process.
- * Throws `failed_precondition`, before any port opens, where the only model or its
+ * Throws `failed_precondition`, before any port opens, if the only model or its
  * hooks do not load, or none of several.
  */
 export async function createServer(options: ServerOptions): Promise<Server> {
@@ -141,7 +140,7 @@ function createService(choices: ServerChoices, served: ServedModels, { recorder,
 
 /**
  * Memory in which several listeners count what they hold; undefined for one, and the
- * log says why where more were wanted.
+ * log says why if more were wanted.
  */
 function findListeners({ listeners, log, ...choices }: ServerChoices): SharedArrayBuffer | undefined {
   const why = listeners === 1 ? "" : whyOneListener(choices);
@@ -150,7 +149,29 @@ function findListeners({ listeners, log, ...choices }: ServerChoices): SharedArr
   return undefined;
 }
 
-/** The ways in which clients change what is served. */
+/** The first versions of Node that open one port several times, by their major version. */
+const MINORS: Readonly<Record<number, number>> = { 22: 12, 23: 1 };
+
+/** The reason why only the main thread can listen, whatever was asked for; undefined = more threads can. */
+export function whyOneListener(
+  { sockets, allowClientShm, grpcSocketOnly }: Pick<ServerOptions, "sockets" | "allowClientShm" | "grpcSocketOnly">,
+  { version = process.versions.node, platform = process.platform as string } = {},
+): string | undefined {
+  if (platform !== "linux") return `${platform} does not spread connections among sockets of one port, as Linux does`;
+  if (!opensPortsTwice(version)) return `Node ${version} cannot open one port several times, as 22.12 can`;
+  if (sockets?.grpc !== undefined || sockets?.http !== undefined)
+    return "a socket that the program was started with can be listened on by one thread";
+  if (grpcSocketOnly === true) return "gRPC is served on a Unix socket alone, which one thread can listen on";
+  if (allowClientShm) return "the memory that clients share (--allow-client-shm) is known to one thread";
+  return undefined;
+}
+
+function opensPortsTwice(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 23 || minor >= (MINORS[major] ?? Number.POSITIVE_INFINITY);
+}
+
+/** The ways in which clients change the served models. */
 function changesOf(served: ServedModels) {
   return {
     reconfigure: (models: readonly DescribedModel[]) => served.reconfigure(models),
@@ -206,7 +227,7 @@ async function openSharedMemory({ allowClientShm }: ServerChoices): Promise<Shar
 
 type TlsAddresses = Pick<TransportOptions, "tls" | "admin" | "metricsAddress">;
 
-/** Undefined where callers need no name. */
+/** Undefined if callers need no name. */
 async function openCallerCheck({ auth, tls, trustedProxies = [] }: ServerChoices): Promise<Authentication | undefined> {
   if (auth === undefined) return undefined;
   const { openAuthentication } = await import("../access/authentication/open-authentication.ts");
@@ -220,7 +241,7 @@ const GATHER_MS = 10_000;
 /** Counts by version. */
 interface Counts {
   readonly service: LocalService;
-  /** Absent where HTTP is not served. */
+  /** Absent if HTTP is not served. */
   readonly metrics: RequestMetrics | undefined;
 }
 

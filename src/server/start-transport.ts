@@ -24,7 +24,7 @@ export const importGrpc = () => import("../grpc/grpc-server.ts");
 export const importHttp = () => import("../proxy/http-server.ts");
 
 /**
- * Starts gRPC on its port and, where there is one, its Unix socket; `shared` = its connections are accepted elsewhere.
+ * Starts gRPC on its port and, if there is one, its Unix socket; `shared` = its connections are accepted elsewhere.
  */
 export async function startGrpc(
   service: InferenceService,

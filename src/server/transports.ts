@@ -17,7 +17,7 @@ import type { PlatformModels } from "../serving/platform-models.ts";
 import type { InheritedSockets } from "./inherited-sockets.ts";
 import type { ServerChoices } from "./server-options.ts";
 
-/** A separate address, with files of its own for encryption. */
+/** A separate address, with its own files for encryption. */
 export interface SideAddress {
   readonly host: string;
   readonly port: number;
@@ -29,7 +29,7 @@ export interface TransportOptions {
   readonly settings: ServerSettings;
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
-  /** True where another thread knows these models. */
+  /** True if another thread knows these models. */
   readonly hasPlatformElsewhere?: boolean | undefined;
   readonly host: string;
   /** gRPC port; 0 picks a free one. */
@@ -60,7 +60,7 @@ export interface TransportOptions {
   readonly accountKey?: ClientKey | undefined;
   /** Gives the address of a request's client behind trusted proxies. */
   readonly addressOf?: AccessLogOptions["addressOf"];
-  /** Counts the requests; absent where no client can read the counts. */
+  /** Counts the requests; absent if no client can read the counts. */
   readonly metrics?: RequestMetrics | undefined;
   /** Opens the threads that listen in place of this one; absent = it listens itself. */
   readonly listeners?: ListenerParts | undefined;
@@ -82,13 +82,13 @@ export const NO_TRANSPORTS: Transports = {
 
 /** The open ports of both transports. */
 export interface Transports {
-  /** `host:port`, or `unix:PATH` where gRPC has no port. */
+  /** `host:port`, or `unix:PATH` if gRPC has no port. */
   readonly grpcAddress: string;
-  /** `http://host:port`, or `https://…`, where HTTP is served. */
+  /** `http://host:port`, or `https://…`, if HTTP is served. */
   readonly httpUrl: string | undefined;
-  /** The URL of the address for administration, where there is one. */
+  /** The URL of the address for administration, if there is one. */
   readonly adminUrl?: string | undefined;
-  /** The URL of the address for metrics, where there is one. */
+  /** The URL of the address for metrics, if there is one. */
   readonly metricsUrl?: string | undefined;
   readonly isEncrypted: boolean;
   /** Asks clients to use other servers, and still answers. */

@@ -1,4 +1,4 @@
-import { whyOneListener } from "../../src/server/listeners/why-one-listener.ts";
+import { whyOneListener } from "../../src/server/server.ts";
 
 /**
  * The reason why only one thread can listen here; undefined = more can. Prints why tests of several are skipped:

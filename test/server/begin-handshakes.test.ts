@@ -4,7 +4,7 @@ import { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect as connectTls, createServer, type Server } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { beginHandshakes } from "../../src/server/begin-handshakes.ts";
+import { beginHandshakes } from "../../src/server/tls-port.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 import { useUpTheTurn } from "../platform/limits/use-up-the-turn.ts";
 

@@ -3,7 +3,7 @@ import type { CallKind } from "../../src/access/caller.ts";
 import type { CreateGrpcProtocol, GrpcRoutes } from "../../src/grpc/grpc-route.ts";
 import type { ProtocolSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "../../src/proxy/http-route.ts";
-import { PipelineSource } from "../../src/server/pipeline-source.ts";
+import { PipelineSource } from "../../src/server/model-source.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { openServer, type Server } from "../../src/server/server.ts";
 import { type ServerOptions, withDefaults } from "../../src/server/server-options.ts";

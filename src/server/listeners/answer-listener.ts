@@ -176,7 +176,7 @@ function ownLimits({ limits }: PlainCall, { client: { number } }: MemoryShare): 
   return limits.client === BEFORE_OTHERS ? limits : { ...limits, client: number };
 }
 
-/** Undefined where there is nothing but tensors: plain data costs as much as the rest of a small record. */
+/** Undefined if there is nothing but tensors: plain data costs as much as the rest of a small record. */
 function toRanMeta(answer: InferResponse, own: ServableDescription, timed: RanMeta["timed"]): RanMeta | undefined {
   const { model, version, metadata, contentType, status } = answer;
   let hasMetadata = false;

@@ -12,7 +12,7 @@ interface PassedConnection {
   readonly localAddress: string | undefined;
   readonly localPort: number | undefined;
   readonly isEncrypted: boolean;
-  /** The client's certificate, where an authority of ours has signed it. */
+  /** The client's certificate, if an authority of ours has signed it. */
   readonly certificate?: { readonly subject?: { readonly CN?: unknown }; readonly subjectaltname?: string };
 }
 
@@ -108,7 +108,7 @@ function readLine(socket: Socket, use: (line: string) => void): void {
   socket.on("readable", look).on("end", giveUp).on("error", giveUp);
 }
 
-/** Gives the connection what is known of the client's. */
+/** Gives the connection the facts of the client's. */
 function describe(socket: Socket, passed: PassedConnection): Socket {
   const { address, port, localAddress, localPort, isEncrypted, certificate } = passed;
   const values = {

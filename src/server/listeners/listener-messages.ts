@@ -41,7 +41,7 @@ export interface AcquireMeta {
 /** The meta of its answer; the description is in its tensor. */
 export interface AcquiredMeta {
   readonly lease: number;
-  /** True where it is for all requests with the reference, until the next change. */
+  /** True if it is for all requests with the reference, until the next change. */
   readonly isKept: boolean;
   /** Number of changes until now. */
   readonly changes: number;
@@ -63,14 +63,14 @@ export interface RunMeta {
   readonly client: string;
 }
 
-/** The meta of its answer; absent where there is nothing but tensors of the lease's own version. */
+/** The meta of its answer; absent if there is nothing but tensors of the lease's own version. */
 export interface RanMeta {
   readonly model?: string;
   readonly version?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly contentType?: string | undefined;
   readonly status?: number | undefined;
-  /** Present where the parts of the request were asked for. */
+  /** Present if the parts of the request were asked for. */
   readonly timed?: TimedAnswer;
 }
 
@@ -100,7 +100,7 @@ export interface ListenerData {
   readonly connections: SharedArrayBuffer;
   readonly held: SharedArrayBuffer;
   readonly logged: Logged;
-  /** False where the main thread's log has no levels that change. */
+  /** False if the main thread's log has no levels that change. */
   readonly hasFilter: boolean;
   readonly requests: MessagePort;
   readonly heartbeat: SharedArrayBuffer;

@@ -129,7 +129,7 @@ interface Access {
 async function openAccess(options: ListenerOptions, log: Logger): Promise<Access> {
   const proxies = new TrustedProxies(options.settings.access.trustedProxies);
   const authentication = await openCallerCheck(options, proxies);
-  // The main thread reads the same files, and says what is wrong.
+  // The main thread reads the same files, and reports their faults.
   if (authentication !== undefined) keepFresh(authentication, { ...log, info: () => {}, error: () => {} });
   const pageToken = options.pageToken === undefined ? undefined : new PageToken(options.pageToken);
   return { proxies, authentication, pageToken };

@@ -1,18 +1,21 @@
 import { currentScope } from "../access/call-scope.ts";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument, ServingError } from "../errors.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { assertModelName } from "../serving/model-name.ts";
+import type { PlatformModels } from "../serving/platform-models.ts";
 import type { ModelConfig } from "../serving/repository/config/model-config.ts";
+import { findPlatformModel, type PlatformFolder } from "../serving/repository/formats/sagemaker.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
 import type { readConfigOverride as ReadConfigOverride } from "../serving/repository/overrides/read-override.ts";
 import { writeOverrideFiles } from "../serving/repository/overrides/write-files.ts";
 import { aspireModel } from "../serving/repository/scan-model.ts";
+import type { NamedModelOptions } from "./named-model.ts";
 
 /** A model that is served as a client has described it. */
 export interface OverriddenModel {
   readonly model: AspiredModel;
-  /** Removes the files that the client has given; what is loaded of them stays loaded. */
+  /** Removes the files that the client has given; models that are loaded from them stay loaded. */
   remove(): void;
 }
 
@@ -95,7 +98,7 @@ export class OverriddenModels {
     this.#models.set(name, model);
   }
 
-  /** Returns false where there is none. */
+  /** Returns false if there is none. */
   delete(name: string): boolean {
     this.#models.get(name)?.remove();
     return this.#models.delete(name);
@@ -103,5 +106,60 @@ export class OverriddenModels {
 
   clear(): void {
     for (const name of this.names()) this.delete(name);
+  }
+}
+
+/** The models that are served, as a platform changes them. */
+interface PlatformServed {
+  load(name: string, options: NamedModelOptions): Promise<void>;
+  forget(name: string): Promise<void>;
+}
+
+/** The models that a platform loads from one folder. */
+export class HostedFolders implements PlatformModels {
+  readonly #folder: PlatformFolder;
+  readonly #served: PlatformServed;
+  /** By name, true once it is loaded. */
+  readonly #models = new Map<string, boolean>();
+
+  constructor(folder: PlatformFolder, served: PlatformServed) {
+    this.#folder = folder;
+    this.#served = served;
+  }
+
+  names(): readonly string[] {
+    return [...this.#models].flatMap(([name, isLoaded]) => (isLoaded ? [name] : []));
+  }
+
+  async load(name: string, url: string): Promise<void> {
+    assertModelName(name);
+    if (this.#models.has(name)) throw new ServingError("already_exists", `Model ${name} is already loaded.`);
+    this.#models.set(name, false);
+    try {
+      const found = await findPlatformModel(this.#folder, url);
+      if (found === undefined) {
+        throw new ServingError("not_found", `Could not find valid base path ${url} for servable ${name}`);
+      }
+      const { options = {} } = this.#folder;
+      await this.#served.load(name, { ...found, options, versions: "all" }).catch(async (reason) => {
+        await this.#served.forget(name);
+        throw reason;
+      });
+    } catch (reason) {
+      this.#models.delete(name);
+      throw reason;
+    }
+    this.#models.set(name, true);
+  }
+
+  async unload(name: string): Promise<void> {
+    if (this.#models.get(name) !== true) throw new ServingError("not_found", `Model ${name} is not loaded yet`);
+    // Until it is gone, nothing else may have its name.
+    this.#models.set(name, false);
+    try {
+      await this.#served.forget(name);
+    } finally {
+      this.#models.delete(name);
+    }
   }
 }
