@@ -4,6 +4,8 @@ import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { THREADED } from "../../src/cli/main.ts";
+import { DRIVER_NAMES, findDriver } from "../../src/drivers/registry.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { runCommand } from "./commands/run-command.ts";
 import { runKserving, startKserving, writeTestFile } from "./start-kserving.ts";
@@ -270,4 +272,10 @@ test("without its build the program says how to make one", async () => {
     code: 1,
     stderr: expect.stringMatching(/^kserving: .* is missing; run "npm run build" first\.\n$/),
   });
+});
+
+test("a thread is started early for the drivers whose models run in threads", async () => {
+  const found = await Promise.all(DRIVER_NAMES.map(findDriver));
+  const threaded = found.filter(({ driver }) => driver.placement !== "inline");
+  expect(threaded.map(({ driver }) => driver.name)).toEqual(THREADED);
 });

@@ -11,7 +11,7 @@ const ELEMENTS: Readonly<Partial<Record<DType, string>>> = {
   ...{ uint8: "uint8", uint16: "uint16", uint32: "uint32", uint64: "uint64" },
 };
 
-/** A Go package with a method for each model, by name; `source` says where the models are. */
+/** A Go package with a method for each model, by name; `source` is their server or file. */
 export function writeGoClient(models: ReadonlyMap<string, DescribedModel>, source: string): string {
   const methods = distinctNames([...models.keys()], toMethodName);
   const written = [...models].map(([name, model]) => writeModel(name, `${methods.get(name)}`, model));
@@ -85,7 +85,7 @@ function text(value: string): string {
   return JSON.stringify(value.replace(/[\ud800-\udfff]/gu, "\ufffd"));
 }
 
-/** The same in a comment, where gofmt would make one character of two quotes. */
+/** The same in a comment, in which gofmt would make one character of two quotes. */
 function comment(value: string): string {
   return text(value).replace(/([`'])\1+/g, "$1");
 }

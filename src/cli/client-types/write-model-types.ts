@@ -2,7 +2,7 @@ import type { DescribedModel, TypedTensor } from "./typed-tensor.ts";
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** The TypeScript declarations of models by name, for `connect<Models>()`; `source` says where they are from. */
+/** The TypeScript declarations of models by name, for `connect<Models>()`; `source` is their server or file. */
 export function writeModelTypes(models: ReadonlyMap<string, DescribedModel>, source: string): string {
   const body = [...models].map(([name, model]) => modelLines(name, model)).join("");
   const used = ["AnyModel", "In", "Out"].filter((name) => new RegExp(`\\b${name}\\b`).test(withoutTexts(body)));

@@ -13,7 +13,7 @@ import { addModelFlags, collect, createParser, type ModelFlags, runParser } from
 import { writeOut } from "./out-files.ts";
 import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
 
-/** Writes the code by which programs of one language call models; `source` says where the models are. */
+/** Writes the code by which programs of one language call models; `source` is their server or file. */
 type WriteClient = (models: ReadonlyMap<string, DescribedModel>, source: string) => string;
 
 /** Writers by language: types for `kserving/client`, and clients that are complete. */

@@ -1,5 +1,5 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Argument, type Command } from "commander";
 import { isAddress } from "../../client/model-address.ts";
@@ -7,8 +7,8 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { outputProblem } from "../../platform/text/file-problem.ts";
 import { shellWord } from "../../platform/text/terminal.ts";
 import { withProgress } from "../live-line.ts";
-import type { ClientSource } from "../scaffold/client-files.ts";
-import { SCAFFOLD_KINDS, type ScaffoldKind, scaffoldFiles } from "../scaffold/scaffold-files.ts";
+import { type ClientSource, clientFiles } from "../scaffold/client-files.ts";
+import { DRIVER_FILES, HOOK_FILES, PROJECT_FILES, type Scaffold, type ScaffoldFiles } from "../scaffold/scaffold.ts";
 import { createParser, runParser } from "./create-parser.ts";
 import { assertEmptyFolder } from "./out-files.ts";
 import { authorizationAt, refuseBareAddress } from "./server-addresses.ts";
@@ -86,3 +86,56 @@ async function describeServer({ server: address = ADDRESS, remoteAuthFile }: New
   if (models.size === 0) throw failedPrecondition(`${address} has no model that is ready; wait for one.`);
   return { address, models };
 }
+
+/** Kinds of folders that `kserving new` makes. */
+const SCAFFOLD_KINDS = ["hooks", "driver", "project", "client"] as const;
+/** One of {@link SCAFFOLD_KINDS}. */
+type ScaffoldKind = (typeof SCAFFOLD_KINDS)[number];
+
+const SCAFFOLDS: Readonly<Record<Exclude<ScaffoldKind, "client">, Scaffold>> = {
+  hooks: HOOK_FILES,
+  driver: DRIVER_FILES,
+  project: PROJECT_FILES,
+};
+
+/** Versions of the packages that an editor and the compiler need. */
+const TYPES = { "@types/node": "^20.19.0", typescript: ">=5.7" };
+
+/** A folder to write. */
+interface NewFolder {
+  /** The models that a client's folder calls; absent = another kind. */
+  readonly source?: ClientSource | undefined;
+  readonly kind: ScaffoldKind;
+  readonly folder: string;
+  /** The folder of this program. */
+  readonly packageRoot: string;
+}
+
+/** All files of a new folder. */
+function scaffoldFiles({ source, kind, folder, packageRoot }: NewFolder): ScaffoldFiles {
+  const { start, files } = kind === "client" ? clientFiles(source as ClientSource) : SCAFFOLDS[kind];
+  const test = kind === "client" ? {} : { test: "node --test" };
+  const manifest = {
+    name:
+      basename(folder)
+        .toLowerCase()
+        .replace(/[^a-z0-9._-]/g, "-")
+        .replace(/^[._]+/, "") || "serving",
+    private: true,
+    type: "module",
+    scripts: { start, ...test, typecheck: "tsc" },
+    dependencies: { kserving: `file:${packageRoot}` },
+    devDependencies: TYPES,
+  };
+  return {
+    "package.json": `${JSON.stringify(manifest, null, 2)}\n`,
+    "tsconfig.json": `${JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }, null, 2)}\n`,
+    ".gitignore": "node_modules/\n",
+    ...files,
+  };
+}
+
+const COMPILER = {
+  ...{ strict: true, noEmit: true, skipLibCheck: true, noUncheckedIndexedAccess: true },
+  ...{ target: "es2023", module: "nodenext", types: ["node"], allowImportingTsExtensions: true },
+};

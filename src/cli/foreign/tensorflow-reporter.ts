@@ -39,7 +39,7 @@ export function createTensorflowReporter({ port, grpcSocketPath }: ListenSetting
 
 /**
  * Waits until every model's folder has a version, as TensorFlow Serving waits before it opens its ports; warns in its
- * words. Where folders are not looked at again it returns at once.
+ * words. If folders are not looked at again, it returns at once.
  */
 export async function waitForVersions(
   models: readonly ModelConfig[],

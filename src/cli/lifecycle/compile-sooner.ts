@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 
-/** Milliseconds after the start: what Node has compiled of its own modules is no use once a flag has changed. */
+/** Milliseconds after the start: Node's compiled code of its own modules is no use once a flag has changed. */
 const DELAY_MS = 500;
 
 /**

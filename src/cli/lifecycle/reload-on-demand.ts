@@ -21,7 +21,7 @@ export interface ReloadOptions {
 }
 
 /**
- * Scans models and reloads hooks on SIGHUP (which ends the program where its terminal was closed), and as the options
+ * Scans models and reloads hooks on SIGHUP (which ends the program if its terminal was closed), and as the options
  * say; returns how to stop that.
  */
 export function reloadOnDemand(
@@ -104,7 +104,7 @@ class SourceWatches {
     });
   }
 
-  /** Undefined where that is not possible: the folder may be gone, or the system's watches used up. */
+  /** Undefined if that is not possible: the folder may be gone, or the system's watches used up. */
   #watch(folder: string, names: ReadonlySet<string>): FSWatcher | undefined {
     const fail = (err: unknown) =>
       this.#log.warn(`${folder} is not watched: ${reasonText(err)}; once it can be, send SIGHUP`, { err });

@@ -3,7 +3,7 @@ import { reasonText } from "../../errors.ts";
 import type { InFlight } from "../../serving/admission.ts";
 import type { StatusReporter } from "../status-reporter/status-reporter.ts";
 import { offAsked, onAsked, supervised } from "../supervisor/supervised.ts";
-import { killSelf } from "./kill-self.ts";
+import { killSelf } from "./end-process.ts";
 
 /** A running server, as stopping it needs to see it. */
 export interface Running {
@@ -67,7 +67,7 @@ export function runUntilSignal(running: Running, reporter: StatusReporter, { del
 export interface Stopping {
   /** Milliseconds for which it keeps answering after SIGTERM. */
   readonly delayMs: number;
-  /** Resolves where it is to stop as if that had come. */
+  /** Resolves if it is to stop as if that had come. */
   readonly ends?: Promise<unknown>;
 }
 

@@ -7,14 +7,14 @@ import { supervised } from "../supervisor/supervised.ts";
 
 /**
  * Reports the program's state to systemd (sd_notify(3)), and that its main thread is
- * alive where the unit has a watchdog.
+ * alive if the unit has a watchdog.
  */
 export interface SystemdReporter extends Partial<StatusReporter> {
   /** Hooks and models are being read again, or have been. */
   reloading(isOver: boolean): void;
 }
 
-/** Opens the reporter where systemd waits for it; undefined elsewhere. Child processes do not inherit the socket. */
+/** Opens the reporter if systemd waits for it; else undefined. Child processes do not inherit the socket. */
 export async function openSystemdReporter(
   env: Environment & NodeJS.ProcessEnv,
   log: Logger,

@@ -1,4 +1,4 @@
-import { killSelf } from "./kill-self.ts";
+import { killSelf } from "./end-process.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

@@ -21,11 +21,11 @@ const EVERY_MS = 1000;
 
 /**
  * Watches the resident memory of the process, without that of its child processes. Above the limit free memory is given
- * back to the system first; what is still above it at the next check exceeds it.
+ * back to the system first; a size that is still above it at the next check exceeds it.
  */
 class MemoryLimit {
   isExceeded = false;
-  /** Resolves once the limit is exceeded; never where it is 0. */
+  /** Resolves once the limit is exceeded; never if it is 0. */
   readonly exceeded: Promise<void>;
 
   constructor(maxBytes: number, log: Pick<Logger, "error">, everyMs = EVERY_MS) {

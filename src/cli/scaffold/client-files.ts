@@ -1,10 +1,10 @@
 import { guessExamples } from "../../tensor/signature/example-inputs.ts";
 import type { DescribedModel } from "../client-types/typed-tensor.ts";
 import { writeModelTypes } from "../client-types/write-model-types.ts";
-import { exampleValue } from "../status-reporter/example-value.ts";
+import { exampleValue } from "../status-reporter/report-example.ts";
 import type { Scaffold } from "./scaffold.ts";
 
-/** Served models, and where programs call them. */
+/** Served models, and the address at which programs call them. */
 export interface ClientSource {
   readonly address: string;
   /** Not empty. */

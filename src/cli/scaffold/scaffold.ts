@@ -6,3 +6,173 @@ export interface Scaffold {
   readonly start: string;
   readonly files: ScaffoldFiles;
 }
+
+const HOOKS = `import { defineHooks, tensorOf } from "kserving";
+
+/** Multiplies by \`-o factor=\` what the model is given. */
+export default defineHooks({
+  inputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  outputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+  options: { factor: { type: "number", default: 2, help: "Factor of the inputs." } },
+  init_hook: (params) => ({ factor: Number(params.factor) }),
+  preprocess: (inputs, ctx) => {
+    const { factor } = ctx.global_ctx as { factor: number };
+    const x = tensorOf(inputs, "x", "float32");
+    return { x: { ...x, data: x.data.map((value) => factor * value) } };
+  },
+});
+`;
+
+const HOOK_TEST = `import assert from "node:assert/strict";
+
+const model = fakeModel({ inputs: [{ name: "x", dtype: "float32", shape: [-1] }] });
+const pipeline = testHooks(new URL("hooks.ts", import.meta.url), { models: [model], options: { factor: "3" } });
+
+test("the model is given the numbers multiplied by the factor", async () => {
+  await pipeline.run({ x: [1, 2.5] });
+  assert.deepEqual([...model.calls.at(-1).x.data], [3, 7.5]);
+});
+
+test("the answer is the model's", async () => {
+  const { outputs } = await pipeline.run({ x: [0.5] });
+  assert.deepEqual([...outputs.x.data], [1.5]);
+});
+
+test("texts are refused", async () => {
+  await assert.rejects(pipeline.run({ x: ["a"] }), { code: "invalid_argument" });
+});
+`;
+
+const hookReadme = (start: string) => `# Hooks for kserving
+
+\`hooks.ts\` runs before and after a model; the driver \`null\` stands for one here.
+
+    npm test            # runs hooks.test.mjs, without any port
+    npm start           # ${start}
+    npm install && npm run typecheck
+
+Then, in another terminal:
+
+    curl -d '{"inputs": {"x": [1, 2.5]}}' http://localhost:9001/v1/models/scale:predict
+
+With a model of your own, name its file in place of \`--driver null\`. While hooks.ts is edited, \`--watch\` takes each
+change over at once.
+`;
+
+const HOOK_START = "kserving --driver null --hooks hooks.ts --name scale --http-enable";
+const PROJECT_START = "kserving --config serving.yaml";
+
+/** A hook file with its test. */
+export const HOOK_FILES: Scaffold = {
+  start: HOOK_START,
+  files: { "hooks.ts": HOOKS, "hooks.test.mjs": HOOK_TEST, "README.md": hookReadme(HOOK_START) },
+};
+
+const CONFIG = `http-enable: true
+models:
+  - name: scale
+    driver: "null" # or path: model.onnx
+    hooks: hooks.ts
+    options: { factor: 3 }
+`;
+
+const CONFIG_TEST = `
+const at = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+test("the configuration can be served", () => {
+  const program = at("node_modules/kserving/bin/kserving.cjs");
+  const config = at("serving.yaml");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, "config", "check", config]);
+  assert.equal(status, 0, \`\${stdout}\${stderr}\`);
+});
+`;
+
+/** A configuration file with hooks, and a test of both. */
+export const PROJECT_FILES: Scaffold = {
+  start: PROJECT_START,
+  files: {
+    "serving.yaml": CONFIG,
+    "hooks.ts": HOOKS,
+    "serving.test.mjs": `${HOOK_TEST}${CONFIG_TEST}`
+      .replace("import { test }", 'import { spawnSync } from "node:child_process";\nimport { test }')
+      .replace('"node:test";', '"node:test";\nimport { fileURLToPath } from "node:url";'),
+    "README.md": hookReadme(PROJECT_START)
+      .replace("# Hooks for kserving", "# Models served by kserving")
+      .replace("`hooks.ts` runs", "`serving.yaml` lists the models and settings. `hooks.ts` runs")
+      .replace("hooks.test.mjs", "serving.test.mjs")
+      .replace("in place of `--driver null`", "in place of the driver"),
+  },
+};
+
+const DRIVER = `import { readFile } from "node:fs/promises";
+
+/** y = weight · x + bias, with the two numbers in a JSON file. */
+export default defineDriver<{ digits: number }>({
+  name: "linear",
+  options: { digits: { type: "integer", min: 0, default: 6, help: "Decimal places of the results." } },
+  detect: (path) => path.endsWith(".linear.json"),
+  load: async (path, { digits }) => {
+    const text = await readFile(path, "utf8").catch((cause) => {
+      throw new ServingError("failed_precondition", \`No model file at "\${path}"; expected JSON.\`, { cause });
+    });
+    const { weight, bias } = JSON.parse(text) as { weight: number; bias: number };
+    return {
+      signatures: {
+        [DEFAULT_SIGNATURE]: {
+          inputs: [{ name: "x", dtype: "float32", shape: [-1] }],
+          outputs: [{ name: "y", dtype: "float32", shape: [-1] }],
+        },
+      },
+      predict: async (inputs) => {
+        const x = tensorOf(inputs, "x", "float32");
+        const y = x.data.map((value) => Number((weight * value + bias).toFixed(digits)));
+        return { y: createTensor("float32", x.shape, y) };
+      },
+      close: async () => {},
+    };
+  },
+});
+`;
+
+const DRIVER_TEST = `import assert from "node:assert/strict";
+
+const at = (name) => fileURLToPath(new URL(name, import.meta.url));
+const open = (path) =>
+  createServer({ models: { linear: { driver: at("driver.ts"), path } }, listen: false, failFast: true, loadRetries: 0 });
+
+test("the driver runs its model", async () => {
+  const server = await open(at("double.linear.json"));
+  try {
+    const { y } = await server.predict("linear", { x: [1, 2.5] });
+    assert.deepEqual([...y.data], [3, 6]);
+  } finally {
+    await server.close();
+  }
+});
+
+test("a model that is not there is refused", async () => {
+  await assert.rejects(open(at("nowhere.linear.json")), { code: "failed_precondition" });
+});
+`;
+
+const DRIVER_START = "kserving --driver ./driver.ts --model-path double.linear.json --http-enable";
+
+const DRIVER_README = `# A driver for kserving
+
+\`driver.ts\` loads a model's file and runs it; the server does the rest: checks, batching, threads, all protocols.
+
+    npm test            # runs driver.test.mjs, without any port
+    npm start           # ${DRIVER_START}
+    npm install && npm run typecheck
+`;
+
+/** A driver with a model of its format, and its test. */
+export const DRIVER_FILES: Scaffold = {
+  start: DRIVER_START,
+  files: {
+    "driver.ts": DRIVER,
+    "driver.test.mjs": DRIVER_TEST,
+    "double.linear.json": '{ "weight": 2, "bias": 1 }\n',
+    "README.md": DRIVER_README,
+  },
+};

@@ -17,8 +17,8 @@ const MAX_NAMED = 5;
 
 /**
  * The command line with the flags that its bare words stand for: a model file or a folder with one model is
- * `--model-path` under its own name, several are `--model`, and so is an address in a bucket, where versions may lie; a
- * folder of models or versions is `--model-repository`, and a script is `--hooks`, under its own name where it is
+ * `--model-path` under its own name, several are `--model`, and so is an address in a bucket, in which versions may
+ * lie; a folder of models or versions is `--model-repository`, and a script is `--hooks`, under its own name if it is
  * alone. HTTP is on, and every file has to load, unless settings say otherwise. Throws `invalid_argument` for words
  * that do not go together, or not with flags.
  */
@@ -113,7 +113,7 @@ async function holdsSeveral(path: string): Promise<boolean> {
   return !isMain(model) && (await othersIn(path, model)).length > 0;
 }
 
-/** The command line with a warning where a folder is served as the one model that is called `model` in it. */
+/** The command line with a warning if a folder is served as the one model that is called `model` in it. */
 async function withWarning(parsed: Parsed, path: string): Promise<Parsed> {
   if (!(await isFolder(path))) return parsed;
   const { findModel } = await import("../../serving/repository/folders/find-model.ts");

@@ -7,14 +7,12 @@ import type { Setting, SettingsCommand } from "../../platform/limits/settings/se
 import { didYouMean } from "../../platform/text/nearest.ts";
 import { filePath } from "../../storage/remote-address.ts";
 import { COMMAND_NAMES } from "../command-names.ts";
-import { commandsWithFlag } from "../foreign/commands-with-flag.ts";
-import { unexpectedArgument } from "../unexpected-argument.ts";
 import { type Environment, fromEnvironment } from "./environment.ts";
 import { createFlagParser, type ListedFlag } from "./flag-parser.ts";
-import { foreignFlagHint } from "./foreign-flags.ts";
 import type { FileSetting, FileSettings } from "./read-file-settings.ts";
 import { readSetting } from "./read-setting.ts";
 import { flagOf, type SettingName, type Settings, settingsOf } from "./settings.ts";
+import { commandsWithFlag, foreignFlagHint, unexpectedArgument } from "./unknown-words.ts";
 
 /** A command line after reading. */
 export interface ParsedCommandLine<Command extends SettingsCommand> {
@@ -120,7 +118,7 @@ function parseArguments(
   );
 }
 
-/** The arguments, where a path behind a flag that may stand alone is a path, and not the flag's value. */
+/** The arguments, in which a path behind a flag that may stand alone is not the flag's value. */
 function withBareFlags(name: SettingsCommand, argv: readonly string[]): readonly string[] {
   const values = new Map(settingsOf(name).flatMap(([key, setting]) => valuesOfBare(flagOf(key), setting)));
   return argv.map((argument, index) => {

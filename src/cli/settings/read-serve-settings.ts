@@ -19,7 +19,7 @@ export interface ServeCommandLine extends ParsedCommandLine<"serve"> {
 
 /**
  * Reads the arguments of `kserving serve`, and the settings of the configuration files that they name; of several files
- * the last one counts. Throws as {@link parseSettings} does, and what is wrong with a file.
+ * the last one counts. Throws as {@link parseSettings} does, and for faults of a file.
  */
 export async function readServeSettings(
   argv: readonly string[],

@@ -16,7 +16,7 @@ const MAX_TIME_MS = Math.floor(MAX_TIMER_MS / 1000) * 1000;
 
 /**
  * Reads one setting's text, seconds as milliseconds; choices, true and false in upper or lower case. Throws
- * `invalid_argument` naming the source, what came and what is expected.
+ * `invalid_argument` naming the source, what came and what was expected.
  */
 export function readSetting(setting: Setting, given: GivenText): string | number | boolean | readonly string[] {
   const { text } = given;

@@ -2,7 +2,6 @@ import { shellQuoted } from "../../platform/text/terminal.ts";
 import { typeOfDType } from "../../protocols/tensorflow-serving/tensor-proto.ts";
 import type { Server } from "../../server/server.ts";
 import type { ExampleInput, ExampleInputs } from "../../tensor/signature/example-inputs.ts";
-import { exampleValue } from "./example-value.ts";
 import type { ReadyFacts, StatusReporter } from "./status-reporter.ts";
 
 /** Reports a request that the model answers; finding one may take as long as some runs of the model. */
@@ -88,4 +87,22 @@ function exampleElement({ dtype, element }: ExampleInput): readonly unknown[] {
   if (typeof element !== "number") return [Buffer.from(element).toString("base64")];
   if (dtype === "bool") return [element === 1];
   return dtype.startsWith("complex") ? [element, 0] : [element];
+}
+
+/**
+ * A JSON value of an example's input; with `asCode` a JavaScript expression, which is short however large the value is.
+ */
+export function exampleValue({ shape, ...input }: ExampleInput, asCode: boolean): string {
+  const repeat = asCode
+    ? (inner: string, size: number) => `Array(${size}).fill(${inner})`
+    : (inner: string, size: number) => `[${new Array(size).fill(inner).join()}]`;
+  return shape.reduceRight(repeat, elementText(input));
+}
+
+/** Bytes other than text are written as TensorFlow Serving takes them. */
+function elementText({ dtype, element }: Pick<ExampleInput, "dtype" | "element">): string {
+  if (typeof element === "number") return dtype === "bool" ? String(element === 1) : String(element);
+  const bytes = Buffer.from(element);
+  const text = bytes.toString("latin1");
+  return /^[\x20-\x7e]*$/.test(text) ? JSON.stringify(text) : JSON.stringify({ b64: bytes.toString("base64") });
 }

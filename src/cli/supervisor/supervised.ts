@@ -42,7 +42,7 @@ export class Supervised {
   }
 
   /**
-   * Name of the model that alone was running when earlier processes of this server died. Where several were, all but
+   * Name of the model that alone was running when earlier processes of this server died. If several were, all but
    * one are innocent, and none is named: their clients wait for them as for others.
    */
   deadlyModel(): string | undefined {
@@ -62,7 +62,7 @@ export class Supervised {
 
   /**
    * Says that this process serves, or that it is about to end by its own decision, or by a fault that no model has;
-   * what was said first of its end holds. It is written at once, where a message might not be sent any more.
+   * what was said first of its end holds. It is written at once, since a message might not be sent any more.
    */
   enter(state: Exclude<keyof typeof STATE, "starting">): void {
     const isEnding = this.marks?.state === STATE.ending || this.marks?.state === STATE.failed;

@@ -36,7 +36,7 @@ interface HeldSocket {
   readonly socket: ListeningSocket;
 }
 
-/** The environment of the program, and a place for what is to be known after the supervisor's own end. */
+/** The environment of the program, and a place for facts that outlive the supervisor. */
 interface SuperviseOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Path of the file of marks; undefined = it ends with the supervisor. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { IE_SERVING } from "../../../src/cli/foreign/ie-serving.ts";
-import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
+import { runForeign } from "../../../src/cli/main.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
 

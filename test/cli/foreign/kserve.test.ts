@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { KSERVE, waitForModelcar } from "../../../src/cli/foreign/kserve.ts";
-import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
+import { runForeign } from "../../../src/cli/main.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
 

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OVMS } from "../../../src/cli/foreign/ovms.ts";
-import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
+import { runForeign } from "../../../src/cli/main.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
 

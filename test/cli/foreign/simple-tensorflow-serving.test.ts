@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
 import { SIMPLE_TENSORFLOW_SERVING } from "../../../src/cli/foreign/simple-tensorflow-serving.ts";
+import { runForeign } from "../../../src/cli/main.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runForeign } from "../../../src/cli/foreign/run-foreign.ts";
 import { TENSORFLOW_MODEL_SERVER } from "../../../src/cli/foreign/tensorflow-model-server.ts";
+import { runForeign } from "../../../src/cli/main.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 import { tlsFile } from "../../helpers/tls-fixture.ts";
 import { collectOutput, type Understood, understand } from "./run-in-process.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createFlagParser } from "../../../src/cli/settings/flag-parser.ts";
-import { foreignFlagHint } from "../../../src/cli/settings/foreign-flags.ts";
 import { parseSettings } from "../../../src/cli/settings/parse-settings.ts";
+import { foreignFlagHint } from "../../../src/cli/settings/unknown-words.ts";
 
 const messageOf = (argv: readonly string[]): string => {
   try {

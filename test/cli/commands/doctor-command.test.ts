@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { checkSettings } from "../../../src/cli/commands/doctor-command.ts";
-import { checkMachine, checkPackages, checkRuntimes } from "../../../src/cli/doctor/check-machine.ts";
+import { checkMachine, checkPackages, checkRuntimes, checkSettings } from "../../../src/cli/commands/doctor-command.ts";
 import { tlsPath } from "../../helpers/tls-fixture.ts";
 
 const FREE = ["--port", "0", "--http-port", "0"];

@@ -1,4 +1,40 @@
+import { invalidArgument, type ServingError } from "../../errors.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
+import { COMMAND_NAMES } from "../command-names.ts";
+import type { ForeignFlags } from "../foreign/foreign-flag.ts";
+import { KSERVE_FLAGS } from "../foreign/kserve-flags.ts";
+import { OVMS_FLAGS } from "../foreign/openvino-flags.ts";
+import { SIMPLE_TENSORFLOW_FLAGS } from "../foreign/simple-tensorflow-serving-flags.ts";
+import { TENSORFLOW_FLAGS } from "../foreign/tensorflow-flags.ts";
 import { flagOf, SETTINGS, type SettingName } from "./settings.ts";
+
+const SERVE = "kserving MODEL serves a model, kserving infer MODEL runs it once";
+const LIST = "kserving client http://HOST:PORT --json shows the models of a server";
+/** Commands of other programs, with what they are called here. */
+const OTHER_VERBS: Readonly<Record<string, string>> = {
+  ...{ run: SERVE, start: SERVE, up: SERVE, predict: SERVE, list: LIST, ls: LIST, ps: LIST, models: LIST },
+  show: "kserving inspect MODEL shows a model",
+  create: "kserving new project writes a folder to begin with",
+  init: "kserving new project writes a folder to begin with",
+  build: "kserving export docker writes a Dockerfile",
+  pull: "kserving takes the address of a model in place of its path",
+  stop: "SIGTERM or Ctrl-C ends a server",
+  version: "kserving --version prints it",
+};
+
+/**
+ * The error for a word that is neither a flag nor a path, and cannot stand where it
+ * does; `isFirst` = a command may.
+ */
+export function unexpectedArgument(word: string, isFirst: boolean): ServingError {
+  const isCommandName = COMMAND_NAMES.some((name) => name === word);
+  const isMeantAsCommand = isFirst && !isCommandName && !/[./\\]/.test(word);
+  const meant = Object.hasOwn(OTHER_VERBS, word) ? ` ${OTHER_VERBS[word]}.` : didYouMean(word, COMMAND_NAMES);
+  const what = isMeantAsCommand
+    ? `There is no command "${word}".${meant} Expected one of ${COMMAND_NAMES.join(", ")}`
+    : `Unexpected argument "${word}"; a command comes first (${COMMAND_NAMES.join(", ")})`;
+  return invalidArgument(`${what}; a model is the path of a file or folder.`);
+}
 
 const METRICS = "leave it out; GET /metrics at the HTTP port is always there";
 const TLS = "write --tls-cert FILE and --tls-key FILE, and --tls-client-ca FILE where clients need a certificate";
@@ -107,4 +143,17 @@ export function foreignFlagHint(argument: string): string | undefined {
   if (Object.hasOwn(HINTS, name)) return HINTS[name];
   const own = (Object.keys(SETTINGS) as SettingName[]).map(flagOf).find((flag) => flag === `--${name}`);
   return own === undefined || own === argument ? undefined : `write ${own}`;
+}
+
+const TABLES: Readonly<Record<string, ForeignFlags>> = {
+  "kserving tensorflow-model-server": TENSORFLOW_FLAGS,
+  "kserving ovms": OVMS_FLAGS,
+  "kserving simple-tensorflow-serving": SIMPLE_TENSORFLOW_FLAGS,
+  "kserving kserve": KSERVE_FLAGS,
+};
+
+/** Our commands that take a flag of another server as it is: `--rest_api_port=8501`. */
+export function commandsWithFlag(argument: string): readonly string[] {
+  const [, name = ""] = /^--([^=]+)/.exec(argument) ?? [];
+  return Object.keys(TABLES).filter((command) => Object.hasOwn(TABLES[command] as object, name));
 }

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { COMMANDS } from "../../../src/cli/command-names.ts";
-import { allParsers } from "../../../src/cli/commands/import-command.ts";
-import { toCompletions } from "../../../src/cli/completion/completions.ts";
+import { toCompletions } from "../../../src/cli/commands/completion-command.ts";
+import { allParsers } from "../../../src/cli/main.ts";
 import { hasProgram } from "../../helpers/has-program.ts";
-import { runCommand } from "../commands/run-command.ts";
+import { runCommand } from "./run-command.ts";
 
 let folder = "";
 beforeAll(async () => {

@@ -1,11 +1,25 @@
 import type { Logger } from "../../observability/logger.ts";
+import { removeUnderWay } from "../../observability/request-log/under-way-files.ts";
+import { removeScratchFiles } from "../../platform/user-module/scratch-file.ts";
 import { supervised } from "../supervisor/supervised.ts";
-import { killSelf } from "./kill-self.ts";
+
+/**
+ * Ends the process at once and runs no exit handlers: native code that still runs would abort in them.
+ * The shell sees 128 + the signal's number.
+ */
+export function killSelf(signal: NodeJS.Signals = "SIGKILL"): never {
+  supervised()?.enter("ending");
+  removeScratchFiles();
+  removeUnderWay();
+  process.kill(process.pid, signal);
+  // Only the first process of a container lives to see this line: the kernel shields it from its own signals.
+  process.abort();
+}
 
 /**
  * Ends the process (SIGABRT) at an error that nothing has caught, after a line of the
  * log with its stack: a program in an unknown state may answer wrongly, or not at all.
- * A promise that was rejected is logged alone where hooks of users run in this thread.
+ * A rejected promise is only logged if hooks of users run in this thread.
  */
 export function endOnError(log: Logger, runsHooks: boolean): void {
   const advice = runsHooks
