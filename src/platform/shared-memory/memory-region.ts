@@ -154,6 +154,6 @@ function objectFile(region: string, key: string): string {
 }
 
 function isFileName(name: string): boolean {
-  if (name === "" || name === "." || name === "../..") return false;
+  if (name === "" || name === "." || name === "..") return false;
   return !/[/\0]/.test(name) && Buffer.byteLength(name) <= MAX_NAME_BYTES;
 }

@@ -145,7 +145,7 @@ async function unpackNpmArchive(
  */
 function withinPackage(name: string): string | undefined {
   const [, ...parts] = name.split("/");
-  const leadsAway = parts.some((part) => part === "" || part === "." || part === "../.." || /[\\:\0]/.test(part));
+  const leadsAway = parts.some((part) => part === "" || part === "." || part === ".." || /[\\:\0]/.test(part));
   return parts.length === 0 || leadsAway ? undefined : parts.join("/");
 }
 

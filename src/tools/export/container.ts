@@ -66,7 +66,7 @@ export function hookTargets({ hooks }: Deployment, keep: readonly string[] = [])
   const [main, ...imports] = hooks;
   const folder = posix.dirname(main);
   const beside = imports.map((file) => ({ file, target: posix.relative(folder, file) }));
-  const outside = beside.find(({ target }) => target.startsWith("../.."));
+  const outside = beside.find(({ target }) => target.startsWith(".."));
   if (outside !== undefined)
     throw failedPrecondition(`${main} imports ${outside.file}; expected files below its own folder alone.`);
   const name = posix.basename(main);

@@ -45,4 +45,8 @@ describe.runIf(hasSharedMemory)("a region of shared memory", () => {
     expect(() => open(key, 8)).toThrow(`Unable to open shared memory region: '${key}'`);
     expect(() => open(key, 8)).toThrow("is not a shared memory object");
   });
+
+  it.each(["/", "/.", "/..", "/a/b"])("refuses the key %s, which is no object's name", (key) => {
+    expect(() => open(key, 8)).toThrow(`invalid shm key '${key}'`);
+  });
 });

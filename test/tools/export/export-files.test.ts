@@ -18,7 +18,7 @@ const DEPLOYMENT: Deployment = {
   program: { file: "deploy/kserving-1.2.3.tgz", sha256: "0123", isOutside: false },
   ...{ grpcPort: 9000, httpPort: 9001, stopSeconds: 25 },
 };
-const CONTEXT = { folder: { up: "../..", down: "deploy" }, isRemote: (path: string) => path.includes("://") };
+const CONTEXT = { folder: { up: "..", down: "deploy" }, isRemote: (path: string) => path.includes("://") };
 
 function files(target: (typeof EXPORT_TARGETS)[number], changes: Partial<Deployment> = {}) {
   return exportFiles(target, { ...DEPLOYMENT, ...changes }, CONTEXT);
@@ -108,7 +108,7 @@ describe("a file for Compose", () => {
     const [file] = documents(files("compose")["compose.yaml"]);
     expect(file).toMatchObject({
       services: {
-        faces: { build: { context: "../..", dockerfile: "deploy/Dockerfile" }, read_only: true, cap_drop: ["ALL"] },
+        faces: { build: { context: "..", dockerfile: "deploy/Dockerfile" }, read_only: true, cap_drop: ["ALL"] },
       },
     });
   });
