@@ -35,3 +35,8 @@ export interface ModelFacts {
   /** Milliseconds that loading took. */
   readonly loadMs: number;
 }
+
+/** Checks if waiting requests are put together for a run of the model. */
+export function isBatched({ maxBatchSize = 0 }: Pick<ModelFacts, "maxBatchSize">): boolean {
+  return maxBatchSize > 0;
+}

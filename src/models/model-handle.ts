@@ -46,25 +46,8 @@ export interface ModelCall {
   readonly timeline?: Timeline | undefined;
 }
 
-/** The plain data of a handle. */
+/** The plain data of a handle: all but the ways to call it. */
 export function factsOf(handle: ModelHandle): ModelFacts {
-  const { driver, path, signatures, defaultSignature, echoes, loadMs } = handle;
-  const { maxBatchSize, runtime, isPure, isSteady, runsGraph, likelyInputs, unserved, modelInfo, memoryBytes } = handle;
-  return {
-    driver,
-    path,
-    signatures,
-    defaultSignature,
-    echoes,
-    loadMs,
-    ...(maxBatchSize !== undefined && { maxBatchSize }),
-    ...(runtime !== undefined && { runtime }),
-    ...(isPure !== undefined && { isPure }),
-    ...(isSteady !== undefined && { isSteady }),
-    ...(runsGraph !== undefined && { runsGraph }),
-    ...(likelyInputs !== undefined && { likelyInputs }),
-    ...(unserved !== undefined && { unserved }),
-    ...(modelInfo !== undefined && { modelInfo }),
-    ...(memoryBytes !== undefined && { memoryBytes }),
-  };
+  const { hookArgs, predict, statistics, isReady, processIds, close, ...facts } = handle;
+  return facts;
 }

@@ -4,6 +4,7 @@ import { hostInline } from "./host-inline.ts";
 import type { PreprocessInputs } from "./images/image-input.ts";
 import { ImagePreprocessor } from "./images/image-preprocessor.ts";
 import { loadHostedModel } from "./load-hosted-model.ts";
+import { isBatched } from "./model-facts.ts";
 import type { ModelHandle } from "./model-handle.ts";
 import type { ModelHost } from "./model-host.ts";
 import type { ModelToLoad, StartModelOptions } from "./model-to-load.ts";
@@ -49,7 +50,7 @@ async function startInline(
     await handle.close();
     await preprocessor.close();
   };
-  return hostInline(handle.maxBatchSize === undefined ? handle : givenUpAlone(handle), close);
+  return hostInline(isBatched(handle) ? givenUpAlone(handle) : handle, close);
 }
 
 /** A model whose requests are given up at once, though the batch that they are in goes on for the others. */

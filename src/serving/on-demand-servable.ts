@@ -14,6 +14,7 @@ import type { ModelMemory, Unloadable } from "./model-memory.ts";
 import { PastStatistics } from "./past-statistics.ts";
 import { RequestCounter } from "./request-statistics.ts";
 import type { Servable, ServableStatistics } from "./servable.ts";
+import { hasBatchedModel } from "./servable-description.ts";
 import { SharedLoad } from "./shared-load.ts";
 
 /** Loading and unloading of a servable that stays available in between. */
@@ -132,8 +133,8 @@ export class OnDemandServable implements Servable, Unloadable {
     await this.#keeping;
     const { models = [] } = this.description;
     const loadMs = models.reduce((sum, facts) => sum + facts.loadMs, 0);
-    const isBatched = models.some(({ maxBatchSize = 0 }) => maxBatchSize > 0);
-    return { requests: this.requests.statistics(), loadMs, isBatched, ...(await this.#past.sumWith(this.#loaded)) };
+    const known = { requests: this.requests.statistics(), loadMs, isBatched: hasBatchedModel(this.description) };
+    return { ...known, ...(await this.#past.sumWith(this.#loaded)) };
   }
 
   async exampleInputs(): Promise<ExampleInputs | undefined> {

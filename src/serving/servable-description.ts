@@ -1,4 +1,4 @@
-import type { ModelFacts } from "../models/model-facts.ts";
+import { isBatched, type ModelFacts } from "../models/model-facts.ts";
 import type { HookFacts } from "../pipeline/hook-places.ts";
 import type { Signature } from "../tensor/signature/signature.ts";
 
@@ -22,13 +22,29 @@ export interface ServableDescription {
   readonly models?: readonly ModelFacts[];
   /** Facts about its hooks; absent = it has none, or a remote server has it. */
   readonly hooks?: HookFacts | undefined;
-  /**
-   * Maximum number of rows of a request, or in a batch of several; absent or 0 = there
-   * is none, or a remote server does not report it.
-   */
-  readonly maxBatchSize?: number;
-  /** Rows of a request at most, by its configuration; absent or 0 = no limit, or a remote server has it. */
+  /** Facts of its configuration; absent = it has none, or a remote server has it. */
+  readonly configured?: ConfiguredFacts | undefined;
+}
+
+/** Facts of a model's configuration that its clients read, or must keep to. */
+export interface ConfiguredFacts {
+  /** Rows of a request at most; absent = no limit, or its shapes have no batch. */
   readonly maxRequestRows?: number;
-  /** Texts by name that clients read in its configuration; absent where a remote server has it. */
+  /** Texts by name that clients read in its configuration. */
   readonly parameters?: ReadonlyMap<string, string>;
+}
+
+/** Checks if one of its models answers several requests with one run. */
+export function hasBatchedModel({ models = [] }: ServableDescription): boolean {
+  return models.some(isBatched);
+}
+
+/**
+ * Rows of a batch at most: of a single model that is batched, else of one request; 0 = there is no limit, or a remote
+ * server does not report it.
+ */
+export function maxBatchSize({ models = [], configured }: ServableDescription): number {
+  const [only, second] = models;
+  const ofModel = second === undefined ? only?.maxBatchSize : undefined;
+  return ofModel || configured?.maxRequestRows || 0;
 }

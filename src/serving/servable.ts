@@ -1,5 +1,5 @@
 import { findExampleInputs } from "../models/find-example-inputs.ts";
-import type { ModelFacts } from "../models/model-facts.ts";
+import { isBatched, type ModelFacts } from "../models/model-facts.ts";
 import type { ModelHost } from "../models/model-host.ts";
 import { type RunStatistics, sumStatistics } from "../models/queue/run-statistics.ts";
 import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
@@ -11,7 +11,7 @@ import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
 import { LeaseCount } from "./lease-count.ts";
 import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
-import type { ServableDescription } from "./servable-description.ts";
+import type { ConfiguredFacts, ServableDescription } from "./servable-description.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */
 export interface Servable {
@@ -70,10 +70,6 @@ interface ServableThreads {
 /** Parts of a servable. */
 export interface ServableParts {
   readonly runner: PipelineRunner;
-  readonly tensorFacts?: TensorFacts | undefined;
-  /** Rows of a request at most, by its description; a single model that is batched has its own maximum. */
-  readonly maxBatchSize?: number | undefined;
-  readonly parameters?: ReadonlyMap<string, string> | undefined;
   readonly hooksShareTensors: boolean;
   readonly hasHooks: boolean;
   readonly memoryBytes: number;
@@ -84,16 +80,21 @@ export interface ServableParts {
   readonly close: () => Promise<void>;
 }
 
-const NO_PARAMETERS: ReadonlyMap<string, string> = new Map();
+/** A version as its configuration describes it. */
+interface DescribedVersion {
+  readonly name: string;
+  readonly version: bigint;
+  /** Facts about its inputs and outputs, which count before those that its models and hooks tell. */
+  readonly tensorFacts?: TensorFacts | undefined;
+  readonly configured?: ConfiguredFacts | undefined;
+}
 
 /** Gives a pipeline its name; `close` frees its parts. */
-export function createServable(
-  { name, version }: { readonly name: string; readonly version: bigint },
-  parts: ServableParts,
-): Servable {
+export function createServable(source: DescribedVersion, parts: ServableParts): Servable {
+  const { name, version } = source;
   const { runner, hosts, needed, hooksShareTensors, memoryBytes, close } = parts;
   const requests = new RequestCounter();
-  const describe = createDescription({ model: name, version }, parts);
+  const describe = createDescription(source, parts);
   return {
     name,
     version,
@@ -117,19 +118,16 @@ export function createServable(
 
 /** Creates what describes it; the same object until its hooks are replaced. */
 function createDescription(
-  named: Pick<ServableDescription, "model" | "version">,
-  { runner, hosts, needed, hasHooks, tensorFacts, maxBatchSize = 0, parameters = NO_PARAMETERS }: ServableParts,
+  { name: model, version, tensorFacts, configured }: DescribedVersion,
+  { runner, hosts, needed, hasHooks }: ServableParts,
 ): () => ServableDescription {
   const models = hosts.map(({ facts }) => facts);
   const described = describeTensors(tensorFacts);
   const ofModels = {
-    ...named,
+    ...{ model, version, configured },
     drivers: models.map(({ driver }) => driver),
     models,
     graphRefusal: graphRefusal(models, { hasHooks, isOther: needed.length > 0 }),
-    maxBatchSize: (models.length === 1 && models[0]?.maxBatchSize) || maxBatchSize,
-    maxRequestRows: maxBatchSize,
-    parameters,
   };
   let from: Pick<PipelineRunner, "signatures" | "hooks"> | undefined;
   let description: ServableDescription | undefined;
@@ -146,7 +144,7 @@ async function statisticsOf({ runner, hosts }: ServableParts, requests: RequestC
   return {
     requests: requests.statistics(),
     runs: sumStatistics(await Promise.all(hosts.map(({ handle }) => handle.statistics()))),
-    isBatched: hosts.some(({ facts: { maxBatchSize = 0 } }) => maxBatchSize > 0),
+    isBatched: hosts.some(({ facts }) => isBatched(facts)),
     hooks: runner.hookTimes?.() ?? [],
     loadMs: hosts.reduce((sum, { facts }) => sum + facts.loadMs, 0),
     threads: {

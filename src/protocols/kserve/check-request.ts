@@ -38,7 +38,8 @@ export function toCheckedRequest(
   const { spec } = signature;
   const wanted = settings?.ignoreUnknownOutputs === true ? knownOutputs(named, spec?.outputs) : named;
   if (spec?.inputs !== undefined) checkCount(inputs, spec.inputs, place);
-  if (description.maxRequestRows) checkRows(inputs, description.maxRequestRows, place);
+  const { maxRequestRows: rows } = description.configured ?? {};
+  if (rows) checkRows(inputs, rows, place);
   if (spec?.inputs !== undefined) checkInputs(inputs, spec.inputs, place);
   if (spec !== undefined) checkOutputs(wanted, spec.outputs, place);
   return { signature, inputs, outputs: wanted.length > 0 ? wanted : undefined, scheduling };

@@ -1,4 +1,4 @@
-import type { ServableDescription } from "../../serving/servable-description.ts";
+import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import { type TensorSpec, toSize } from "../../tensor/signature/signature.ts";
 import { datatypeOf } from "./datatype.ts";
 import { defaultSignature, platformOf } from "./model-metadata.ts";
@@ -35,17 +35,17 @@ interface ConfigInput extends ConfigOutput {
 /** A model's configuration as Triton's clients read it. */
 export function modelConfig(description: ServableDescription): ModelConfig {
   const { inputs = [], outputs = [] } = defaultSignature(description);
-  const isKnown = inputs.length > 0 && [...inputs, ...outputs].every(isBatched);
-  const maxBatchSize = isKnown ? (description.maxBatchSize ?? 0) : 0;
-  const isDynamic = description.models?.some(({ maxBatchSize: rows = 0 }) => rows > 0) === true;
-  const toTensor = (spec: TensorSpec) => toConfig(spec, maxBatchSize > 0);
+  const isKnown = inputs.length > 0 && [...inputs, ...outputs].every(hasOpenBatch);
+  const rows = isKnown ? maxBatchSize(description) : 0;
+  const isDynamic = rows > 0 && hasBatchedModel(description);
+  const toTensor = (spec: TensorSpec) => toConfig(spec, rows > 0);
   return {
     name: description.model,
     platform: platformOf(description),
     backend: description.drivers.join(","),
     version_policy: { latest: { num_versions: 1 } },
-    max_batch_size: maxBatchSize,
-    ...(maxBatchSize > 0 && isDynamic && { dynamic_batching: {} }),
+    max_batch_size: rows,
+    ...(isDynamic && { dynamic_batching: {} }),
     input: inputs.map((spec) => ({
       ...toTensor(spec),
       ...(spec.imageLayout && { format: `FORMAT_${spec.imageLayout}` as const }),
@@ -57,14 +57,15 @@ export function modelConfig(description: ServableDescription): ModelConfig {
   };
 }
 
-function parametersOf({ parameters = new Map() }: ServableDescription): Pick<ModelConfig, "parameters"> {
+function parametersOf({ configured }: ServableDescription): Pick<ModelConfig, "parameters"> {
+  const { parameters = new Map() } = configured ?? {};
   if (parameters.size === 0) return {};
   const entries = [...parameters].map(([name, text]) => [name, { string_value: text }] as const);
   return { parameters: Object.fromEntries(entries) };
 }
 
 /** Checks that the first dimension is open, as the batch is. */
-function isBatched({ shape }: TensorSpec): boolean {
+function hasOpenBatch({ shape }: TensorSpec): boolean {
   return shape?.[0] === -1;
 }
 

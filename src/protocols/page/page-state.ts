@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
-import type { ServableDescription } from "../../serving/servable-description.ts";
+import { maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import {
   defaultSignatureName,
   type KnownInput,
@@ -28,7 +28,8 @@ export async function pageState(
 
 async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
   const { model, version, isReady, labels, unavailableReason, error } = state;
-  const { models = [], hooks, maxBatchSize = 0, signatures = {} } = (await describe(service, state)) ?? {};
+  const description = await describe(service, state);
+  const { models = [], hooks, signatures = {} } = description ?? {};
   const first = defaultSignatureName(signatures);
   const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
   return {
@@ -40,7 +41,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     labels,
     stages: models.map(toStage),
     hooks: hooks?.hookPlaces ?? [],
-    maxBatchSize,
+    maxBatchSize: description === undefined ? 0 : maxBatchSize(description),
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };
 }

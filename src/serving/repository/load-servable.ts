@@ -9,7 +9,8 @@ import type { ModelStorage } from "../../storage/model-storage.ts";
 import type { TensorFacts } from "../../tensor/signature/describe-tensors.ts";
 import type { ModelMemory } from "../model-memory.ts";
 import type { RouteClaims } from "../route-claims.ts";
-import { createServable, type Servable, type ServableParts } from "../servable.ts";
+import { createServable, type Servable } from "../servable.ts";
+import type { ConfiguredFacts } from "../servable-description.ts";
 import type { ArchiveHooks } from "./archive-hooks.ts";
 import { checkOptionKeys, chooseStages } from "./choose-stages.ts";
 import { CleanupStack, fetchSource } from "./fetch-source.ts";
@@ -34,9 +35,8 @@ export interface ServableSource {
   readonly warmUp?: readonly WarmUpEntry[] | undefined;
   /** Facts about its inputs and outputs, which count before those that its models and hooks tell. */
   readonly tensorFacts?: TensorFacts;
-  /** As in {@link ServableParts}. */
-  readonly maxBatchSize?: number | undefined;
-  readonly parameters?: ReadonlyMap<string, string> | undefined;
+  /** The model's configuration, if there is one. */
+  readonly configured?: ConfiguredFacts;
 }
 
 /** A servable and facts about its models. */
@@ -101,9 +101,6 @@ export async function loadServable(
     return {
       servable: createServable(source, {
         runner,
-        tensorFacts: source.tensorFacts,
-        maxBatchSize: source.maxBatchSize,
-        parameters: source.parameters,
         hooksShareTensors: hooks.shareTensors,
         hasHooks: source.hooks !== undefined,
         hosts,

@@ -52,12 +52,13 @@ async function load(config: ModelConfig, { version, path: place }: FoundVersion,
   const hooks = await hooksOf(config, path, (file) => assertMayRun(file, { ...config, place }, settings.archiveHooks));
   // A version whose folder went meanwhile has not lost its hooks: it must not answer without them.
   if (place !== (config.path ?? "")) await assertThere(path);
-  const { name, options: own, warmUp, imageLayouts: layouts, maxBatchSize, parameters } = config;
+  const { name, options: own, warmUp, imageLayouts: layouts, configured } = config;
   const options = { ...own, ...(versionBatching && (await readVersionBatching(path, log))) };
   const shapes = hooks === undefined ? shapesOf(config) : {};
   const tensorFacts = { labels: await readOutputLabels(config), ...(layouts && { layouts }), ...shapes };
-  const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts, maxBatchSize };
-  return loadServable({ ...source, parameters, ...(hooks !== undefined && { hooks }) }, settings, cleanup);
+  const source = { name, version, stages: stagesOf(config, path), options, warmUp, tensorFacts };
+  const more = { ...(configured && { configured }), ...(hooks !== undefined && { hooks }) };
+  return loadServable({ ...source, ...more }, settings, cleanup);
 }
 
 async function assertThere(path: string): Promise<void> {

@@ -3,7 +3,7 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import type { ModelStorage } from "../../storage/model-storage.ts";
 import { isRemoteAddress } from "../../storage/remote-address.ts";
 import type { AspiredModel, AspiredVersion } from "../aspired-model.ts";
-import type { ModelConfig } from "./config/model-config.ts";
+import { configText, type ModelConfig } from "./config/model-config.ts";
 import { chooseVersions } from "./config/versions.ts";
 import { prefetch } from "./fetch-source.ts";
 import { chosenVersions, requireStorage } from "./folders/chosen-versions.ts";
@@ -123,27 +123,18 @@ function toModel(
   return { name, labels: Object.fromEntries(labels), versions, traffic, requestLog, ...limits };
 }
 
+/** What loads no version again: it counts for those that are loaded, or has its own fingerprint, as hooks have. */
+const CHANGES_NO_VERSION: ReadonlySet<string> = new Set<keyof ModelConfig>([
+  ...(["hooks", "versions", "labels", "traffic", "requestLog", "isClients", "refusal"] as const),
+  ...(["maxQueue", "maxQueueBytes", "idleUnloadMs"] as const),
+]);
+
 /** Changes with the model's settings, and with files that all its versions share, except for their hooks. */
 async function sharedFingerprint(config: ModelConfig, storage: ModelStorage | undefined): Promise<string> {
-  const { name, path, driver, stages, ensemble, options, workers, instances, threads, file, expected, warmUp } = config;
-  const {
-    labelFiles = new Map<string, string>(),
-    imageLayouts = [],
-    reshaping,
-    maxBatchSize,
-    parameters = [],
-  } = config;
-  const copies = [workers, instances, threads, config.isolate];
-  const settings = [name, path, driver, stages, ensemble, options, copies, file, expected, warmUp];
-  const tensors = [
-    maxBatchSize,
-    [...labelFiles],
-    [...imageLayouts],
-    reshaping?.inputs,
-    reshaping?.outputs,
-    [...parameters],
-  ];
-  const hash = createHash("sha1").update(JSON.stringify([settings, tensors]));
+  const { warmUp, labelFiles = new Map<string, string>() } = config;
+  const settings = Object.entries(config).filter(([name]) => !CHANGES_NO_VERSION.has(name));
+  const ordered = settings.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const hash = createHash("sha1").update(configText(Object.fromEntries(ordered)));
   for (const file of [...stagePaths(config), ...warmUpFiles(warmUp), ...labelFiles.values()])
     hash.update((await stampOf(file, storage)).text);
   return hash.digest("base64url");

@@ -3,6 +3,7 @@ import type { AnyHooks } from "../../../hooks/hooks.ts";
 import type { TensorSpec } from "../../../tensor/signature/signature.ts";
 import type { NeedingModel } from "../../check-needs.ts";
 import type { RequestLogOptions } from "../../request-log.ts";
+import type { ConfiguredFacts } from "../../servable-description.ts";
 import { modelsOfTraffic, type Traffic } from "../../traffic.ts";
 import type { Ensemble, Reshaping } from "../implied-hooks.ts";
 import { neededModels, type StageOptions } from "../stage.ts";
@@ -53,10 +54,8 @@ export interface ModelConfig {
   readonly warmUp?: readonly WarmUpEntry[];
   /** Tensors that the model's signature must have, checked once it is loaded. */
   readonly expected?: ExpectedTensors;
-  /** Maximum number of rows of a request; absent = its shapes have no batch. */
-  readonly maxBatchSize?: number;
-  /** Texts by name that clients read in its configuration. */
-  readonly parameters?: ReadonlyMap<string, string>;
+  /** Facts that describe each of its versions as they are. */
+  readonly configured?: ConfiguredFacts;
   /** Absolute paths of the files with the names of an output's classes, by output. */
   readonly labelFiles?: ReadonlyMap<string, string>;
   /** Layouts of the inputs that are images. */
@@ -81,7 +80,7 @@ export function modelConfig(given: Partial<ModelConfig> & Pick<ModelConfig, "nam
 }
 
 /** Text of a configuration, for comparisons: equal configurations have equal texts. */
-export function configText(config: ModelConfig): string {
+export function configText(config: Partial<ModelConfig>): string {
   return JSON.stringify(config, (_, value: unknown) => {
     if (typeof value === "bigint") return String(value);
     return value instanceof Map ? [...value] : value;

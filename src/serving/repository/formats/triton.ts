@@ -2,6 +2,7 @@ import { basename, join } from "node:path";
 import type { RawOptions } from "../../../drivers/option-table.ts";
 import { DRIVER_NAMES } from "../../../drivers/registry.ts";
 import type { ConfigNode } from "../../../tensor/codecs/config/config-node.ts";
+import type { ConfiguredFacts } from "../../servable-description.ts";
 import type { ConfigSource } from "../config/config-source.ts";
 import type { FieldValues } from "../config/field-table.ts";
 import { jsonOf } from "../config/findings.ts";
@@ -44,8 +45,7 @@ export function readTriton(node: ConfigNode, source: TritonSource): ModelConfig 
     ...instancesOf(fields),
     ...readTritonWarmUp(fields, { node, source }),
     ...readTritonTensors(fields, { node, source }),
-    ...maxBatchSizeOf(fields),
-    ...parametersOf(fields),
+    configured: configuredBy(fields),
     ...(refusal !== undefined && { refusal }),
   });
 }
@@ -63,8 +63,7 @@ function toEnsemble(name: string, fields: Fields, { node, source }: Read): Model
   return modelConfig({
     ...{ name, path: source.folder, versions: toVersionPolicy(fields.version_policy) },
     ...(labelFiles !== undefined && { labelFiles }),
-    ...maxBatchSizeOf(fields),
-    ...parametersOf(fields),
+    configured: configuredBy(fields),
     ...(typeof ensemble !== "string" && {
       ensemble,
       stages: ensemble.steps.map(({ model, version }) => ({ model, ...(version && { version }) })),
@@ -113,8 +112,9 @@ function namedOtherwise({ name }: Fields, folder: string): string | undefined {
   return `its config.pbtxt is of a model called ${name}, its folder is called ${folder}; expected the same name`;
 }
 
-function maxBatchSizeOf({ max_batch_size: rows = 0 }: Fields): Pick<ModelConfig, "maxBatchSize"> {
-  return rows === 0 ? {} : { maxBatchSize: rows };
+function configuredBy({ max_batch_size: rows = 0, parameters = new Map() }: Fields): ConfiguredFacts {
+  const texts = [...parameters].map(([key, { string_value: value }]) => [key, textOf(value)] as const);
+  return { ...(rows > 0 && { maxRequestRows: rows }), ...(texts.length > 0 && { parameters: new Map(texts) }) };
 }
 
 /** Triton refuses a request of more rows, if it batches requests and if it does not. */
@@ -167,11 +167,6 @@ function parameterOptions({ parameters, model_operations }: Fields, driver = "",
   if (libraries.length > 0 && TAKES_LIBRARIES.includes(driver)) options.custom_op_paths = libraries.join(",");
   else if (libraries.length > 0) source.findings.warn(node.place, '"model_operations" changes nothing here.');
   return options;
-}
-
-function parametersOf({ parameters = new Map() }: Pick<Fields, "parameters">): Pick<ModelConfig, "parameters"> {
-  if (parameters.size === 0) return {};
-  return { parameters: new Map([...parameters].map(([key, { string_value: value }]) => [key, textOf(value)])) };
 }
 
 function textOf(value: ConfigNode | undefined): string {
