@@ -239,7 +239,8 @@ describe("a request over gRPC has one line", () => {
     expect(whole).toMatchObject({ messages: 3, status: 0 });
     const lines = events.filter(({ msg }) => msg === "request");
     expect(whole.requestBytes).toBe(lines.reduce((sum, { requestBytes }) => sum + Number(requestBytes), 0));
-    expect(await find({ requestId: "one" })).toMatchObject({ msg: "request", status: 0, model: "default", ...TIMES });
+    const line = { msg: "request", status: 0, model: "default", client: "127.0.0.1", ...TIMES };
+    expect(await find({ requestId: "one" })).toMatchObject(line);
     expect(await find({ requestId: "three", msg: "request" })).toMatchObject({ status: 5, model: "nosuch" });
     expect(events.filter(({ msg }) => msg === "request")).toHaveLength(3);
   });

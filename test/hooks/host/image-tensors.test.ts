@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createTensor, createTensors, type Tensors } from "../../../src/tensor/tensor.ts";
 import { run } from "../../helpers/run-pipeline.ts";
 import { startHookThreads } from "../../helpers/start-hook-threads.ts";
+import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
 /** A model that gives back what it got: two pixels by two, channels last. */
@@ -59,6 +60,26 @@ describe.each([["thread"], ["inline"]])("a model that runs %s takes from a hook"
   ])("%s", async (_, source) => {
     expect(await ask(source, image, placement)).toEqual(WHOLE);
   });
+});
+
+test("a model of the server whose hooks have threads takes a Buffer of another model's hook as one image", async () => {
+  const folder = tempFolder({
+    "camera.ts": driver("thread"),
+    "after.ts": "export const postprocess = (outputs: any) => outputs;",
+    "caller.ts": `
+      const photo = Buffer.from("${encoded.toString("base64")}", "base64");
+      export const process = (_: any, ctx: any) => ctx.models.get("camera").predict({ x: photo });`,
+  });
+  const { httpUrl } = await startServer({
+    models: {
+      camera: { driver: join(folder, "camera.ts"), hooks: join(folder, "after.ts") },
+      caller: { driver: "null", hooks: join(folder, "caller.ts") },
+    },
+  });
+  const body = JSON.stringify({ inputs: [{ name: "any", datatype: "FP32", shape: [1], data: [0] }] });
+  const answer = await fetch(`${httpUrl}/v2/models/caller/infer`, { method: "POST", body });
+  const { shape, values: data } = WHOLE;
+  expect(await answer.json()).toMatchObject({ outputs: [{ shape, data }] });
 });
 
 test("mean, scale and the order of colours are the model's own", async () => {

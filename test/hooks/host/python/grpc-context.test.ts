@@ -1,7 +1,10 @@
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { type ClientDuplexStream, credentials } from "@grpc/grpc-js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Plain } from "../../../grpc/oracle.ts";
 import { connectKserve } from "../../../helpers/kserve-grpc.ts";
 import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { KserveClient } from "../../../protocols/kserve/kserve-oracle.ts";
 import { python, servePythonHooks } from "./serve-python-hooks.ts";
 
 const HOOKS = `
@@ -26,10 +29,13 @@ def process(inputs, ctx):
     return {"peer": ctx.peer(), "remaining": "none" if remaining is None else "some" if 0 < remaining <= 60 else "wrong"}
 `;
 
-function inferOverGrpc(address: string, what: string) {
+function messageOf(what: string): Plain {
   const contents = { bytes_contents: [Buffer.from(what)] };
-  const inputs = [{ name: "what", datatype: "BYTES", shape: [1], contents }];
-  return connectKserve(address)("ModelInfer", { model_name: "default", inputs });
+  return { model_name: "default", inputs: [{ name: "what", datatype: "BYTES", shape: [1], contents }] };
+}
+
+function inferOverGrpc(address: string, what: string) {
+  return connectKserve(address)("ModelInfer", messageOf(what));
 }
 
 const ask = (what: string) => ({ what: ["BYTES", [1], [what]] }) as const;
@@ -46,6 +52,19 @@ describe.skipIf(python === undefined)("gRPC's context in Python hooks", () => {
     expect(await limited.text()).toContain('"some"');
     const { raw_output_contents: raw, outputs } = await inferOverGrpc(server.grpcAddress, "facts");
     expect(JSON.stringify([String(raw), outputs])).toMatch(/ipv[46]:/);
+  });
+
+  it("tells of the client in each message of a stream", async () => {
+    const { server } = await servePythonHooks(HOOKS);
+    const client = new KserveClient(server.grpcAddress, credentials.createInsecure());
+    onTestFinished(() => client.close());
+    const stream = (client.ModelStreamInfer as () => ClientDuplexStream<Plain, Plain>)();
+    for (const _ of [1, 2]) stream.write(messageOf("facts"));
+    stream.end();
+    const answers: string[] = [];
+    for await (const { infer_response: answer } of stream) answers.push(String((answer as Plain).raw_output_contents));
+    const told = expect.stringMatching(/ipv[46]:.*127\.0\.0\.1:\d+/);
+    expect(answers).toEqual([told, told]);
   });
 
   it("ends the request by a status, at once or when the hook returns", async () => {
