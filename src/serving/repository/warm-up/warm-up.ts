@@ -4,7 +4,7 @@ import { findExampleInputs } from "../../../models/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../../models/model-handle.ts";
 import type { ModelHost } from "../../../models/model-host.ts";
 import type { Logger } from "../../../observability/logger.ts";
-import { toAnswer } from "../../../pipeline/infer-request.ts";
+import { type ServedVersion, toAnswer } from "../../../pipeline/infer-request.ts";
 import { openPayload } from "../../../pipeline/payload.ts";
 import type { WarmedThread } from "../../../pipeline/runner.ts";
 import { CancelSource } from "../../../platform/async/cancel-source.ts";
@@ -67,7 +67,8 @@ export class WarmUp {
     return this.#untilAborted(async () => {
       await this.#models([handle], stage);
       const hasFiles = this.#parts.entries.some(({ kind }) => kind === "file");
-      if (isAlone) await this.#pipeline(toRunner(handle));
+      const { name: model, version } = this.#parts;
+      if (isAlone) await this.#pipeline(toRunner(handle, { model, version }));
       // Its hooks, or the stage before it, may give it other values than these.
       else if (hasFiles) await this.#runRandom(handle, 1).catch(() => this.#signal.throwIfAborted());
     });
@@ -211,8 +212,8 @@ function toModelInputs({ signature, inputs, outputs }: RecordedRequest): ModelIn
   return { signature: signature.name, inputs, outputs };
 }
 
-/** A single model as a pipeline. */
-function toRunner(handle: ModelHandle): WarmedThread {
+/** A single model as the pipeline of its version. */
+function toRunner(handle: ModelHandle, version: ServedVersion): WarmedThread {
   const { signatures, defaultSignature } = handle;
   return {
     signatures,
@@ -221,7 +222,7 @@ function toRunner(handle: ModelHandle): WarmedThread {
       const signature = request.signature.name || defaultSignature;
       const { limits, signal } = call;
       const made = await handle.predict(openPayload(inputs) as Tensors, { signature, outputs, limits, signal });
-      return toAnswer({ model: handle.path, version: 0n }, request, { outputs: { kind: "tensors", tensors: made } });
+      return toAnswer(version, request, { outputs: { kind: "tensors", tensors: made } });
     },
   };
 }
