@@ -4,6 +4,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createGrpcServer } from "../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../src/observability/logger.ts";
+import { sliceSettings } from "../src/platform/limits/settings/server-settings.ts";
 import { grpcHealth, grpcReflection } from "../src/protocols/grpc-standard/grpc-standard.ts";
 import { kserve } from "../src/protocols/kserve/kserve.ts";
 import { interop } from "../test/grpc/interop/interop-service.ts";
@@ -59,7 +60,7 @@ for (const [name, module] of Object.entries(PROGRAMS)) {
   execFileSync("go", ["install", module], { stdio: "inherit", env: { ...process.env, GOBIN: FOLDER } });
 }
 const protocols = [interop, kserve, grpcHealth, grpcReflection];
-const options = { host: "127.0.0.1", port: 0, protocols, log: createSilentLogger() };
+const options = { host: "127.0.0.1", port: 0, protocols, settings: sliceSettings({}), log: createSilentLogger() };
 const server = await createGrpcServer(new ScriptedService(), options);
 const { port } = server;
 const address = `127.0.0.1:${port}`;

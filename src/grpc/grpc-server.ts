@@ -17,7 +17,7 @@ import { settlesWithin } from "../platform/async/promises.ts";
 import type { ConnectionLimit } from "../platform/limits/connection-limit.ts";
 import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import { MemoryPool } from "../platform/limits/memory/memory-pool.ts";
-import { type ServerSettings, sliceSettings } from "../platform/limits/settings/server-settings.ts";
+import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { toAuthority } from "../platform/net/listen.ts";
 import { hasReceivePlace } from "../platform/net/node-members.ts";
@@ -44,8 +44,7 @@ export interface GrpcServerOptions {
   /** Descriptor of a listening socket, which replaces host and port. */
   readonly fd?: number | undefined;
   readonly protocols: readonly { readonly name: string; readonly grpc?: CreateGrpcProtocol }[];
-  /** Default: those of a server without options. */
-  readonly settings?: ServerSettings;
+  readonly settings: ServerSettings;
   /** Memory of all requests, shared with other transports. Default: a new budget of twice the largest message. */
   readonly memory?: MemoryBudget;
   /** Time in which a message must arrive, in milliseconds. Default 300 000. */
@@ -99,7 +98,7 @@ const SHUTTING_DOWN = new ServingError("unavailable", "The server is shutting do
 
 /** Serves protocols over gRPC. Throws `unavailable` when it cannot listen. */
 export async function createGrpcServer(service: InferenceService, options: GrpcServerOptions): Promise<GrpcServer> {
-  const { host, log, settings = sliceSettings() } = options;
+  const { host, log, settings } = options;
   const rules = readChannelArguments(options.channelArguments ?? [], log);
   const context = toCallContext(options, settings, rules);
   const { maxMessageBytes, observer } = context;

@@ -12,7 +12,7 @@ import { RequestObserver } from "../observability/request-observer.ts";
 import type { RequestTracer } from "../observability/request-tracer.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
 import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
-import { type ServerSettings, sliceSettings } from "../platform/limits/settings/server-settings.ts";
+import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { listen, type PortLimit, toAuthority } from "../platform/net/listen.ts";
 import { openInTurns } from "../platform/net/open-in-turns.ts";
@@ -38,8 +38,7 @@ export interface HttpServerOptions {
   readonly fd?: number | undefined;
   /** The protocols; the first one that knows a URL answers it. */
   readonly protocols: readonly { readonly name: string; readonly http?: CreateHttpProtocol }[];
-  /** Default: those of a server without options. */
-  readonly settings?: ServerSettings;
+  readonly settings: ServerSettings;
   /**
    * Memory of all requests, shared with other transports. Default: a new budget of twice the largest body.
    */
@@ -97,7 +96,7 @@ export interface HttpServer {
 
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
-  const { log, settings = sliceSettings(), hookRoutes = true } = options;
+  const { log, settings, hookRoutes = true } = options;
   const dependencies = toDependencies(service, options, settings);
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],

@@ -10,12 +10,10 @@ import { REQUEST_LOG_DEFAULTS } from "../platform/limits/settings/log-settings.t
 import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import { LiveHistory } from "../serving/live-history.ts";
-import type { ModelMemory } from "../serving/model-memory.ts";
 import type { RecordedRequests } from "../serving/recorded-request.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
 import { openClientAccess } from "./client-access.ts";
 import { toRequestLog } from "./named-model.ts";
-import type { ServedModelsOptions } from "./served-models.ts";
 import type { ServerChoices } from "./server-options.ts";
 import type { TransportOptions } from "./transports.ts";
 
@@ -26,14 +24,12 @@ export function toLoadOptions(
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
   const { hooks, models, access } = settings;
-  const { workers, hookTimeoutMs, hookStallMs: stallMs, hookMemoryMb: memoryMb, inspectHooks: inspect } = hooks;
-  const { remoteAuthFile } = access;
   return {
     ...models,
-    workers,
+    workers: hooks.workers,
     ...(keysForAll !== undefined && { keysForAll }),
     ...(models.shareThreads && { sharedThreads: new SharedThreads() }),
-    thread: { hookTimeoutMs, stallMs, memoryMb, inspect, remoteTls, remoteAuthFile },
+    thread: { ...hooks, remoteTls, remoteAuthFile: access.remoteAuthFile },
     recorded: lazyRecordedRequests(settings),
     ...called,
     log,
@@ -48,14 +44,6 @@ function lazyRecordedRequests({ limits, protocols }: ServerSettings): RecordedRe
     readLog: async (bytes, target) => (await load()).readLog(bytes, target),
     readJson: async (body, target) => (await load()).readJson(body, target),
   };
-}
-
-/** Limits of loading. */
-export function toManagerOptions(choices: ServerChoices, memory: ModelMemory): ServedModelsOptions["manager"] {
-  const { loadTimeoutMs: timeoutMs, loadRetries: retries, loadRetryMs: retryMs, loadThreads: threads } = choices;
-  const { strictReadiness, allowLabelsForUnavailable, idleUnloadMs, alias, loadedLast: last } = choices;
-  const loading = { timeoutMs, retries, retryMs, threads, idleUnloadMs, memory };
-  return { ...loading, strictReadiness, allowLabelsForUnavailable, alias, last };
 }
 
 /** Settings of request logs for models that have none. */

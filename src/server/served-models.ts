@@ -1,5 +1,4 @@
 import { failedPrecondition, invalidArgument, reasonText, ServingError } from "../errors.ts";
-import type { Logger } from "../observability/logger.ts";
 import type { AspiredModel } from "../serving/aspired-model.ts";
 import { problemsOfNeeds } from "../serving/check-needs.ts";
 import type { DescribedModel } from "../serving/described-model.ts";
@@ -18,13 +17,9 @@ import { type NamedModelOptions, toModelConfig } from "./named-model.ts";
 import { NamedModels } from "./named-models.ts";
 
 /** Settings of loading. */
-export interface ServedModelsOptions {
-  readonly manager: Omit<ManagerOptions, "refresh" | "log">;
-  /** Fails the start if any model cannot be loaded. */
-  readonly failFast: boolean;
+interface ServedModelsOptions extends Omit<ManagerOptions, "refresh"> {
   /** Starts if no model has a version yet. */
   readonly mayBeEmpty?: boolean | undefined;
-  readonly log: Logger;
 }
 
 /** The models of a server: what its sources say should be served, under one manager. */
@@ -45,7 +40,7 @@ export class ServedModels {
     const refresh = async (name: string) => {
       for (const one of this.#sources) await one.refresh(name);
     };
-    this.manager = new ModelManager({ ...options.manager, refresh, log: options.log });
+    this.manager = new ModelManager({ ...options, refresh });
   }
 
   /**
@@ -53,7 +48,7 @@ export class ServedModels {
    * loaded, or anything could not with `failFast`.
    */
   async start(load: LoadOptions, isAlone: boolean): Promise<void> {
-    const { log, failFast, mayBeEmpty = false } = this.#options;
+    const { log, loading, mayBeEmpty = false } = this.#options;
     this.#load = load;
     // The failure of the only model is what the start rejects with.
     if (!isAlone) this.manager.onState(logState(log));
@@ -62,7 +57,7 @@ export class ServedModels {
     const failures = await this.manager.started();
     const [first, ...others] = failures;
     const waits = mayBeEmpty && failures.every(({ reason }) => ServingError.from(reason).code === "not_found");
-    const isFatal = !waits && (failFast || this.manager.servables().length === 0);
+    const isFatal = !waits && (loading.failFast || this.manager.servables().length === 0);
     if (first !== undefined && isFatal) throw others.length === 0 ? first.reason : notLoaded(failures);
     if (isAlone) this.manager.onState(logState(log));
   }

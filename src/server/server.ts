@@ -5,12 +5,13 @@ import { TlsFiles } from "../access/tls-files.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { LazyRemote } from "../client/remote/lazy-remote.ts";
 import { RemoteCredentials } from "../client/remote/remote-credentials.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { RequestMetrics } from "../observability/metrics/request-metrics.ts";
 import type { KeptRequests } from "../observability/request-log/kept-requests.ts";
 import { RequestLogs } from "../observability/request-log/request-logs.ts";
 import { openTracing } from "../observability/tracing/open-tracing.ts";
 import type { RemoteTlsPaths } from "../pipeline/remote.ts";
-import { sliceSettings } from "../platform/limits/settings/server-settings.ts";
+import { type LimitSettings, sliceSettings } from "../platform/limits/settings/server-settings.ts";
 import { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { wholeEnvironment } from "../platform/machine/start-secrets.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
@@ -28,13 +29,7 @@ import type { ModelSource } from "./model-source.ts";
 import { PipelineSource } from "./model-source.ts";
 import { NamedModels } from "./named-models.ts";
 import { openTransports, prepareTransports, requestMetrics } from "./open-transports.ts";
-import {
-  toLoadOptions,
-  toManagerOptions,
-  toRequestLogDefaults,
-  toTransportOptions,
-  withPage,
-} from "./option-groups.ts";
+import { toLoadOptions, toRequestLogDefaults, toTransportOptions, withPage } from "./option-groups.ts";
 import { type Server, toServer } from "./running-server.ts";
 import { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
@@ -66,7 +61,8 @@ export async function openServer(
 ): Promise<Server> {
   const { choices, page } = withPage(given);
   const settings = sliceSettings(choices);
-  const { drainTimeoutMs, failFast, mayBeEmpty, log } = choices;
+  const { limits, loading } = settings;
+  const { drainTimeoutMs, mayBeEmpty, alias, loadedLast, log } = choices;
   const remoteFiles = await openRemoteFiles(choices);
   const remote = new LazyRemote(choices);
   const authentication = await openCallerCheck(choices);
@@ -76,9 +72,9 @@ export async function openServer(
   const transports = { ...toTransportOptions(choices, settings, { authentication, page }), ...own };
   const isListening = choices.listen !== false;
   if (isListening) prepareTransports(transports);
-  const memory = new ModelMemory({ maxBytes: choices.modelMemoryBytes, isChecked: choices.memoryCheck });
+  const memory = new ModelMemory({ maxBytes: loading.modelMemoryBytes, isChecked: loading.memoryCheck });
   const storage = new LazyStorage(choices);
-  const served = new ServedModels(source, { manager: toManagerOptions(choices, memory), failFast, mayBeEmpty, log });
+  const served = new ServedModels(source, { loading, memory, alias, loadedLast, mayBeEmpty, log });
   served.manager.onState((status) => onState(toServedVersion(status)));
   const recorder = await openRecorder(choices);
   let service: LocalService | undefined;
@@ -96,7 +92,7 @@ export async function openServer(
   };
   try {
     const held = isListening ? findListeners(choices) : undefined;
-    service = createService(choices, served, { recorder, held });
+    service = createService(served, { limits, recorder, held, log });
     const metrics = isListening ? requestMetrics(transports) : undefined;
     stops.push(forgetGone(served.manager, { service, metrics }));
     await recorder.check();
@@ -119,22 +115,17 @@ export async function openServer(
 }
 
 interface ServiceParts {
+  readonly limits: LimitSettings;
   readonly recorder: RequestRecorder;
   /** Memory in which several listeners count what they hold. */
   readonly held: SharedArrayBuffer | undefined;
+  readonly log: Logger;
 }
 
-function createService(choices: ServerChoices, served: ServedModels, { recorder, held }: ServiceParts): LocalService {
-  const { maxQueue: maxCount, maxQueueBytes: maxBytes, requestTimeoutMs, poisonRequests, log } = choices;
-  const limits = {
-    maxCount,
-    maxBytes,
-    requestTimeoutMs,
-    poisonRequests,
-    heldElsewhere: held && new ThreadCounts(held, 0),
-  };
-  const service = new LocalService(served.manager, { ...limits, ...changesOf(served), recorder, log });
-  endSlowClients(service.memory, choices.minClientRate, log);
+function createService(served: ServedModels, { limits, recorder, held, log }: ServiceParts): LocalService {
+  const heldElsewhere = held && new ThreadCounts(held, 0);
+  const service = new LocalService(served.manager, { limits, heldElsewhere, ...changesOf(served), recorder, log });
+  endSlowClients(service.memory, limits.minClientRate, log);
   return service;
 }
 

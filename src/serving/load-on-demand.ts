@@ -14,10 +14,10 @@ interface WantedLoad {
 
 /** Loads a version that was unloaded while it was idle, in one attempt. */
 export function loadOnDemand(
-  { gate, needed, timeoutMs }: LoadPolicy,
+  { gate, needed, loading }: LoadPolicy,
   { model, version, atOnce, signal }: WantedLoad,
 ): Promise<Servable> {
-  const load = () => loadInTime(version, { signal, timeoutMs });
+  const load = () => loadInTime(version, { signal, timeoutMs: loading.loadTimeoutMs });
   // A load that holds a place of the gate may run warm-up requests that need this version.
   return needed.dependentsOf(model).length > 0 ? load() : gate.run(load, signal, atOnce);
 }

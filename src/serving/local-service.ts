@@ -1,7 +1,7 @@
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
-import { SERVER_DEFAULTS } from "../platform/limits/settings/server-settings.ts";
+import type { LimitSettings } from "../platform/limits/settings/server-settings.ts";
 import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import { Admission } from "./admission.ts";
 import type { AspiredModel } from "./aspired-model.ts";
@@ -32,15 +32,8 @@ import { servableStates } from "./servable-states.ts";
 import type { RoutedRequest } from "./traffic.ts";
 
 /** Limits of requests, and the ways in which clients change what is served. */
-export interface LocalServiceOptions {
-  /** Maximum number of requests, waiting or running. */
-  readonly maxCount: number;
-  /** Maximum number of bytes that they hold together. */
-  readonly maxBytes: number;
-  /** Time after which a request fails whose client sets no earlier deadline, in milliseconds; 0 = never. */
-  readonly requestTimeoutMs: number;
-  /** Requests that are remembered for each model since they ended what runs it; 0 = none. Default 64. */
-  readonly poisonRequests?: number;
+interface LocalServiceOptions {
+  readonly limits: LimitSettings;
   /** Changes the served models; absent = they cannot be changed. */
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
   /** Checks the models' descriptions for changes; absent = there are none to check. */
@@ -75,13 +68,13 @@ export class LocalService implements InferenceService, ServiceLimits {
   #hookRoutes: HookRoutes | undefined;
 
   constructor(manager: ModelManager, options: LocalServiceOptions) {
+    const { limits, heldElsewhere, log } = options;
     this.#manager = manager;
     this.#options = options;
-    this.requestTimeoutMs = options.requestTimeoutMs;
-    this.admission = new Admission(options.maxCount);
-    this.memory = new MemoryBudget(options.maxBytes, options.heldElsewhere);
-    const { poisonRequests: maxRequests = SERVER_DEFAULTS.poisonRequests, log } = options;
-    this.poison = new PoisonWatch({ maxRequests, log });
+    this.requestTimeoutMs = limits.requestTimeoutMs;
+    this.admission = new Admission(limits.maxQueue);
+    this.memory = new MemoryBudget(limits.maxQueueBytes, heldElsewhere);
+    this.poison = new PoisonWatch({ maxRequests: limits.poisonRequests, log });
     this.#leases = new Leases(manager.catalog, this, options);
     this.#readiness = new Readiness(() => this.isReady());
     this.admission.onClose(() => this.#readiness.check());

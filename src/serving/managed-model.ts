@@ -11,14 +11,8 @@ import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a model's versions. */
 export interface ModelPolicy extends LoadPolicy {
-  /** Lets a label point to a version that is not available. */
-  readonly allowLabelsForUnavailable: boolean;
   /** True while no load should begin for a model of that name, because it is about to be loaded on request. */
   readonly isHeld: (name: string) => boolean;
-  /**
-   * Idle time after which a version is unloaded, in milliseconds, where its model has no setting of its own; 0 = never.
-   */
-  readonly idleUnloadMs: number;
   readonly log: Logger;
 }
 
@@ -213,7 +207,7 @@ export class ManagedModel {
     const managed = new ManagedVersion(this.name, version, {
       policy: this.#policy,
       places: this.#places,
-      idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.idleUnloadMs,
+      idleUnloadMs: () => this.#idleUnloadMs ?? this.#policy.loading.idleUnloadMs,
       isPresent: (one) => this.#present.includes(one),
       log: this.#policy.log,
       change: (changed) => this.#change(changed),
@@ -231,7 +225,7 @@ export class ManagedModel {
 
   #route(): void {
     this.#current = this.#versions.find(({ servable }) => servable !== undefined);
-    const { allowLabelsForUnavailable } = this.#policy;
+    const { allowLabelsForUnavailable } = this.#policy.loading;
     this.#labels.assign((version) => allowLabelsForUnavailable || this.find(version)?.servable !== undefined);
   }
 

@@ -107,7 +107,7 @@ export class ManagedVersion {
       this.#pursuit.target.aspired = aspired;
       return;
     }
-    const retries = aspired.refusal === undefined ? this.#policy.retries : 0;
+    const retries = aspired.refusal === undefined ? this.#policy.loading.loadRetries : 0;
     void this.#pursuit.aim(new VersionTarget(aspired, { retries, mayKeepModel: true }));
   }
 
@@ -170,7 +170,7 @@ export class ManagedVersion {
   }
 
   async #load(target: VersionTarget, signal: AbortSignal): Promise<void> {
-    const backoff = retryBackoff(this.#policy.retryMs);
+    const backoff = retryBackoff(this.#policy.loading.loadRetryMs);
     this.#needs.names = target.aspired?.needs ?? [];
     if (this.#servable === undefined) this.#enter("START", undefined);
     // A download is tried as long as its version is wanted: networks come back.
@@ -191,7 +191,8 @@ export class ManagedVersion {
   }
 
   async #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
-    const { gate, timeoutMs } = this.#policy;
+    const { gate, loading } = this.#policy;
+    const { loadTimeoutMs: timeoutMs } = loading;
     // Before it takes a place of the gate, which the models that it needs have to pass too.
     if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
     await this.#prepare(target, signal);
@@ -217,7 +218,12 @@ export class ManagedVersion {
       this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
     };
     const allVersions = target.aspired?.needsVersions === true;
-    const reported = await this.#needs.wait({ signal, timeoutMs: this.#policy.timeoutMs, onProblem, allVersions });
+    const reported = await this.#needs.wait({
+      signal,
+      timeoutMs: this.#policy.loading.loadTimeoutMs,
+      onProblem,
+      allVersions,
+    });
     if (this.#failure === reported) this.#failure = undefined;
   }
 

@@ -12,14 +12,10 @@ import type { VersionStatus } from "./version-status.ts";
 
 /** Settings of a manager, and what its models need. */
 export interface ManagerOptions extends Omit<ModelPolicy, "gate" | "isHeld" | "needed"> {
-  /** Loads at once, at most. */
-  readonly threads: number;
-  /** Ready only when every model that should be served is available. */
-  readonly strictReadiness: boolean;
   /** A name that also means the model while there is only one. */
   readonly alias?: string | undefined;
   /** Name of a model that is loaded after all others, which then do not wait for it. */
-  readonly last?: string | undefined;
+  readonly loadedLast?: string | undefined;
   /** Finds out which versions should be served under a name, before the name is loaded on request. */
   readonly refresh?: (name: string) => Promise<void>;
 }
@@ -48,20 +44,18 @@ export class ModelManager {
   readonly #listeners = new Set<StateListener>();
   readonly #changeListeners = new Set<() => void>();
   #waiting: Waiting[] = [];
-  readonly #strictReadiness: boolean;
   readonly #requested: RequestedLoads;
   readonly #last: string | undefined;
   #hasStarted = false;
   #isClosed = false;
 
-  constructor({ threads, strictReadiness, alias, last, refresh = async () => {}, ...policy }: ManagerOptions) {
+  constructor({ alias, loadedLast: last, refresh = async () => {}, ...policy }: ManagerOptions) {
     this.catalog = new Catalog(alias, last);
     this.#needed = new NeededModels(this.catalog);
-    this.#strictReadiness = strictReadiness;
     this.#last = last;
     this.#requested = new RequestedLoads({ catalog: this.catalog, needed: this.#needed, refresh });
     const isHeld = (name: string) => this.#requested.isHeld(name);
-    this.#policy = { ...policy, gate: new LoadGate(threads), needed: this.#needed, isHeld };
+    this.#policy = { ...policy, gate: new LoadGate(policy.loading.loadThreads), needed: this.#needed, isHeld };
     this.#log = policy.log;
   }
 
@@ -145,7 +139,7 @@ export class ModelManager {
         isAnyMissing ||= !canAnswer && isWanted;
       }
     }
-    return (isAnyLoaded && !this.#strictReadiness) || !isAnyMissing;
+    return (isAnyLoaded && !this.#policy.loading.strictReadiness) || !isAnyMissing;
   }
 
   /** Resolves once every version that should be served is available or has failed, with the failures of those. */

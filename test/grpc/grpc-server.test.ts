@@ -8,6 +8,7 @@ import { ServingError } from "../../src/errors.ts";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { toAbortSignal } from "../../src/platform/async/cancel-source.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferResponse } from "../../src/serving/inference-service.ts";
@@ -200,7 +201,8 @@ describe("listening", () => {
   it("on a port that is taken is refused, saying so, and leaves the service alone", async () => {
     const { address, port } = await serve(new ScriptedService());
     const service = new ScriptedService();
-    const options = { host: "127.0.0.1", port, protocols: PROTOCOLS, log: createSilentLogger() };
+    const own = { settings: sliceSettings({}), log: createSilentLogger() };
+    const options = { host: "127.0.0.1", port, protocols: PROTOCOLS, ...own };
     await expect(createGrpcServer(service, options)).rejects.toMatchObject({
       code: "unavailable",
       message: `Cannot listen on ${address}: the port is in use; choose another, or 0 for any free one.`,

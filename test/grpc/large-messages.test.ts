@@ -4,6 +4,7 @@ import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { borrowMemory } from "../../src/platform/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { decodePredictResponse, encodePredictRequest } from "../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { NO_MODEL_SPEC } from "../../src/protocols/tensorflow-serving/model-spec.ts";
@@ -36,7 +37,7 @@ async function start(hooks?: Hooks): Promise<string> {
   const manager = await managePipeline({ ...(hooks && { hooks }) });
   const log = createSilentLogger();
   const { address } = await serve(
-    new LocalService(manager, { maxCount: 100, maxBytes: 1e9, requestTimeoutMs: 0, log }),
+    new LocalService(manager, { limits: sliceSettings({ maxQueueBytes: 1e9 }).limits, log }),
   );
   return address;
 }

@@ -7,7 +7,7 @@ const remote = { predict: () => Promise.reject(new Error("no remote in this test
 
 /** Settings under which a test loads models; hooks run in a thread. */
 export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {
-  const thread = { hookTimeoutMs: 0, stallMs: 0, memoryMb: 512, inspect: false };
+  const thread = { hookTimeoutMs: 0, hookStallMs: 0, hookMemoryMb: 512, inspectHooks: false };
   const recorded = recordedRequests(1024 * 1024);
   const memory = new ModelMemory({ maxBytes: 0, isChecked: false });
   return { remote, memory, log, workers: 1, instances: 1, modelStallMs: 0, thread, recorded };

@@ -17,8 +17,8 @@ export interface HookThreadsOptions {
   readonly stages?: readonly StageOptions[];
   readonly workers?: number;
   readonly hookTimeoutMs?: number;
-  readonly stallMs?: number;
-  readonly memoryMb?: number;
+  readonly hookStallMs?: number;
+  readonly hookMemoryMb?: number;
   readonly log?: Logger;
   readonly signal?: AbortSignal;
 }
@@ -33,10 +33,10 @@ export async function startReloadable(
   source: string,
   options: HookThreadsOptions = {},
 ): Promise<{ servable: Servable; file: string }> {
-  const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, stallMs = 0, memoryMb = 256 } = options;
-  const { log = createLogger({ level: "silent" }), signal } = options;
+  const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, hookStallMs = 0 } = options;
+  const { hookMemoryMb = 256, log = createLogger({ level: "silent" }), signal } = options;
   const file = join(tempFolder({ "hooks.ts": source }), "hooks.ts");
-  const thread = { hookTimeoutMs, stallMs, memoryMb, inspect: false };
+  const thread = { hookTimeoutMs, hookStallMs, hookMemoryMb, inspectHooks: false };
   const { servable } = await loadServable(
     { name: "default", version: 1n, stages, hooks: file, options: {} },
     { ...loadOptions(log), workers, thread, ...(signal && { signal }) },

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
@@ -33,7 +34,8 @@ it("is added by one object in the list of protocols, on both transports, next to
   const client = connect((await serve(service, { protocols })).address);
   expect(String((await client.call("/toy.Toy/Ready", Buffer.alloc(0))).bytes)).toBe("true");
   await client.call("/grpc.health.v1.Health/Check", Buffer.alloc(0));
-  const http = await createHttpServer(service, { host: "127.0.0.1", port: 0, protocols, log: createSilentLogger() });
+  const own = { settings: sliceSettings({}), log: createSilentLogger() };
+  const http = await createHttpServer(service, { host: "127.0.0.1", port: 0, protocols, ...own });
   onTestFinished(() => http.close(0));
   expect(await (await fetch(`${http.url}/toy`, { method: "POST" })).text()).toBe("true");
   expect(await (await fetch(`${http.url}/toy/ready`)).text()).toBe("true");

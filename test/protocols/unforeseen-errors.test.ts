@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createGrpcServer } from "../../src/grpc/grpc-server.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import type { InferenceService } from "../../src/serving/inference-service.ts";
@@ -12,7 +13,7 @@ const PROMISE = "Internal error; the server's log has the cause.";
 /** Both transports in front of a service, and their log. */
 async function serve(service: InferenceService) {
   const { log, events } = createEventLog();
-  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, log };
+  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, settings: sliceSettings({}), log };
   const [grpc, http] = [await createGrpcServer(service, options), await createHttpServer(service, options)];
   onTestFinished(async () => void (await Promise.all([grpc.close(0), http.close(0)])));
   return { events, server: { grpcAddress: grpc.address, httpUrl: http.url } };

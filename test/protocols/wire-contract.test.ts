@@ -258,7 +258,7 @@ test.each(NAMES)("a client that cancels over %s stops its request, and the log s
 });
 
 test("every gRPC method that infers is checked against this contract", () => {
-  const options = { maxMessageBytes: 1000, settings: sliceSettings().protocols, log: createSilentLogger() } as never;
+  const options = { maxMessageBytes: 1000, settings: sliceSettings({}).protocols, log: createSilentLogger() } as never;
   const routes = PROTOCOLS.flatMap(({ grpc }) => Object.entries(grpc?.(new ScriptedService(), options).routes ?? {}));
   // Classify goes the way of Regress, but answers rows; SessionRun runs TensorFlow graphs alone, without
   // hooks. Those of shared memory run nothing.
@@ -270,8 +270,8 @@ test("every gRPC method that infers is checked against this contract", () => {
 
 test("every protocol that infers over HTTP is checked against this contract", () => {
   const infer = ({ http }: Protocol) =>
-    (http?.({ service: new ScriptedService(), settings: sliceSettings().protocols } as never).inference ?? []).length >
-    0;
+    (http?.({ service: new ScriptedService(), settings: sliceSettings({}).protocols } as never).inference ?? [])
+      .length > 0;
   const wires = Object.values(WIRES).filter(({ transport }) => transport === "http");
   const names = PROTOCOLS.filter(infer).map(({ name }) => name);
   expect(new Set(wires.map(({ protocol }) => protocol))).toEqual(new Set(names));

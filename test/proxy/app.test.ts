@@ -21,7 +21,7 @@ describe("createApp", () => {
       policy: new AccessPolicy(),
       accountKey: () => "",
       metrics: new RequestMetrics(),
-      settings: sliceSettings().protocols,
+      settings: sliceSettings({}).protocols,
       log,
     };
     const protocols = PROTOCOLS.flatMap(({ name, http }) =>

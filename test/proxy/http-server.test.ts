@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createRemoteService } from "../../src/client/remote/remote-service.ts";
 import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { createHttpServer } from "../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../src/server/protocols.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
@@ -221,6 +222,7 @@ describe("close", () => {
       host: "127.0.0.1",
       port: 0,
       protocols: PROTOCOLS,
+      settings: sliceSettings({}),
       log: createSilentLogger(),
     });
     onTestFinished(() => server.close(0));

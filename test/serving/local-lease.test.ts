@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import type { Lease } from "../../src/serving/inference-service.ts";
 import { LocalService } from "../../src/serving/local-service.ts";
 import { requireSignature } from "../../src/serving/require-signature.ts";
@@ -8,7 +9,7 @@ import { toTensors } from "../../src/tensor/plain-value.ts";
 import { plain } from "../helpers/run-pipeline.ts";
 import { managePipeline } from "./manage.ts";
 
-const UNLIMITED = { maxCount: 100, maxBytes: 1e6, requestTimeoutMs: 0, log: createSilentLogger() };
+const UNLIMITED = { limits: sliceSettings({ maxQueueBytes: 1e6 }).limits, log: createSilentLogger() };
 
 /** A service with one model that answers, after a while, which of its loads it is. */
 async function serve() {

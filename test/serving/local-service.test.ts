@@ -1,19 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { Hooks } from "../../src/hooks/hooks.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
+import { type SettingOptions, sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { inferOnce } from "../../src/serving/infer-once.ts";
-import { LocalService, type LocalServiceOptions } from "../../src/serving/local-service.ts";
+import { LocalService } from "../../src/serving/local-service.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { managePipeline } from "./manage.ts";
 
-async function serve(hooks: Hooks | undefined, options: Partial<LocalServiceOptions> = {}): Promise<LocalService> {
-  return new LocalService(await managePipeline({ ...(hooks && { hooks }) }), {
-    maxCount: 100,
-    maxBytes: 1e6,
-    requestTimeoutMs: 0,
-    log: createSilentLogger(),
-    ...options,
-  });
+async function serve(hooks: Hooks | undefined, options: SettingOptions = {}): Promise<LocalService> {
+  const { limits } = sliceSettings({ maxQueue: 100, maxQueueBytes: 1e6, ...options });
+  return new LocalService(await managePipeline({ ...(hooks && { hooks }) }), { limits, log: createSilentLogger() });
 }
 
 const ask = (service: LocalService, signal = new AbortController().signal) =>
@@ -42,7 +38,7 @@ const untilAborted: Hooks = {
 describe("more than the limits", () => {
   test("of requests is refused at once", async () => {
     const { hooks, open } = heldHooks();
-    const service = await serve(hooks, { maxCount: 2 });
+    const service = await serve(hooks, { maxQueue: 2 });
     const inside = [ask(service), ask(service)];
     await expect(ask(service)).rejects.toMatchObject({
       code: "unavailable",
@@ -55,7 +51,7 @@ describe("more than the limits", () => {
 
   test("of bytes is refused at once, but one request alone is always let in", async () => {
     const { hooks, open } = heldHooks();
-    const service = await serve(hooks, { maxBytes: 10 });
+    const service = await serve(hooks, { maxQueueBytes: 10 });
     const inside = ask(service);
     await expect(ask(service)).rejects.toMatchObject({
       code: "unavailable",

@@ -4,12 +4,12 @@ import { ServingError } from "../../src/errors.ts";
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import type { AspiredModel, AspiredVersion } from "../../src/serving/aspired-model.ts";
-import type { ManagerOptions, ModelManager } from "../../src/serving/model-manager.ts";
+import type { ModelManager } from "../../src/serving/model-manager.ts";
 import type { Servable } from "../../src/serving/servable.ts";
-import { manage, pipelineVersion } from "./manage.ts";
+import { type ManageOptions, manage, pipelineVersion } from "./manage.ts";
 
 /** A manager that notes what becomes of its versions: `1 LOADING`, `1 END no file`. */
-async function observe(models: readonly AspiredModel[], options: Partial<ManagerOptions> = {}) {
+async function observe(models: readonly AspiredModel[], options: ManageOptions = {}) {
   const manager = await manage(models, options);
   onTestFinished(() => manager.close());
   const events: string[] = [];
@@ -64,7 +64,7 @@ describe("what should be served", () => {
 
   it("does not wait for what is loaded last, unless there is nothing else", async () => {
     const [first, last] = [heldVersion(1n), heldVersion(1n)];
-    const options = { last: "bad", threads: 1 };
+    const options = { loadedLast: "bad", loadThreads: 1 };
     const models = [{ name: "bad", versions: [last.version] }, model(first.version)];
     const { manager } = await observe([], options);
     manager.aspire(models);
@@ -156,7 +156,7 @@ describe("a load that fails", () => {
       loads++;
       throw new ServingError("unavailable", "not yet");
     });
-    const { manager, events } = await observe([], { retries: 2 });
+    const { manager, events } = await observe([], { loadRetries: 2 });
     const ended = eventOf(manager, "1 END");
     manager.aspire([model(version)]);
     await manager.settled();
@@ -167,7 +167,7 @@ describe("a load that fails", () => {
   });
 
   it("is tried again at once when the files change, also while it waits", async () => {
-    const { manager } = await observe([model(failing(1n))], { retries: 1, retryMs: 3_600_000 });
+    const { manager } = await observe([model(failing(1n))], { loadRetries: 1, loadRetryMs: 3_600_000 });
     const available = eventOf(manager, "1 AVAILABLE");
     manager.aspire([model(changed(1n, "2"))]);
     await available;
@@ -176,7 +176,7 @@ describe("a load that fails", () => {
 
   it("keeps no other model from loading, nor does one that never ends", async () => {
     const held = heldVersion(1n);
-    const { manager } = await observe([], { threads: 2 });
+    const { manager } = await observe([], { loadThreads: 2 });
     const others = Array.from({ length: 5 }, (_, index) => ({ name: `n${index}`, versions: [pipelineVersion(1n)] }));
     const available = others.map(({ name }) => `${name} 1 AVAILABLE`);
     manager.aspire([model(held.version), { name: "bad", versions: [failing(1n)] }, ...others]);
@@ -193,7 +193,7 @@ describe("a load that fails", () => {
       await opened.promise;
       return { ...servable, close: () => servable.close().finally(freed.resolve) };
     });
-    const { manager } = await observe([model(late)], { timeoutMs: 30 });
+    const { manager } = await observe([model(late)], { loadTimeoutMs: 30 });
     expect(manager.statuses()).toMatchObject([
       { state: "END", error: { code: "deadline_exceeded", message: expect.stringContaining("within 30 ms") } },
     ]);
@@ -224,7 +224,7 @@ it("loads no more models at once than it may", async () => {
         .finally(() => running--);
     }),
   );
-  await observe([model(...versions)], { threads: 3 });
+  await observe([model(...versions)], { loadThreads: 3 });
   expect(most).toBe(3);
 });
 
@@ -284,7 +284,7 @@ describe("a client", () => {
   });
 
   it("is notified once why a model cannot be loaded, and when there is none", async () => {
-    const { manager } = await observe([model(failing(1n))], { retries: 3 });
+    const { manager } = await observe([model(failing(1n))], { loadRetries: 3 });
     await expect(manager.load("m")).rejects.toThrow("no file");
     expect(manager.statuses()).toMatchObject([{ state: "END", error: { message: "no file" } }]);
     await expect(manager.load("n")).rejects.toThrow('There is no model "n". Did you mean "m"?');

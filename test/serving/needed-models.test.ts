@@ -36,8 +36,8 @@ describe("a version that needs another model", () => {
     });
     const chain = versionOf(pipelineVersion(1n).load as () => Promise<Servable>, "slow");
     const other = versionOf(pipelineVersion(1n).load as () => Promise<Servable>);
-    const manager = await manage([], { threads: 2, timeoutMs: 0 });
-    const late = await manage([], { threads: 1, timeoutMs: 50 });
+    const manager = await manage([], { loadThreads: 2, loadTimeoutMs: 0 });
+    const late = await manage([], { loadThreads: 1, loadTimeoutMs: 50 });
     const models = [
       { name: "chain", versions: [chain] },
       { name: "slow", versions: [slow] },
@@ -74,7 +74,7 @@ describe("a version that needs another model", () => {
       name,
       versions: [{ ...pipelineVersion(1n), needs: ["half"], needsVersions }],
     });
-    const manager = await manage([], { threads: 4 });
+    const manager = await manage([], { loadThreads: 4 });
     manager.aspire([half, chain("naming", true), chain("any", false)]);
     const stateOf = (name: string) => manager.statuses().find(({ model }) => model === name)?.state;
     await expect.poll(() => stateOf("any"), { timeout: 20_000 }).toBe("AVAILABLE");

@@ -5,7 +5,7 @@ import { run } from "../helpers/run-pipeline.ts";
 import { manage, pipelineVersion } from "./manage.ts";
 
 it("loads at once for a load that needs it, also where another request waits for a place to load it", async () => {
-  const manager = await manage([{ name: "idle", versions: [pipelineVersion(1n)] }], { threads: 1 });
+  const manager = await manage([{ name: "idle", versions: [pipelineVersion(1n)] }], { loadThreads: 1 });
   const idle = manager.catalog.get("idle")?.current?.servable;
   await idle?.unload("for the test");
   const ask = (depth: number) => run(idle!, { kind: "tensors", tensors: toTensors({ x: 1 }) }, { limits: { depth } });

@@ -56,7 +56,7 @@ export class HookControl {
       name: "hooks",
       stdout: true,
       stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: data.memoryMb },
+      resourceLimits: { maxOldGenerationSizeMb: data.hookMemoryMb },
       execArgv: ["--enable-source-maps"],
     });
     this.declared = this.#declared.promise;

@@ -8,6 +8,7 @@ import type { RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
 import type { Payload } from "../../pipeline/payload.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import type { HookEdges } from "../../pipeline/signatures.ts";
+import type { HookSettings } from "../../platform/limits/settings/server-settings.ts";
 import { FIRST_REQUEST } from "../../platform/threads/rpc-client.ts";
 import type { LogEvent } from "../../platform/threads/thread-logger.ts";
 import type { TimedAnswer } from "../../platform/threads/timed-answer.ts";
@@ -43,19 +44,13 @@ export interface ModelConnection {
 }
 
 /** Start data of a hook thread. */
-export interface HookThreadData {
+export interface HookThreadData extends Omit<HookSettings, "workers"> {
   /** The compiled hook module, or a copy of the Python file. */
   readonly url: string;
   /** The hook file as the user gave it, for messages. */
   readonly file: string;
   readonly stageCount: number;
   readonly logged: Logged;
-  /** Time after which a hook's pending promise fails its request, in milliseconds; 0 = never. */
-  readonly hookTimeoutMs: number;
-  /** Maximum memory of the thread, in megabytes: in its JavaScript heap, and as much again in buffers. */
-  readonly memoryMb: number;
-  /** Lets a debugger attach; the thread may then hang, and promises stay pending, without consequences. */
-  readonly inspect: boolean;
   /** The `-o` options for all drivers and the hooks: for Python hooks those of their process. */
   readonly options?: RawOptions;
   /** Files for encrypted connections to other servers. */

@@ -42,12 +42,12 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   const log = createLimitedLogger(data.logged, (event) => say({ log: event }));
   keepAlive(data.heartbeat, log);
   guardProcess();
-  watchExternalMemory(data.memoryMb, () => {
+  watchExternalMemory(data.hookMemoryMb, () => {
     say({ exhausted: true });
     exit();
   });
   const parent = new ParentModels(control, say);
-  const detach = data.inspect ? await inspect(log) : () => {};
+  const detach = data.inspectHooks ? await inspect(log) : () => {};
   try {
     const opened = await openHooks(data, log);
     const { hooks, sources, pid } = opened;

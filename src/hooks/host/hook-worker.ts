@@ -21,10 +21,7 @@ import { readHookAnswer } from "./read-hook-answer.ts";
 import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */
-export interface HookThreadOptions extends Omit<HookThreadData, "heartbeat" | "started" | "times" | "control"> {
-  /** Time without a heartbeat after which the thread counts as stuck, in milliseconds; 0 = never. */
-  readonly stallMs: number;
-}
+export type HookThreadOptions = Omit<HookThreadData, "heartbeat" | "started" | "times" | "control">;
 
 /** Parts that a thread needs to run requests. */
 export interface WorkerStart {
@@ -67,15 +64,15 @@ export class HookWorker {
   #pid: number | undefined;
 
   constructor(options: HookThreadOptions, log: Logger) {
-    const { stallMs, ...data } = options;
+    const { inspectHooks, hookStallMs, file, stageCount } = options;
     // A debugger stops the event loop on purpose.
-    const watch = new HeartbeatWatch(data.inspect ? 0 : stallMs, () => this.#endStalled(stallMs));
-    this.#file = options.file;
+    const watch = new HeartbeatWatch(inspectHooks ? 0 : hookStallMs, () => this.#endStalled(hookStallMs));
+    this.#file = file;
     this.#log = log;
-    this.#clock = new HookClock(options.stageCount);
+    this.#clock = new HookClock(stageCount);
     const memory = { heartbeat: watch.memory, started: this.#startMark.memory, times: this.#clock.memory };
-    const hookTimeoutMs = data.inspect ? 0 : data.hookTimeoutMs;
-    this.#control = new HookControl({ ...data, ...memory, hookTimeoutMs }, log, {
+    const hookTimeoutMs = inspectHooks ? 0 : options.hookTimeoutMs;
+    this.#control = new HookControl({ ...options, ...memory, hookTimeoutMs }, log, {
       onModel: (event) => this.#handleModel(event),
       onMalformed: (reason) => this.#endMalformed(reason),
       onGone: () => this.#leave(),

@@ -14,6 +14,7 @@ import { RemoteTlsFiles } from "../../../src/client/remote/remote-tls-files.ts";
 import { parseServerAddress } from "../../../src/client/remote/server-address.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import type { RemoteTlsPaths } from "../../../src/pipeline/remote.ts";
+import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { PROTOCOLS } from "../../../src/server/protocols.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -45,7 +46,8 @@ async function startProxy(grpcAddress: string, tls: RemoteTlsPaths, portFiles = 
   const targets = new ProxyTargets({ grpcAddress, allowProxyHeaders: true, forwardAuthorization: false, tls });
   const [log, policy] = [createSilentLogger(), new AccessPolicy({})];
   const connections = openConnectionLimit(maxConnections, log);
-  const options = { host: "127.0.0.1", port: 0, protocols: PROTOCOLS, policy, connections, log };
+  const given = { protocols: PROTOCOLS, settings: sliceSettings({}), policy, connections, log };
+  const options = { host: "127.0.0.1", port: 0, ...given };
   const proxy = await openProxyPort(targets.toService(), options, { ...PORT_FILES, ...portFiles });
   onTestFinished(async () => {
     await proxy.close(0);

@@ -13,7 +13,7 @@ const faulty = (body: string) => `
   };`;
 
 const fault = async (body: string, options = {}) => {
-  const servable = await startHookThreads(faulty(body), { stallMs: 400, ...options });
+  const servable = await startHookThreads(faulty(body), { hookStallMs: 400, ...options });
   const error = await ask(servable, { x: 1 }).catch((reason) => reason);
   return { error, next: await ask(servable, { x: 0 }) };
 };
@@ -38,7 +38,7 @@ describe("a hook that", () => {
       /the hooks' thread has ended/,
     ],
   ])("%s fails its request, and the next one is answered", async (_, body, code, message) => {
-    const { error, next } = await fault(body, { memoryMb: 64, stallMs: body.includes("all.push") ? 0 : 400 });
+    const { error, next } = await fault(body, { hookMemoryMb: 64, hookStallMs: body.includes("all.push") ? 0 : 400 });
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(next).toEqual({ x: 0 });
   });

@@ -27,9 +27,9 @@ const choices = {
   stageCount: 1,
   logged: "silent",
   hookTimeoutMs: 0,
-  stallMs: 0,
-  memoryMb: 64,
-  inspect: false,
+  hookStallMs: 0,
+  hookMemoryMb: 64,
+  inspectHooks: false,
 } as const;
 const passing = "export const preprocess = (inputs: any) => inputs;";
 const exiting = "setTimeout(() => process.exit(1)); await new Promise(() => {});";
@@ -177,7 +177,7 @@ describe("a hook file that does not load says which one, and what to do:", () =>
     [
       "one that spins",
       "for (;;);",
-      { stallMs: 300 },
+      { hookStallMs: 300 },
       "/hooks.ts blocked its thread for 300 ms (--hook-stall) while it was loaded: is there an endless loop? Wait asynchronously for what takes long, or raise --hook-stall.",
     ],
     [
@@ -212,7 +212,7 @@ test.each([
   ["hangs", "for (;;);", /blocked its thread for 300 ms \(--hook-stall\) while its init_hook ran/],
   ["ends its thread", "process.exit(7);", /ended its thread while its init_hook ran \(exit code 7\)/],
 ])("an init_hook that %s fails the start", async (_, body, message) => {
-  const worker = await startWorker(`export const init_hook = () => { ${body} };`, { stallMs: 300 });
+  const worker = await startWorker(`export const init_hook = () => { ${body} };`, { hookStallMs: 300 });
   await worker.declared;
   await expect(worker.start({ provider: nothingToLease().provider, params, served })).rejects.toMatchObject({
     code: "failed_precondition",

@@ -177,6 +177,7 @@ test("a body that Node itself gives up holds nothing a moment later, though its 
   const { createHttpServer } = await import("../../../src/proxy/http-server.ts");
   const { MemoryBudget } = await import("../../../src/platform/limits/memory/memory-budget.ts");
   const { PROTOCOLS } = await import("../../../src/server/protocols.ts");
+  const { sliceSettings } = await import("../../../src/platform/limits/settings/server-settings.ts");
   const { ScriptedService } = await import("../../grpc/scripted-service.ts");
   const memory = new MemoryBudget(MAX_BYTES);
   const service = new ScriptedService();
@@ -184,6 +185,7 @@ test("a body that Node itself gives up holds nothing a moment later, though its 
     host: "127.0.0.1",
     port: 0,
     protocols: PROTOCOLS,
+    settings: sliceSettings({}),
     memory,
     arrivalTimeoutMs: 400,
     log: createEventLog().log,

@@ -10,6 +10,7 @@ import type { ControlAccess } from "../../../src/access/control-access.ts";
 import { createGrpcServer } from "../../../src/grpc/grpc-server.ts";
 import { defineHooks } from "../../../src/hooks/hooks.ts";
 import { createLogger } from "../../../src/observability/logger.ts";
+import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { createHttpServer } from "../../../src/proxy/http-server.ts";
 import { PROTOCOLS } from "../../../src/server/protocols.ts";
 import type { InferenceService } from "../../../src/serving/inference-service.ts";
@@ -107,6 +108,7 @@ async function listenBeyondLoopback(service: InferenceService, allowControl: Con
     port: "shared",
     protocols: PROTOCOLS,
     policy: new AccessPolicy({ allowControl }),
+    settings: sliceSettings({}),
     log: createLogger({ path: devNull }),
   } as const;
   const [grpc, http] = [await createGrpcServer(service, options), await createHttpServer(service, options)];
@@ -202,6 +204,7 @@ describe("priority and timeout", () => {
   const DRIVER = `
 import { writeFileSync } from "node:fs";
 import { defineDriver } from "kserving";
+import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 let began = 0;
 export default defineDriver({
   name: "held", options: {}, pathless: true,

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
+import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { inferOnce } from "../../../src/serving/infer-once.ts";
 import { LocalService } from "../../../src/serving/local-service.ts";
 import { hostStage } from "../../../src/serving/repository/host-served.ts";
@@ -29,8 +30,8 @@ const calling = (name: string, inputs = "inputs") => ({
 async function serve(models: Readonly<Record<string, Partial<ServableSource>>>, workers: number) {
   const manager = await manage([]);
   onTestFinished(() => manager.close());
-  const limits = { maxCount: 100, maxBytes: 2 ** 24, requestTimeoutMs: 0, log: createSilentLogger() };
-  const service = new LocalService(manager, limits);
+  const { limits } = sliceSettings({ maxQueueBytes: 2 ** 24 });
+  const service = new LocalService(manager, { limits, log: createSilentLogger() });
   const options = { ...loadOptions(), workers, own: service };
   const change = async (changed: typeof models) => {
     const aspired = Object.entries({ ...models, ...changed }).map(([name, given]) => {

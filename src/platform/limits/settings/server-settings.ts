@@ -59,6 +59,10 @@ type Complete<Names extends OptionName> = Given<Table, Extract<Names, DefaultNam
 export type ServerSettings = { readonly [Slice in SliceName]: Complete<NamesIn<Slice>> };
 /** Settings of the answers of each protocol, over both transports. */
 export type ProtocolSettings = ServerSettings["protocols"];
+/** Settings of loading and unloading versions. */
+export type LoadingSettings = ServerSettings["loading"];
+/** Settings of hooks, and of the threads that run them. */
+export type HookSettings = ServerSettings["hooks"];
 /** Limits on requests, clients and connections. */
 export type LimitSettings = ServerSettings["limits"];
 
@@ -81,7 +85,7 @@ export function defaultOf(setting: Setting): unknown {
 }
 
 /** Sorts options by the parts of a server, with what they leave out. */
-export function sliceSettings(given: SettingOptions = {}): ServerSettings {
+export function sliceSettings(given: SettingOptions): ServerSettings {
   const settings: Record<string, Record<string, unknown>> = {};
   for (const [name, row] of OPTIONS) {
     const value = given[name] ?? defaultOf(row);
