@@ -4,7 +4,7 @@ import type { Tensor, Tensors } from "../tensor/tensor.ts";
 /** Inputs or outputs as a hook file declares them. */
 export type Specs = readonly TensorSpec[];
 
-/** Tensors by the names in `Declared`, each of its dtype; any tensors where these are not known to the compiler. */
+/** Tensors by the names in `Declared`, each of its dtype; any tensors if these are not known to the compiler. */
 export type TensorsOf<Declared extends Specs> = string extends Declared[number]["name"]
   ? Tensors
   : { readonly [Spec in Declared[number] as Spec["name"]]: Tensor<Spec["dtype"]> };

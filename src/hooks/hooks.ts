@@ -18,11 +18,11 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly init_hook?: (params: InitParams, ctx: InitContext) => unknown;
   /** Before the model: one function for a single model, or one slot per model, `null` = no hook. */
   readonly preprocess?: HookSlots<State, Inputs>;
-  /** After the model, likewise. Also runs where the model was skipped, with the stage's inputs. */
+  /** After the model, likewise. Also runs if the model was skipped, with the stage's inputs. */
   readonly postprocess?: HookSlots<State, Inputs>;
   /** Replaces the automatic chain and calls `ctx.drivers[i].predict` itself. `args` are the first stage's. */
   readonly process?: Hook<State, Inputs>;
-  /** HTTP routes of its own, whose requests reach {@link RawRoute.answer} as they were sent. */
+  /** Its own HTTP routes, whose requests reach {@link RawRoute.answer} as they were sent. */
   readonly rawRequest?: RawRoute<State> | readonly RawRoute<State>[];
   /** Called when these hooks are replaced or the server ends. */
   readonly close_hook?: (global_ctx: unknown) => unknown;
@@ -30,7 +30,7 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly inputs?: readonly TensorSpec[];
   /** Outputs of the pipeline. */
   readonly outputs?: readonly TensorSpec[];
-  /** The `-o` keys of the hooks; where they are declared, unknown keys are refused. */
+  /** The `-o` keys of the hooks; if they are declared, unknown keys are refused. */
   readonly options?: OptionTable<Record<string, unknown>>;
 }
 
@@ -202,7 +202,7 @@ export interface OtherModels {
 /** Another model of this server. */
 export interface OtherModel {
   /**
-   * Runs the model, hooks included. Plain values become tensors of the input's dtype. Rejects with `not_found` where
+   * Runs the model, hooks included. Plain values become tensors of the input's dtype. Rejects with `not_found` if
    * there is no such model.
    */
   predict(inputs: Values, options?: PredictOptions): Promise<Tensors>;
@@ -220,7 +220,7 @@ export interface RemotePredictOptions extends PredictOptions {
   readonly timeoutMs?: number;
   /**
    * The `Authorization` by which the other server knows this one, such as
-   * `Bearer TOKEN`. Default: none, also where the client has sent one.
+   * `Bearer TOKEN`. Default: none, even if the client has sent one.
    */
   readonly authorization?: string;
 }

@@ -6,13 +6,13 @@ export interface RawRequest {
   readonly query: URLSearchParams;
   /** Names in lower case; without `Authorization`, `Proxy-Authorization` and `Cookie`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The header `Content-Type` as it was sent; empty where there is none. */
+  /** The header `Content-Type` as it was sent; empty if there is none. */
   readonly contentType: string;
-  /** The header `Accept` as it was sent; empty where there is none. */
+  /** The header `Accept` as it was sent; empty if there is none. */
   readonly accept: string;
-  /** The body, inflated where it was compressed. */
+  /** The body, inflated if it was compressed. */
   readonly body: Buffer;
-  /** The body as JSON; throws `invalid_argument` where it is not JSON. */
+  /** The body as JSON; throws `invalid_argument` if it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: only the user's own code knows its type
   json(): any;
 }

@@ -52,7 +52,7 @@ export function useCrashMarks(marks: RunMarks): void {
   used = new CrashMarks(marks);
 }
 
-/** Number of times that the server's process died while a model ran; such a model gets a process of its own. */
+/** Number of times that the server's process died while a model ran; such a model gets its own process. */
 export function deathsOf(model: ModelToLoad): number {
   return used?.deathsOf(keyOf(model)) ?? 0;
 }
@@ -62,7 +62,7 @@ function keyOf({ found: { driver }, path, name = "" }: ModelToLoad): string {
   return createHash("sha1").update(`${driver.name}\0${path}\0${name}`).digest("hex");
 }
 
-/** A model's row, and the way to give it back; undefined where this process has no marks, or no more. */
+/** A model's row, and the way to give it back; undefined if this process has no marks, or no more. */
 export interface TakenMark {
   readonly place: MarkPlace;
   free(): void;

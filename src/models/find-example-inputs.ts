@@ -16,7 +16,7 @@ const ANY: readonly ExampleInput[] = [{ name: "x", dtype: "float32", shape: [3],
 const MAX_ELEMENTS = 1 << 22;
 
 /**
- * Finds inputs on which a model runs, for the example that users are shown. They are run, with several sizes where the
+ * Finds inputs on which a model runs, for the example that users are shown. They are run, with several sizes if the
  * model leaves some open; a model whose runs leave something behind is not run, nor is one that is absent. Takes a few
  * seconds at most, whatever the model does. Never throws: the reason of a failed try is dropped.
  */
@@ -109,7 +109,7 @@ const FILLS: readonly [Fill, ...Fill[]] = [
 ];
 
 /**
- * Inputs to try on a model that takes such specs, the likeliest first; those of fixed shapes as they are. Where the
+ * Inputs to try on a model that takes such specs, the likeliest first; those of fixed shapes as they are. If the
  * server does not know the dtypes, numbers show them: what has decimals is read as a float.
  */
 function* attempts(specs: readonly TensorSpec[], knowsTypes = true): Generator<readonly ExampleInput[]> {
@@ -129,7 +129,7 @@ interface Plan {
   /** Of the first dimension, which in most models counts rows. */
   readonly rows: number;
   readonly knowsTypes: boolean;
-  /** True where all other axes are 1. */
+  /** True if all other axes are 1. */
   readonly isLastAxisAlone?: boolean;
 }
 

@@ -112,7 +112,7 @@ function knownFacts(model: Model): Partial<ModelFacts> {
   };
 }
 
-/** The state of a model that runs in processes of its own. */
+/** The state of a model that runs in its own processes. */
 function processesOf(model: Model): Pick<ModelHandle, "isReady" | "processIds"> {
   return { isReady: () => model.isReady?.() ?? true, processIds: () => model.processIds?.() ?? [] };
 }
@@ -135,7 +135,7 @@ function signatureOf({ signatures }: Model, name: string): Signature {
 type Signatures = Readonly<Record<string, Signature>>;
 
 /**
- * The signatures with the names of classes that the option `labels` gives; as they are without it. Warns where no
+ * The signatures with the names of classes that the option `labels` gives; as they are without it. Warns if no
  * output has so many classes.
  */
 function labelByOption(signatures: Signatures, option: string | undefined, log: Logger): Signatures {

@@ -22,7 +22,7 @@ export interface LoadSource {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
-  /** The copies of the model in this process, where there are several. */
+  /** The copies of the model in this process, if there are several. */
   readonly copies?: ModelCopies | undefined;
   /** As in {@link DriverHost}. */
   readonly poolCalls?: SharedArrayBuffer | undefined;
@@ -34,11 +34,11 @@ export interface LoadSource {
   readonly reportStuck?: () => () => void;
   /** Makes inputs of images; default = in this thread. */
   readonly preprocess?: PreprocessInputs;
-  /** Turns of the model, where others share its thread. */
+  /** Turns of the model, if others share its thread. */
   readonly turns?: ModelTurns | undefined;
   /** Absent = the model's runs are not marked. */
   readonly mark?: RunMark | undefined;
-  /** The model's name, where the driver is a user's own: what that returns is checked. */
+  /** The model's name, if the driver is a user's own: what that returns is checked. */
   readonly foreignName?: string | undefined;
 }
 

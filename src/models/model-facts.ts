@@ -6,7 +6,7 @@ export interface ModelFacts {
   readonly driver: string;
   readonly path: string;
   readonly signatures: Readonly<Record<string, Signature>>;
-  /** The signature that runs where none is asked for. */
+  /** The signature that runs if none is asked for. */
   readonly defaultSignature: string;
   /** True for a model that returns its inputs whatever they are, so that they need not become tensors first. */
   readonly echoes: boolean;
@@ -14,13 +14,13 @@ export interface ModelFacts {
   readonly maxBatchSize?: number;
   /** The runtime with its version and place; absent = nothing but this program. */
   readonly runtime?: string;
-  /** True where a run leaves nothing behind; absent = not known. */
+  /** True if a run leaves nothing behind; absent = not known. */
   readonly isPure?: boolean;
-  /** True where the time of a run depends on the shapes of its inputs alone; absent = not known. */
+  /** True if the time of a run depends on the shapes of its inputs alone; absent = not known. */
   readonly isSteady?: boolean;
-  /** True where parts of its graph can be run by the names of tensors. */
+  /** True if parts of its graph can be run by the names of tensors. */
   readonly runsGraph?: boolean;
-  /** Inputs on which the model probably runs, where the signatures do not say. */
+  /** Inputs on which the model probably runs, if the signatures do not say. */
   readonly likelyInputs?: readonly (readonly TensorSpec[])[];
   /** Signatures of its file that cannot be run, by name. */
   readonly unserved?: Readonly<Record<string, UnservedSignature>>;
@@ -28,9 +28,9 @@ export interface ModelFacts {
   readonly modelInfo?: ModelNotes;
   /** Memory that it takes, in bytes; absent = not known. */
   readonly memoryBytes?: number;
-  /** True where other models may share its thread. */
+  /** True if other models may share its thread. */
   readonly sharesThread?: boolean;
-  /** True where it runs in a process of its own, which may crash alone. */
+  /** True if it runs in its own process, which may crash alone. */
   readonly isolated?: boolean;
   /** Milliseconds that loading took. */
   readonly loadMs: number;

@@ -15,7 +15,7 @@ export interface ModelHandle extends ModelFacts {
   statistics(): Promise<RunStatistics>;
   /** True while it can answer; absent = always. */
   isReady?(): boolean;
-  /** Numbers of the processes that it runs in; absent = in none of its own. */
+  /** Numbers of the processes that it runs in; absent = it has none. */
   processIds?(): readonly number[];
   /** Waits for the last predict, then frees the model. Further calls return the same promise. */
   close(): Promise<void>;
@@ -28,12 +28,12 @@ export interface ModelCall {
   /** Output names wanted; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   /**
-   * Operations to run in addition, where inputs and outputs are those of the model's graph, by the names of its
+   * Operations to run in addition, if inputs and outputs are those of the model's graph, by the names of its
    * tensors; absent = they are those of the signature.
    */
   readonly targets?: readonly string[] | undefined;
   /**
-   * True where the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
+   * True if the caller has no further use for the inputs, so that large ones may be transferred instead of copied.
    */
   readonly transfer?: boolean | undefined;
   /** For the log; absent unless each run is logged. */

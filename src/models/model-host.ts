@@ -23,11 +23,11 @@ export interface ModelHost {
    * removes the listener.
    */
   onReconnect(listener: ReconnectListener, onMalformed: MalformedListener): () => void;
-  /** Sets the requests that each replacement thread runs before it takes others; absent where there is no thread. */
+  /** Sets the requests that each replacement thread runs before it takes others; absent if there is no thread. */
   warmUpThreads?(warmUp: (copy: ModelHandle) => Promise<void>): void;
   /** True while any instance can answer. */
   isReady(): boolean;
-  /** Its threads; absent where it has none. */
+  /** Its threads; absent if it has none. */
   threads?(): ThreadStates;
   /** Waits for the last predict, then frees the model and ends its threads. */
   close(): Promise<void>;

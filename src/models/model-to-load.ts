@@ -19,13 +19,13 @@ export interface ModelToLoad {
 
 /** Settings of the host. */
 export interface StartModelOptions {
-  /** Copies of the model, each in a thread of its own. */
+  /** Copies of the model, each in its own thread. */
   readonly instances: number;
   /** Threads that each copy's runtime may use; absent = the cores divided by the instances. */
   readonly threads?: number;
   /** Milliseconds of a still model thread after which it is replaced; 0 = never. */
   readonly modelStallMs: number;
-  /** Runs each copy in a process of its own, which may crash without the server. Default false. */
+  /** Runs each copy in its own process, which may crash without the server. Default false. */
   readonly isolate?: boolean;
   /** Ends loading in a process, of the server or of the driver; threads cannot be ended. */
   readonly signal?: AbortSignal;
@@ -42,7 +42,7 @@ export function isSmall({ fileBytes = Number.POSITIVE_INFINITY }: Pick<ModelToLo
   return fileBytes <= SMALL_BYTES;
 }
 
-/** Checks if a model may share a thread: it is small, and nothing is lost where it is loaded and asked again. */
+/** Checks if a model may share a thread: it is small, and nothing is lost if it is loaded and asked again. */
 export function canShareThread(
   source: Pick<ModelToLoad, "found" | "fileBytes">,
   { instances, sharedThreads, isolate }: Pick<StartModelOptions, "instances" | "sharedThreads" | "isolate">,

@@ -15,7 +15,7 @@ export interface RunMark {
   end(): void;
 }
 
-/** Runs something that native code does for a model, with its mark where it has one. */
+/** Runs something that native code does for a model, with its mark if it has one. */
 export async function whileMarked<Result>(
   mark: RunMark | undefined,
   run: () => Promise<Result> | Result,
@@ -31,7 +31,7 @@ export async function whileMarked<Result>(
 
 let cells: Int32Array | undefined;
 
-/** Opens a model's mark in the thread that runs it; undefined, with a line in the log, where that is not possible. */
+/** Opens a model's mark in the thread that runs it; undefined, with a line in the log, if that is not possible. */
 export async function openMark({ fd, cell }: MarkPlace, log: Pick<Logger, "debug">): Promise<RunMark | undefined> {
   try {
     const { mapCells } = await import("../platform/native/mapped-file.ts");

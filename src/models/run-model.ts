@@ -15,7 +15,7 @@ export interface RunnableModel {
   readonly model: Model;
   /** The driver's name. */
   readonly driver: string;
-  /** True where requests are copied into batches. */
+  /** True if requests are copied into batches. */
   readonly isBatched: boolean;
   /** Of a user's own driver, whose outputs are checked; absent for others. */
   readonly foreign?: ForeignModel | undefined;

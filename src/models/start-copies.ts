@@ -15,7 +15,7 @@ import type { ModelThreadData } from "./threads/model-thread-messages.ts";
 import type { StartModelThread } from "./threads/start-model-thread.ts";
 import { type ReplacedListener, SupervisedModel } from "./threads/supervised-model.ts";
 
-/** Loads the copies of a model, each in a supervised thread or process of its own; a small one in a shared thread. */
+/** Loads the copies of a model, each in its own supervised thread or process; a small one in a shared thread. */
 export async function startCopies(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {
   const { log } = options;
   const mark = new LaneMark();
@@ -72,7 +72,7 @@ export async function startCopies(source: ModelToLoad, options: StartModelOption
   };
 }
 
-/** A client that says why there is no process of the model, where there is none. */
+/** A client that says why there is no process of the model, if there is none. */
 function refusedWithout(copies: readonly SupervisedModel[], client: ModelClient): ModelClient {
   return {
     ...client,

@@ -11,7 +11,7 @@ import type { ModelToLoad, StartModelOptions } from "./model-to-load.ts";
 import { startCopies } from "./start-copies.ts";
 
 /**
- * Loads a model in this thread or in threads of its own, as its driver declares; isolated, in processes of its own. A
+ * Loads a model in this thread or in its own threads, as its driver declares; isolated, in its own processes. A
  * driver that is an object of this thread runs in it.
  */
 export async function startModel(source: ModelToLoad, options: StartModelOptions): Promise<ModelHost> {

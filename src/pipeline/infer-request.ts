@@ -8,10 +8,10 @@ export interface InferRequest {
   readonly signature: ChosenSignature;
   /** Transferred: large tensors may be moved to another thread, and are empty here afterwards. */
   readonly inputs: Payload;
-  /** Output names wanted, which must be in the signature where it lists its outputs; absent = all. */
+  /** Output names wanted, which must be in the signature if it lists its outputs; absent = all. */
   readonly outputs?: readonly string[] | undefined;
   /**
-   * Operations to run in addition, where inputs and outputs are those of the model's graph, by tensor names; absent =
+   * Operations to run in addition, if inputs and outputs are those of the model's graph, by tensor names; absent =
    * they are those of the signature. Only for one model without hooks that runs parts of its graph.
    */
   readonly targets?: readonly string[] | undefined;

@@ -46,7 +46,7 @@ export function isLargeJson({ inputs, raw }: InferRequest): boolean {
   return inputs.kind === "json" && inputs.json.length > CUT_BYTES && inputs.steps === undefined && raw === undefined;
 }
 
-/** The same request with JSON that can be parsed in turns; throws `invalid_argument` where it is none. */
+/** The same request with JSON that can be parsed in turns; throws `invalid_argument` if it is none. */
 export async function cutLargeJson(request: InferRequest): Promise<InferRequest> {
   const { json } = request.inputs as JsonPayload;
   const { signal, memory } = request.call;

@@ -6,7 +6,7 @@ import { STEP, STEP_SIZE } from "./json-cutter.ts";
 /** Milliseconds after which others have their turn. */
 const TURN_MS = 5;
 const EMPTY_LIST = /\[\s*\]/;
-/** A mark of the byte order is a character where a text is cut. */
+/** A mark of the byte order is a character here: a text may be cut before one. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A JSON text with the steps that make its value, as the cutter gives them. */

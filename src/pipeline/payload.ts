@@ -60,7 +60,7 @@ export function openPayload(payload: Payload): Values {
   return values;
 }
 
-/** {@link openPayload} of a JSON text, in turns where its steps are known. */
+/** {@link openPayload} of a JSON text, in turns if its steps are known. */
 export async function openJson(payload: JsonPayload, signal: CancelSignal): Promise<Values> {
   const { json, steps } = payload;
   return steps === undefined ? openPayload(payload) : ((await parsePieces({ json, steps }, signal)) as Values);

@@ -26,7 +26,7 @@ interface RawParts {
 }
 
 /**
- * Calls the function of the hook file that a request names; throws `not_found` where
+ * Calls the function of the hook file that a request names; throws `not_found` if
  * the file has none. Its time counts as that of `process`.
  */
 export async function runRaw(

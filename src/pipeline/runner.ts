@@ -16,12 +16,12 @@ export interface PipelineRunner {
   run(request: InferRequest): Promise<InferResponse>;
   /** Reports if requests can be run now: false while no hook thread is alive. */
   isReady(): boolean;
-  /** Hook threads; absent where hooks have none. */
+  /** Hook threads; absent if hooks have none. */
   threads?(): ThreadStates;
   /** Times of the hooks until now; absent = there are no hooks. */
   hookTimes?(): readonly HookTimes[];
   /**
-   * Replaces the hooks by their file as it is now, where they run in threads. Throws, and keeps the old ones, when the
+   * Replaces the hooks by their file as it is now, if they run in threads. Throws, and keeps the old ones, when the
    * new ones fail.
    */
   reload?(): Promise<void>;
@@ -30,7 +30,7 @@ export interface PipelineRunner {
    * that fail on them do not take over.
    */
   warmUpThreads?(warmUp: (thread: WarmedThread) => Promise<void>): void;
-  /** The files that the hooks were built from, where {@link reload} exists. */
+  /** The files that the hooks were built from, if {@link reload} exists. */
   readonly sources?: readonly string[];
   /** Ends the hooks. The models stay loaded; their owner closes them. */
   close(): Promise<void>;

@@ -38,7 +38,7 @@ function sealValues({ values, giver }: Step, kind: Payload["kind"]): Payload {
   }
 }
 
-/** The error for values that cannot be sent: the client's fault where they are the client's own. */
+/** The error for values that cannot be sent: the client's fault if they are the client's own. */
 export function unsendable(reason: unknown, { giver }: Pick<Step, "giver">): unknown {
   if (giver === undefined) return reason;
   const message = `${giver} returned what cannot be sent: ${publicText(reason)}`;

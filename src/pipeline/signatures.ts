@@ -7,9 +7,9 @@ export interface HookEdges {
   /** Inputs and outputs that the hooks declare. */
   readonly inputs?: readonly TensorSpec[];
   readonly outputs?: readonly TensorSpec[];
-  /** True where `process` replaces the chain. */
+  /** True if `process` replaces the chain. */
   readonly replacesChain: boolean;
-  /** True where a hook runs between the client and the first model, or between the last model and the client. */
+  /** True if a hook runs between the client and the first model, or between the last model and the client. */
   readonly changesInputs: boolean;
   readonly changesOutputs: boolean;
 }
@@ -30,7 +30,7 @@ type SignedModel = Pick<ModelFacts, "signatures" | "defaultSignature">;
 
 /**
  * Inputs and outputs of a pipeline: those that its hooks declare, else the first model's inputs and the last model's
- * outputs where no hook stands before or after them, else unknown. One model keeps all its signatures; a chain has one.
+ * outputs if no hook stands before or after them, else unknown. One model keeps all its signatures; a chain has one.
  */
 export function pipelineSignatures(
   models: readonly SignedModel[],
@@ -67,7 +67,7 @@ function withHooks(model: Signature, hooks: HookEdges | undefined): Signature {
 }
 
 /**
- * Uses the model's own input where the declared one equals it, so that it takes images
+ * Uses the model's own input if the declared one equals it, so that it takes images
  * as the model's does; others do not.
  */
 function withModelFacts(spec: TensorSpec, { inputs = [] }: Signature): TensorSpec {

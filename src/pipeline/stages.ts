@@ -79,7 +79,7 @@ export class Stages {
   }
 
   /**
-   * The request id, only where each run of a model is logged: it would cost small requests more than their own data.
+   * The request id, only if each run of a model is logged: it would cost small requests more than their own data.
    */
   tracedId({ call }: InferRequest): string | undefined {
     return this.#parts.log.level === "trace" ? loggedId(call.id) : undefined;

@@ -11,7 +11,7 @@ export interface AspiredModel extends QueueLimits {
   readonly labels?: Readonly<Record<string, bigint>>;
   /** Idle time after which a version is unloaded, in milliseconds; 0 = never, absent = the server's setting. */
   readonly idleUnloadMs?: number | undefined;
-  /** True where only other models need it, so that it may be unloaded with them. */
+  /** True if only other models need it, so that it may be unloaded with them. */
   readonly isDependencyOnly?: boolean;
   /** Routing of the requests that name no version; absent = to the highest version. */
   readonly traffic?: Traffic | undefined;
@@ -26,16 +26,16 @@ export interface AspiredModel extends QueueLimits {
 /** A version of a model that should be served. */
 export interface AspiredVersion {
   readonly version: bigint;
-  /** Changes when the version's files do. A new fingerprint loads the version again, at once where it had failed. */
+  /** Changes when the version's files do. A new fingerprint loads the version again, at once if it had failed. */
   readonly fingerprint: string;
   /**
-   * The fingerprint without the content of the hook file, if any. Where only the hook file has changed, the loaded
+   * The fingerprint without the content of the hook file, if any. If only the hook file has changed, the loaded
    * version gets the new hooks.
    */
   readonly modelFingerprint?: string;
   /** Names of the models that its stages use; it is loaded once each of them is available. */
   readonly needs?: readonly string[];
-  /** True where it names versions of those models, any of which may be the last to be loaded. */
+  /** True if it names versions of those models, any of which may be the last to be loaded. */
   readonly needsVersions?: boolean;
   /**
    * The reason why it cannot be loaded, whenever that is attempted. Such a version is attempted once, until the

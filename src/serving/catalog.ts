@@ -87,14 +87,14 @@ export class Catalog {
     throw this.#notFound(name, isLatest ? undefined : wanted, model);
   }
 
-  /** Names of the inputs that decide where a request with this reference is routed; undefined where none do. */
+  /** Names of the inputs that decide where a request with this reference is routed; undefined if none do. */
   stickyInputs({ model: given, version, label }: ModelRef): readonly string[] | "all" | undefined {
     const model = this.#models.get(this.nameOf(given));
     const inputs = model?.traffic?.split?.stickyInputs;
     return inputs === undefined || label !== undefined || !namesNone(version, model) ? undefined : inputs;
   }
 
-  /** The model to which a request is copied; undefined where this request is not. */
+  /** The model to which a request is copied; undefined if this request is not. */
   shadowOf({ model: given, version, label }: ModelRef): ShadowedModel | undefined {
     const model = this.#models.get(this.nameOf(given));
     const shadow = model?.traffic?.shadow;
@@ -139,7 +139,7 @@ function loadsAgain(name: string): ServingError {
   return new ServingError("unavailable", message, { details: [retryInfo(AGAIN_MS)] });
 }
 
-/** Checks if a request names no version: 0 is one where the model has it, and did not only have it once. */
+/** Checks if a request names no version: 0 is one if the model has it, and did not only have it once. */
 function namesNone(version: bigint | undefined, model: ManagedModel | undefined): version is undefined | 0n {
   if (version !== 0n) return version === undefined;
   const zero = model?.find(0n);

@@ -4,7 +4,7 @@ import { isRoute } from "./route-claims.ts";
 /** HTTP routes that hooks declare: by path and by method, the name of the model that answers. */
 export type HookRoutes = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The routes of the versions that answer where none is named; of two models with the same one, the first. */
+/** The routes of the versions that answer if none is named; of two models with the same one, the first. */
 export function toHookRoutes(models: readonly ManagedModel[]): HookRoutes {
   const routes = new Map<string, Map<string, string>>();
   for (const { name, current } of models) {

@@ -20,7 +20,7 @@ export interface RawResponse extends Pick<InferResponse, "metadata"> {
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie"]);
 
 /**
- * Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` where
+ * Calls a function of the hooks of a leased version with bytes; throws as {@link Lease.infer}, and `not_found` if
  * the hooks have no such function.
  */
 export async function inferRaw(lease: Lease, { entry, facts, body, call }: RawRequest): Promise<RawResponse> {

@@ -19,8 +19,8 @@ import type { VersionStatus } from "./version-status.ts";
 export interface InferenceService {
   /**
    * Finds the version that a reference means and keeps it loaded until the lease is released. Throws `not_found` for an
-   * unknown name or version, `invalid_argument` for an unknown label. Returns a promise only where the version has to
-   * be waited for. `request` is the request to be run; where it names no version, the model's traffic rules choose one.
+   * unknown name or version, `invalid_argument` for an unknown label. Returns a promise only if the version has to
+   * be waited for. `request` is the request to be run; if it names no version, the model's traffic rules choose one.
    * Without `request`, the version is only described.
    */
   acquire(ref: ModelRef, request?: RoutedRequest): Lease | Promise<Lease>;
@@ -29,26 +29,26 @@ export interface InferenceService {
    * whose alias it is; absent = names have no aliases.
    */
   nameOf?(model: string): string;
-  /** Every name and version that was to be loaded; empty where a remote server does not report them. */
+  /** Every name and version that was to be loaded; empty if a remote server does not report them. */
   index(scope?: IndexScope): readonly ServableState[];
   /**
-   * Times and counts of the requests of every name and version until now; empty where a remote server does not report
+   * Times and counts of the requests of every name and version until now; empty if a remote server does not report
    * them.
    */
   statistics(): Promise<readonly NamedStatistics[]>;
-  /** Number of requests waiting or running, and its maximum; absent where another server answers. */
+  /** Number of requests waiting or running, and its maximum; absent if another server answers. */
   inFlight?(): RequestCount | undefined;
-  /** Loads of the versions that {@link index} lists; absent where another server answers. */
+  /** Loads of the versions that {@link index} lists; absent if another server answers. */
   loads?(): readonly LoadCounts[];
-  /** Requests that were to be recorded, by the outcome; absent where another server answers. */
+  /** Requests that were to be recorded, by the outcome; absent if another server answers. */
   recorded?(): readonly RecordedCount[];
-  /** Requests that have ended what runs their model, and are refused; absent where another server answers. */
+  /** Requests that have ended what runs their model, and are refused; absent if another server answers. */
   poisonCounts?(): readonly PoisonCount[];
   /** Loads a model's files as they are now, unless a remote server has it. Throws `not_found` for an unknown name. */
   load(model: string, overrides?: LoadOverrides): Promise<void>;
   /**
    * Admits no new requests for a model, waits for its running ones and frees it, until it is loaded again. Throws
-   * `not_found` for an unknown name, `failed_precondition` where other models need it and are not unloaded with it.
+   * `not_found` for an unknown name, `failed_precondition` if other models need it and are not unloaded with it.
    */
   unload(model: string, options?: UnloadOptions): Promise<void>;
   /**
@@ -61,7 +61,7 @@ export interface InferenceService {
    * has failed.
    */
   rescan(): Promise<void>;
-  /** HTTP routes that hooks declare; the same object until they change. Absent where another server answers. */
+  /** HTTP routes that hooks declare; the same object until they change. Absent if another server answers. */
   hookRoutes?(): HookRoutes;
   /** Calls back immediately and at each change of these routes. */
   onHookRoutes?(listener: (routes: HookRoutes) => void): void;
@@ -101,7 +101,7 @@ export interface Lease {
   readonly recordAs?: (kind: RecordedKind, request: RecordedMessage) => Recording | undefined;
   /**
    * Inputs for a first request, undefined for a model that no request can run; absent
-   * where another server has the version.
+   * if another server has the version.
    */
   readonly exampleInputs?: () => Promise<ExampleInputs | undefined>;
   /** Lets the version be unloaded; must be called once the request is over, whatever its result. */
@@ -120,7 +120,7 @@ export interface ModelRef {
 /** One version of a model, and its readiness. */
 export interface ServableState extends VersionStatus {
   readonly isReady: boolean;
-  /** The reason why it is not ready; empty where it is. */
+  /** The reason why it is not ready; empty if it is. */
   readonly unavailableReason: string;
 }
 

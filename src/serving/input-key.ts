@@ -3,7 +3,7 @@ import type { Payload } from "../pipeline/payload.ts";
 import type { Tensor, Tensors } from "../tensor/tensor.ts";
 
 /**
- * A text that is equal for equal inputs, or for equal inputs of these names; undefined where the request has none of
+ * A text that is equal for equal inputs, or for equal inputs of these names; undefined if the request has none of
  * them. JSON inputs (PredictJSON) are compared as a whole, by their text.
  */
 export function inputKey(inputs: Payload, names: readonly string[] | "all"): string | undefined {

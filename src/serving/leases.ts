@@ -31,7 +31,7 @@ export class Leases {
   }
 
   /**
-   * The version that every request with this reference gets; undefined where that is decided for each request, or
+   * The version that every request with this reference gets; undefined if that is decided for each request, or
    * requests are recorded. Throws as the catalog does.
    */
   keep(ref: ModelRef): KeptVersion | undefined {
@@ -74,11 +74,11 @@ export class Leases {
   }
 }
 
-/** Choice of a request's version, and its lease, which records the request where that is wanted. */
+/** Choice of a request's version, and its lease, which records the request if that is wanted. */
 interface Routing {
   choose(request: InferRequest): LoadedVersion;
   open(version: LoadedVersion): Lease;
-  /** False where nothing is recorded. */
+  /** False if nothing is recorded. */
   readonly mayRecord: boolean;
 }
 

@@ -90,7 +90,7 @@ function isFailure(status: number | string): boolean {
   return typeof status === "number" ? status >= 400 : status !== "ok";
 }
 
-/** Counts go back where a model was unloaded. */
+/** Counts go back if a model was unloaded. */
 function difference(before: Totals, now: Totals): Omit<LiveSample, "inFlight" | "threads" | "rssBytes"> {
   const since = (read: (totals: Totals) => number) => Math.max(0, read(now) - read(before));
   const seconds = (now.at - before.at) / 1000;

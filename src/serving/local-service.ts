@@ -38,7 +38,7 @@ interface LocalServiceOptions {
   readonly reconfigure?: (models: readonly DescribedModel[]) => Promise<void>;
   /** Checks the models' descriptions for changes; absent = there are none to check. */
   readonly rescan?: () => Promise<void>;
-  /** Loads a model, with the client's overrides where there are any; absent = its description cannot change. */
+  /** Loads a model, with the client's overrides if there are any; absent = its description cannot change. */
   readonly load?: (model: string, overrides: LoadOverrides | undefined) => Promise<void>;
   /** Unloads a model, and forgets a client's overrides of it. */
   readonly unload?: (model: string, options: UnloadOptions | undefined) => Promise<void>;
@@ -134,7 +134,7 @@ export class LocalService implements InferenceService, ServiceLimits {
     return this.poison.counts();
   }
 
-  /** Leaves what is not served any more out of {@link loads} and {@link recorded}. */
+  /** Drops names that are not served any more from {@link loads} and {@link recorded}. */
   forgetGone(): void {
     const known = this.#manager.statuses();
     this.#loads.counts(known);

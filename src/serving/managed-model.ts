@@ -19,7 +19,7 @@ export interface ModelPolicy extends LoadPolicy {
 /** Maximum number of ended versions that are still listed: models may be replaced for years. */
 const MAX_ENDED = 10;
 
-/** One named model: its versions, its labels, and the version that answers where a request names none. */
+/** One named model: its versions, its labels, and the version that answers if a request names none. */
 export class ManagedModel {
   readonly name: string;
   readonly #policy: ModelPolicy;
@@ -31,7 +31,7 @@ export class ManagedModel {
   #aspired: readonly AspiredVersion[] = [];
   #present: readonly bigint[] = [];
   #idleUnloadMs: number | undefined;
-  /** True where it was loaded only because other models need it. */
+  /** True if it was loaded only because other models need it. */
   isDependencyOnly: boolean;
   #traffic: Traffic | undefined;
   #requestLog: RequestLogOptions | undefined;
@@ -58,7 +58,7 @@ export class ManagedModel {
     return this.#current;
   }
 
-  /** True where a client has unloaded it, until it is loaded again. */
+  /** True if a client has unloaded it, until it is loaded again. */
   get isUnloaded(): boolean {
     return this.#isUnloaded;
   }
@@ -158,7 +158,7 @@ export class ManagedModel {
   }
 
   /**
-   * Loads every version that should be served again, in one attempt. Rejects, once all have loaded or failed, where one
+   * Loads every version that should be served again, in one attempt. Rejects, once all have loaded or failed, if one
    * has failed; the versions served before stay.
    */
   async load(): Promise<void> {

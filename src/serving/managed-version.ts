@@ -39,7 +39,7 @@ export class ManagedVersion {
     // Its dependencies may have changed meanwhile.
     onReached: () => this.checkNeeds(),
   });
-  /** True while what a load needs is prepared, and where that has failed last. */
+  /** True while what a load needs is prepared, and if that has failed last. */
   #isPreparing = false;
 
   /** `onChange` is called after each change of {@link status}. */
@@ -99,7 +99,7 @@ export class ManagedVersion {
   }
 
   /**
-   * Loads these files, or their hooks alone where nothing else has changed, unless that is what it loads or has loaded,
+   * Loads these files, or their hooks alone if nothing else has changed, unless that is what it loads or has loaded,
    * or failed to load, already.
    */
   aspire(aspired: AspiredVersion): void {
@@ -121,7 +121,7 @@ export class ManagedVersion {
 
   /**
    * Replaces the hooks by their file as it is now, unless they were read after `since`, on the clock of
-   * performance.now(). Waits for a load that is under way, which may have read older ones. Where the new ones fail, the
+   * performance.now(). Waits for a load that is under way, which may have read older ones. If the new ones fail, the
    * old ones stay, the status gives the reason, and this throws it.
    */
   async reloadHooks(since = performance.now()): Promise<void> {
@@ -161,7 +161,7 @@ export class ManagedVersion {
     if (this.#needs.check(this.#servable)) this.#on.change(this);
   }
 
-  /** Loads it again where a model that it needs now takes or gives something else than when it was loaded. */
+  /** Loads it again if a model that it needs now takes or gives something else than when it was loaded. */
   #renew(): void {
     const { aspired } = this.#pursuit.target;
     if (this.#servable === undefined || aspired === undefined || this.#pursuit.isBusy) return;
@@ -183,7 +183,7 @@ export class ManagedVersion {
         if (signal.aborted) return;
         this.#fail(target, reason, left > 0);
       }
-      // What is wanted by now may be something else.
+      // By now, something else may be wanted.
       if (left === 0 || this.#pursuit.target !== target) return;
       await delay(backoff.next(), undefined, { signal }).catch(() => {});
       if (signal.aborted) return;
@@ -227,7 +227,7 @@ export class ManagedVersion {
     if (this.#failure === reported) this.#failure = undefined;
   }
 
-  /** Requests that have begun end with the old hooks; they are not waited for where something else is wanted. */
+  /** Requests that have begun end with the old hooks; they are not waited for if something else is wanted. */
   async #replaceHooks(target: VersionTarget, signal: AbortSignal): Promise<void> {
     this.#hooksReadAt = performance.now();
     await unlessAborted((this.#servable as OnDemandServable).reload(), signal);

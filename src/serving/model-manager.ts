@@ -86,7 +86,7 @@ export class ModelManager {
   }
 
   /**
-   * Replaces the hooks of every version by their file as it is now. Where new ones fail, their version's status gives
+   * Replaces the hooks of every version by their file as it is now. If new ones fail, their version's status gives
    * the reason, and the first reason is thrown. Those that were read after `since`, on the clock of performance.now(),
    * stay; default: now.
    */
@@ -148,7 +148,7 @@ export class ModelManager {
     return this.#failures();
   }
 
-  /** As {@link settled}, but the model that is loaded last is only waited for where there are no others. */
+  /** As {@link settled}, but the model that is loaded last is only waited for if there are no others. */
   async started(): Promise<readonly LoadFailure[]> {
     await this.#until(() => this.#isStarted());
     return this.#failures();

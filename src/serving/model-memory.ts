@@ -5,7 +5,7 @@ import { sizeText } from "../platform/text/size-text.ts";
 
 /** A loaded model that may be unloaded to free its memory. */
 export interface Unloadable {
-  /** True where it is loaded and no request holds it. */
+  /** True if it is loaded and no request holds it. */
   readonly isIdle: boolean;
   /** Its last use, on the clock of performance.now(). */
   readonly lastUse: number;
@@ -20,7 +20,7 @@ export interface ModelMemoryOptions {
   readonly maxBytes: number;
   /** Refuses to load models that do not fit into the free memory. */
   readonly isChecked: boolean;
-  /** Reads the size of the free memory; undefined where that is not known. */
+  /** Reads the size of the free memory; undefined if that is not known. */
   readonly free?: () => Promise<FreeMemory | undefined>;
   /** Reads the memory use of this process. */
   readonly used?: () => number;
@@ -30,7 +30,7 @@ export interface ModelMemoryOptions {
 export interface MemoryShare {
   /**
    * To be called once it is loaded, with its present size; resolves with the size that counts. Throws
-   * `resource_exhausted` where that is above the limit of all. With `runtimes`, `bytes` are an estimate only: see
+   * `resource_exhausted` if that is above the limit of all. With `runtimes`, `bytes` are an estimate only: see
    * {@link ModelMemory}.
    */
   loaded(bytes: number, runtimes?: readonly string[]): Promise<number>;
@@ -94,8 +94,8 @@ export class ModelMemory {
   }
 
   /**
-   * Makes room for a model, and reserves it. Rejects with `resource_exhausted` where the model does not fit at all, or
-   * where models in use leave no room for it within ten seconds.
+   * Makes room for a model, and reserves it. Rejects with `resource_exhausted` if the model does not fit at all, or
+   * if models in use leave no room for it within ten seconds.
    */
   async reserve({ what, bytes: expected, signal }: MemoryNeed): Promise<MemoryShare> {
     const bytes = Math.max(expected, this.#measuredFor(what, expected));
@@ -111,7 +111,7 @@ export class ModelMemory {
     }
   }
 
-  /** The size of a model that was loaded before; less in proportion where its files have become smaller. */
+  /** The size of a model that was loaded before; less in proportion if its files have become smaller. */
   #measuredFor(what: string, expected: number): number {
     const before = this.#measured.get(what);
     if (before === undefined) return 0;
@@ -131,7 +131,7 @@ export class ModelMemory {
     throw notFree(what, bytes, left);
   }
 
-  /** Unloads the least recently used models until there is room; false, and unloads none, where that is not enough. */
+  /** Unloads the least recently used models until there is room; false, and unloads none, if that is not enough. */
   async #makeRoom(bytes: number): Promise<boolean> {
     const idle = [...this.#unloadable].filter(({ isIdle }) => isIdle).sort((a, b) => a.lastUse - b.lastUse);
     let lacking = this.#bytes + bytes - this.#maxBytes;

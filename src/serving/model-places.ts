@@ -31,7 +31,7 @@ export class ModelPlaces {
     return this.#count;
   }
 
-  /** True where half of its places, or of its bytes, are taken. */
+  /** True if half of its places, or of its bytes, are taken. */
   get isHalfFull(): boolean {
     return this.#count >= this.#maxCount / 2 || this.#bytes >= this.#maxBytes / 2;
   }
@@ -43,7 +43,7 @@ export class ModelPlaces {
   }
 
   /**
-   * Admits a request of a number of bytes; throws `unavailable` where there is no room for it, nor a place that is kept
+   * Admits a request of a number of bytes; throws `unavailable` if there is no room for it, nor a place that is kept
    * for clients with as few `places` as its own has.
    */
   enter(bytes: number, client?: { readonly places: number }): void {

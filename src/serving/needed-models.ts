@@ -51,7 +51,7 @@ export class NeededModels {
     for (const check of [...this.#waiting]) check();
   }
 
-  /** The reason why requests that need these models fail now; undefined where they do not fail. */
+  /** The reason why requests that need these models fail now; undefined if they do not fail. */
   problemOf(needs: readonly string[]): ServingError | undefined {
     const missing = this.#missing(needs);
     return missing && namingError("unavailable", missing.textFor);
@@ -163,7 +163,7 @@ export class NeededModels {
 /** A needed model that cannot answer. */
 interface Missing {
   readonly textFor: (hears: Hears) => string;
-  /** True where no running load will change that. */
+  /** True if no running load will change that. */
   readonly isSettled: boolean;
 }
 

@@ -21,11 +21,11 @@ import { SharedLoad } from "./shared-load.ts";
 export interface OnDemandOptions {
   /** Milliseconds without a request after which it is unloaded; 0 = never. */
   readonly idleUnloadMs: () => number;
-  /** Reports if it may be unloaded now, where no request holds it. */
+  /** Reports if it may be unloaded now, if no request holds it. */
   readonly mayUnload: () => boolean;
   /** Loads it again, in one try; at once when `atOnce` aborts, since what waits for it may itself be loading. */
   readonly load: (signal: AbortSignal, atOnce: AbortSignal) => Promise<Servable>;
-  /** Called after each load on demand, with the reason where it failed. */
+  /** Called after each load on demand, with the reason if it failed. */
   readonly onLoad: (failure: unknown) => void;
   /** Knows it while it may be unloaded to make room for other models. */
   readonly memory: Pick<ModelMemory, "add" | "delete">;
@@ -51,7 +51,7 @@ function toKnownFacts(loaded: Servable): KnownFacts {
 
 /**
  * A servable that gives its threads and memory back when no request has come for a while, and loads again for the next
- * one. Requests wait for that load; everything else is answered from what is known.
+ * one. Requests wait for that load; everything else is answered from known facts.
  */
 export class OnDemandServable implements Servable, Unloadable {
   readonly name: string;
@@ -167,7 +167,7 @@ export class OnDemandServable implements Servable, Unloadable {
     await loaded?.close();
   }
 
-  /** To be called where the time without requests has changed. */
+  /** To be called if the time without requests has changed. */
   watchIdle(): void {
     if (this.#loaded !== undefined) this.#idleTimer.start();
   }
@@ -209,7 +209,7 @@ export class OnDemandServable implements Servable, Unloadable {
     try {
       signal.throwIfAborted();
       const shared = this.#loading.run(() => this.#load());
-      // Also where a request that may wait has begun the load.
+      // Also if a request that may wait has begun the load.
       if (depth > 0) this.#hurry.abort();
       const loading = unlessAborted(shared, signal);
       if (queueTimeoutMs > 0 && !(await settlesWithin(loading, queueTimeoutMs))) throw waitedTooLong(queueTimeoutMs);

@@ -10,7 +10,7 @@ const lostOnly = ({ lost }: ThreadStates): ThreadStates => ({ ready: 0, missing:
 export class PastStatistics {
   #runs: RunStatistics = sumStatistics([]);
   #hooks: readonly HookTimes[] = [];
-  /** Counters go on where threads end. */
+  /** Counters go on when threads end. */
   #threads = { hook: sumThreads([]), model: sumThreads([]) };
 
   /** Keeps what a servable has counted, which is about to be unloaded. */
@@ -21,7 +21,7 @@ export class PastStatistics {
     this.#threads = this.#threadsWith({ hook: lostOnly(threads.hook), model: lostOnly(threads.model) });
   }
 
-  /** Statistics of everything kept, and of what is loaded now. */
+  /** Statistics of everything kept, and of the servable that is loaded now. */
   async sumWith(loaded: Servable | undefined): Promise<Pick<ServableStatistics, "runs" | "hooks" | "threads">> {
     const now = await loaded?.statistics();
     const runs = now === undefined ? this.#runs : sumStatistics([this.#runs, now.runs]);

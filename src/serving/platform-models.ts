@@ -4,7 +4,7 @@ export interface PlatformModels {
   names(): readonly string[];
   /**
    * Loads the model of a folder. Throws `already_exists` for a name that is loaded or about to be, `not_found` for a
-   * folder without a model or outside the platform's, `resource_exhausted` where memory
+   * folder without a model or outside the platform's, `resource_exhausted` if memory
    * is short, and why it does not load.
    */
   load(name: string, url: string): Promise<void>;

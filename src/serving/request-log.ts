@@ -1,6 +1,6 @@
 /** The recorded share of a model's requests, and their files; absent members have the server's settings. */
 export interface RequestLogOptions {
-  /** Path prefix of the files; where neither the model nor the server has one, no request is recorded. */
+  /** Path prefix of the files; if neither the model nor the server has one, no request is recorded. */
   readonly prefix?: string | undefined;
   /** The share of the requests that is recorded, from 0 to 1. */
   readonly rate?: number | undefined;
@@ -27,7 +27,7 @@ export interface FatalRequestOptions {
  */
 export type RecordedKind = "classify_log" | "regress_log" | "multi_inference_log" | "session_run_log";
 
-/** A message that is serialised where there is room for it; its memory is transferred. */
+/** A message that is serialised if there is room for it; its memory is transferred. */
 export interface RecordedMessage {
   /** Its approximate size, in bytes. */
   readonly bytes: number;

@@ -18,7 +18,7 @@ export interface RequestNames {
   toAsked(outputs: Payload): Payload;
 }
 
-/** Undefined where a request's signature is the model's own, as nearly always. */
+/** Undefined if a request's signature is the model's own, as nearly always. */
 export function requestNames(
   { name, spec }: ChosenSignature,
   signatures: Readonly<Record<string, Signature>>,

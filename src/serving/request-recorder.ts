@@ -18,7 +18,7 @@ export interface RecordedCall {
  * dropped and counted.
  */
 export interface RequestRecorder {
-  /** A lease that records its request, where this one is to be recorded; else the lease itself. */
+  /** A lease that records its request, if this one is to be recorded; else the lease itself. */
   recorded(lease: Lease, call: RecordedCall): Lease;
   /** Reports if requests of a model with these settings may be recorded. */
   mayRecord(options: RequestLogOptions | undefined): boolean;

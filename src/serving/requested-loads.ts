@@ -46,7 +46,7 @@ export class RequestedLoads {
 
   /**
    * Frees a model once its requests are over, until it is loaded again. Throws `not_found` for an unknown name,
-   * `failed_precondition` where other models need it and are not to be unloaded with it.
+   * `failed_precondition` if other models need it and are not to be unloaded with it.
    */
   async unload(name: string, { dependents = false }: UnloadOptions = {}): Promise<void> {
     this.#catalog.require(name);
@@ -69,7 +69,7 @@ export class RequestedLoads {
         return await this.#prepare(name, isDependencyOnly, change);
       } finally {
         this.#held.splice(this.#held.indexOf(name), 1);
-        // A change that was found meanwhile counts also where this fails.
+        // A change that was found meanwhile counts also if this fails.
         this.#catalog.get(name)?.approach();
       }
     });
@@ -85,7 +85,7 @@ export class RequestedLoads {
     const model = this.#catalog.require(name);
     model.isDependencyOnly = isDependencyOnly;
     for (const need of model.wantedNeeds) {
-      // A model that needs it is notified where its load fails.
+      // A model that needs it is notified if its load fails.
       if (this.#catalog.get(need)?.isUnloaded) void (await this.#beginLoad(need, true)).loaded.catch(() => {});
     }
     return { loaded: model.load() };

@@ -9,7 +9,7 @@ export const RETIRE_MS = 25_000;
 
 /**
  * Waits for the requests that began before another servable took over, then frees the servable; resolves with the
- * reason where that fails.
+ * reason if that fails.
  */
 export async function retireServable(servable: Servable): Promise<unknown> {
   await settlesWithin(servable.leases.idle(), RETIRE_MS);

@@ -9,16 +9,16 @@ import type { Signature } from "../tensor/signature/signature.ts";
 export interface ServableDescription {
   readonly model: string;
   readonly version: bigint;
-  /** Names of its drivers, in the order of its stages. Empty where a remote server does not report them. */
+  /** Names of its drivers, in the order of its stages. Empty if a remote server does not report them. */
   readonly drivers: readonly string[];
-  /** By name. Empty where a remote server does not report them. */
+  /** By name. Empty if a remote server does not report them. */
   readonly signatures: Readonly<Record<string, Signature>>;
   /**
    * The reason why parts of its graph cannot be run by tensor names; empty = they can, absent = a remote server does
    * not report it.
    */
   readonly graphRefusal?: string;
-  /** Facts about its models, in the order of its stages, for people; absent where a remote server has it. */
+  /** Facts about its models, in the order of its stages, for people; absent if a remote server has it. */
   readonly models?: readonly ModelFacts[];
   /** Facts about its hooks; absent = it has none, or a remote server has it. */
   readonly hooks?: HookFacts | undefined;

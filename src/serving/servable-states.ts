@@ -7,7 +7,7 @@ import type { VersionStatus } from "./version-status.ts";
 
 /** Further facts for listing models. */
 export interface ListedStates {
-  /** Models that clients may load; their versions are listed where they are not known yet. */
+  /** Models that clients may load; their versions are listed if they are not known yet. */
   readonly loadable: readonly AspiredModel[];
   /** True while the server shuts down: available versions are about to be unloaded. */
   readonly isLeaving: boolean;

@@ -20,9 +20,9 @@ export interface Servable {
   readonly description: ServableDescription;
   /** Facts about the stages that are other models of this server, as of its load; their path is the name. */
   readonly needed: readonly ModelFacts[];
-  /** Memory that it takes, in bytes; estimated from its files where it was not measured. */
+  /** Memory that it takes, in bytes; estimated from its files if it was not measured. */
   readonly memoryBytes: number;
-  /** True where hooks run in this thread: they may keep tensors of requests and answers, and change them later. */
+  /** True if hooks run in this thread: they may keep tensors of requests and answers, and change them later. */
   readonly hooksShareTensors: boolean;
   /** Leases of running requests. */
   readonly leases: LeaseCount;
@@ -41,7 +41,7 @@ export interface Servable {
   exampleInputs(): Promise<ExampleInputs | undefined>;
   /** Replaces the hooks by their file as it is now; throws, and keeps the old ones, when the new ones fail. */
   reload(): Promise<void>;
-  /** The files to watch for a reload; empty where there are none. */
+  /** The files to watch for a reload; empty if there are none. */
   sources(): readonly string[];
   /** Ends the hooks, waits for the last predict of every model and frees them. */
   close(): Promise<void>;
@@ -51,7 +51,7 @@ export interface Servable {
 export interface ServableStatistics {
   readonly requests: RequestStatistics;
   readonly runs: RunStatistics;
-  /** True where runs of one of its models answer several requests. */
+  /** True if runs of one of its models answer several requests. */
   readonly isBatched: boolean;
   /** Times of its hooks. */
   readonly hooks: readonly HookTimes[];
@@ -164,11 +164,11 @@ async function exampleInputsOf({ runner, hosts, hasHooks }: ServableParts): Prom
 /** Facts about a pipeline. */
 interface PipelineFacts {
   readonly hasHooks: boolean;
-  /** True where a stage is another model of this server. */
+  /** True if a stage is another model of this server. */
   readonly isOther: boolean;
 }
 
-/** The reason why parts of a pipeline's graph cannot be run by tensor names; empty where they can. */
+/** The reason why parts of a pipeline's graph cannot be run by tensor names; empty if they can. */
 function graphRefusal(models: readonly ModelFacts[], { hasHooks, isOther }: PipelineFacts): string {
   const [only, second] = models;
   if (only === undefined || second !== undefined) return `it is a chain of ${models.length} models`;

@@ -5,7 +5,7 @@ const MAX_NAMES = 10;
 
 /**
  * The end of an error about an unknown model: the nearest served name, and all served
- * names; empty where none are known.
+ * names; empty if none are known.
  */
 export function servedNames(wanted: string, names: Iterable<string>): string {
   const known = [...new Set(names)];

@@ -9,7 +9,7 @@ import { usedNames } from "./request-names.ts";
 import { requireSignature } from "./require-signature.ts";
 import { type Shadow, targetText } from "./traffic.ts";
 
-/** Time that a copied request may take where the server sets no limit, in milliseconds: no client waits for it. */
+/** Time that a copied request may take if the server sets no limit, in milliseconds: no client waits for it. */
 const TIMEOUT_MS = 60_000;
 /** Size above which requests are not copied, since the time to copy would delay the answer. */
 const MAX_BYTES = 32 * 1024 * 1024;

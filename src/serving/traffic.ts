@@ -37,14 +37,14 @@ export interface Traffic {
 export interface RoutedRequest {
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Equal for equal inputs, where these decide and are known. */
+  /** Equal for equal inputs, if these decide and are known. */
   readonly inputKey?: string | undefined;
-  /** True where traffic rules do not apply to it: it goes to the highest available version. */
+  /** True if traffic rules do not apply to it: it goes to the highest available version. */
   readonly ignoresTraffic?: boolean;
 }
 
 /**
- * Chooses one of the available targets by weight; undefined where none is available. Without a request, for a
+ * Chooses one of the available targets by weight; undefined if none is available. Without a request, for a
  * description, it chooses the one with the greatest weight. A sticky user whose target is not available goes elsewhere;
  * all other users keep theirs.
  */

@@ -16,24 +16,24 @@ export class VersionNeeds {
   /** Versions of other models for which it has been loaded again. */
   readonly #renewedFor = new WeakSet<ServableDescription["signatures"]>();
   #missing: ServingError | undefined;
-  /** Names of the models that are stages of what is loaded. */
+  /** Names of the models that are stages of the loaded version. */
   #loaded: readonly string[] = [];
   #retiring: readonly string[] = [];
-  /** Names of the models that are stages of what is being loaded, or was loaded last. */
+  /** Names of the models that are stages of the version that is being loaded, or was loaded last. */
   names: readonly string[] = [];
 
   constructor(needed: NeededModels) {
     this.#needed = needed;
   }
 
-  /** Names of all models that are stages of what is loaded, is being loaded, or finishes its last requests. */
+  /** Names of all models that are stages of a version: loaded, being loaded, or finishing its last requests. */
   get all(): readonly string[] {
     return [...this.names, ...this.#loaded, ...this.#retiring];
   }
 
   /**
-   * True while what is loaded is about to be replaced by files that do without a model, or name another version of it,
-   * and until the last requests of what was replaced are over.
+   * True while the loaded version is about to be replaced by files that do without a model, or name another version of
+   * it, and until the last requests of the old one are over.
    */
   isLeaving(need: string, { next, loaded }: VersionChange): boolean {
     const { aspired, isSettled } = next;
@@ -49,19 +49,19 @@ export class VersionNeeds {
     if (names === undefined) this.#missing = undefined;
   }
 
-  /** To be called once what answered before is freed; returns false where that needed no models. */
+  /** To be called once what answered before is freed; returns false if that needed no models. */
   forgetRetired(): boolean {
     const hadAny = this.#retiring.length > 0;
     this.#retiring = [];
     return hadAny;
   }
 
-  /** The reason why what is loaded cannot answer for want of a model; undefined while nothing is loaded. */
+  /** The reason why the loaded version cannot answer for want of a model; undefined while nothing is loaded. */
   get missing(): ServingError | undefined {
     return this.#missing;
   }
 
-  /** Checks if the models can answer for what is loaded; returns true where {@link missing} has changed. */
+  /** Checks if the models can answer for the loaded version; returns true if {@link missing} has changed. */
   check(loaded: Servable | undefined): boolean {
     const missing = loaded === undefined ? undefined : this.#needed.problemOf(this.#loaded);
     if (missing?.message === this.#missing?.message) return false;
@@ -69,7 +69,7 @@ export class VersionNeeds {
     return true;
   }
 
-  /** Returns true, once for each change, where a model takes or gives something else than when this was loaded. */
+  /** Returns true, once for each change, if a model takes or gives something else than when this was loaded. */
   haveChangedSince(loaded: Servable): boolean {
     const changed = this.#needed.changedSince(loaded);
     if (changed === undefined || this.#renewedFor.has(changed.description.signatures)) return false;

@@ -8,7 +8,7 @@ export class VersionTarget {
   aspired: AspiredVersion | undefined;
   /** Further attempts after a load has failed. */
   readonly retries: number;
-  /** True where a loaded model may stay if only its hooks have changed. */
+  /** True if a loaded model may stay if only its hooks have changed. */
   readonly mayKeepModel: boolean;
   readonly #done = createDeferred<void>();
   #isSettled = false;

@@ -42,7 +42,7 @@ export class FairQueue<Item> {
     this.#clients.insert(this.#entries, { item, kind, limits, kindTurn, since, rows: 1, turn: 0 });
   }
 
-  /** Removes and returns the first item; of certain kinds, where only these may be taken. */
+  /** Removes and returns the first item; of certain kinds, if only these may be taken. */
   shift(mayTake?: (kind: string) => boolean): Item | undefined {
     const index = mayTake === undefined ? 0 : this.#firstOf(mayTake);
     const entry = index === 0 ? this.#entries.shift() : this.#entries.splice(index, 1)[0];
@@ -82,7 +82,7 @@ export class FairQueue<Item> {
     return this.#entries.splice(0).map(({ item }) => item);
   }
 
-  /** The place of the first item whose kind may be taken; the length where there is none. */
+  /** The place of the first item whose kind may be taken; the length if there is none. */
   #firstOf(mayTake: (kind: string) => boolean): number {
     const known = new Map<string, boolean>();
     const index = this.#entries.findIndex(({ kind }) => {

@@ -21,7 +21,7 @@ function replaceStream(name: "stdin" | "stdout" | "stderr", stream: Readable | W
   Object.defineProperty(process, name, { value: stream, configurable: true, enumerable: true });
 }
 
-/** Characters that wait for the main thread to read them; what is written meanwhile is left out. */
+/** Characters that wait for the main thread to read them; text written meanwhile is left out. */
 const MAX_WAITING = 1024 * 1024;
 
 /**
@@ -43,7 +43,7 @@ function forwardTo(stream: Writable): Writable {
 
 type Written = (reason?: Error | null) => void;
 
-/** A stream that cuts what is written at once, and takes nothing while too much waits. */
+/** A stream that cuts long texts at once, and takes nothing while too much waits. */
 class ShortWritable extends Writable {
   override write(chunk: unknown, ...rest: (BufferEncoding | Written | undefined)[]): boolean {
     const [encoding, done] =

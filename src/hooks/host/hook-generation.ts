@@ -9,7 +9,7 @@ import type { HookDeclaration } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-worker.ts";
 import { ThreadReplacements } from "./thread-replacements.ts";
 
-/** Maximum number of started requests per thread; more of them wait where another thread can take them. */
+/** Maximum number of started requests per thread; more of them wait if another thread can take them. */
 const MAX_STARTED = 32;
 /** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
 const EXTRA = { started: 8, fewOfKind: 4 } as const;
@@ -18,7 +18,7 @@ const EXTRA = { started: 8, fewOfKind: 4 } as const;
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
 
 /**
- * Reserves the names of a hook file's functions that get bytes; throws where they are
+ * Reserves the names of a hook file's functions that get bytes; throws if they are
  * taken; returns how to give them back.
  */
 export type ClaimEntries = (entries: readonly string[]) => () => void;
@@ -116,7 +116,7 @@ export class HookGeneration {
     return this.#freest(MAX_STARTED);
   }
 
-  /** The same for a request of a kind, where no thread can start one of any kind. */
+  /** The same for a request of a kind, if no thread can start one of any kind. */
   freestFor(kind: string): HookWorker | undefined {
     return this.#freest(MAX_STARTED + EXTRA.started, (worker) => worker.hasFewer(kind, EXTRA.fewOfKind));
   }

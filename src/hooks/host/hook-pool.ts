@@ -102,7 +102,7 @@ export class HookPool implements PipelineRunner {
 
   /**
    * Replaces the threads by those of the present hook file, one reload at a time. Resolves once the old threads have
-   * finished their started requests. Where the new file fails, the old threads stay and this throws; a closed pool
+   * finished their started requests. If the new file fails, the old threads stay and this throws; a closed pool
    * throws `unavailable`.
    */
   async reload(): Promise<void> {
@@ -199,7 +199,7 @@ export class HookPool implements PipelineRunner {
     this.#takeFew();
   }
 
-  /** Starts requests of kinds of which few run, where all threads have enough of others. */
+  /** Starts requests of kinds of which few run, if all threads have enough of others. */
   #takeFew(): void {
     const workerFor = (kind: string) => this.#generation.freestFor(kind);
     const run = (request: InferRequest, kind: string) => this.#runOn(workerFor(kind)!, request);

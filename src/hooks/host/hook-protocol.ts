@@ -27,12 +27,12 @@ export interface RunMeta {
   readonly raw?: RawHead | undefined;
 }
 
-/** The meta of its answer; absent where hooks set nothing. */
+/** The meta of its answer; absent if hooks set nothing. */
 export interface RanMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType?: string;
   readonly status?: number;
-  /** Present where the parts of the request were asked for. */
+  /** Present if the parts of the request were asked for. */
   readonly timed?: TimedAnswer;
 }
 
@@ -88,7 +88,7 @@ interface ReplacedInstance {
   readonly stage: number;
   readonly instance: number;
   readonly port: MessagePort;
-  /** True where requests on the old connection have not run, and are to be sent again. */
+  /** True if requests on the old connection have not run, and are to be sent again. */
   readonly resend: boolean;
 }
 
@@ -105,7 +105,7 @@ export interface DeclaredHooks {
   readonly options?: OptionTable;
   /** The `-o` keys of the process that runs the hooks. */
   readonly hostOptions?: readonly string[];
-  /** The files that the hooks come from, where only the thread knows them. */
+  /** The files that the hooks come from, if only the thread knows them. */
   readonly sources?: readonly string[];
 }
 

@@ -88,7 +88,7 @@ export class HookWorker {
     return this.#client?.isOpen === true && !this.#control.hasFailed;
   }
 
-  /** Number of the process that runs its hooks, once it has started; undefined where the thread runs them. */
+  /** Number of the process that runs its hooks, once it has started; undefined if the thread runs them. */
   get pid(): number | undefined {
     return this.#pid;
   }
@@ -108,7 +108,7 @@ export class HookWorker {
     return this.#client?.pending ?? 0;
   }
 
-  /** True where the thread works on fewer than so many requests of a kind, without cancelled ones. */
+  /** True if the thread works on fewer than so many requests of a kind, without cancelled ones. */
   hasFewer(kind: string, limit: number): boolean {
     return (this.#kinds.get(kind) ?? 0) < limit;
   }
@@ -143,7 +143,7 @@ export class HookWorker {
       this.#startMark,
     );
     this.#client.onMalformed(onMalformed);
-    // A thread that is ending also closes its connection, and has a reason of its own.
+    // A thread that is ending also closes its connection, and has its own reason.
     this.#client.onClose(() => setTimeout(() => this.#endDeaf(), DEAF_MS).unref());
     const ports: MessagePort[] = [port2, ...models.flatMap(({ ports }) => ports)];
     this.#control.start({ models, params, served, requests: port2 }, ports);

@@ -14,7 +14,7 @@ const COMMAND = ["install", "--no-save", "--omit=dev", "--no-audit", "--no-fund"
 const MOST_LINES = 3;
 
 /**
- * Installs what the `package.json` beside a TypeScript hook file asks for into `node_modules` there, where the option
+ * Installs what the `package.json` beside a TypeScript hook file asks for into `node_modules` there, if the option
  * `requirements` is true. Throws `failed_precondition` with npm's reason.
  */
 export async function installPackages(

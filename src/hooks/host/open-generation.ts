@@ -8,7 +8,7 @@ import { installPackages } from "./install-packages.ts";
 import { copyPythonHooks, isPythonFile } from "./python/copy-python-hooks.ts";
 
 /**
- * Installs the packages of the hook file where that is asked for, compiles it, or
+ * Installs the packages of the hook file if that is asked for, compiles it, or
  * copies one in Python, imports it in a first thread, and claims its routes. Throws
  * `failed_precondition` for invalid hooks, `unavailable` when the signal aborts.
  */
@@ -40,7 +40,7 @@ export async function openGeneration(
 }
 
 /**
- * Python hooks with the option `requirements` off where it asks for a
+ * Python hooks with the option `requirements` off if it asks for a
  * `requirements.txt` next to the file and none is there, which is logged.
  */
 function withoutMissingRequirements(choices: HookThreadChoices, log: Logger): HookThreadChoices {

@@ -18,7 +18,7 @@ export class OtherModels {
 
   /**
    * Finds a model by its name; a missing one is looked up again the next time. One that has refused what it was known
-   * to take is looked up again at once, and given back where it takes and gives the same.
+   * to take is looked up again at once, and given back if it takes and gives the same.
    */
   find(name: string, refusing?: ModelHandle): Promise<ModelHandle> {
     if (refusing !== undefined) return this.#renew(name, refusing);

@@ -22,7 +22,7 @@ export class RequestQueue {
   readonly #queue = new FairQueue<Waiting>();
 
   /**
-   * Resolves with what {@link runNext} gets for the request; rejects where its client
+   * Resolves with what {@link runNext} gets for the request; rejects if its client
    * leaves before, or with the reason of {@link clear}.
    */
   wait(request: InferRequest): Promise<InferResponse> {
@@ -42,7 +42,7 @@ export class RequestQueue {
     });
   }
 
-  /** Runs the next request, of certain kinds where only these may run; false where none waits. */
+  /** Runs the next request, of certain kinds if only these may run; false if none waits. */
   runNext(run: RunRequest, mayRun?: (kind: string) => boolean): boolean {
     const next = this.#queue.shift(mayRun);
     if (next === undefined) return false;

@@ -9,13 +9,13 @@ import type { Reply } from "../../platform/threads/responder.ts";
 import { failedAnswer, type TimedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { RanMeta, RunMeta } from "./hook-protocol.ts";
 
-/** The end of a request, and what is to be called where it failed. */
+/** The end of a request, and the function to call if it failed. */
 interface Running {
   readonly signal: CancelSignal;
   readonly onError: (reason: unknown) => void;
 }
 
-/** Runs a request of the main thread in the pipeline, and makes its answer, with the times where they are wanted. */
+/** Runs a request of the main thread in the pipeline, and makes its answer, with the times if they are wanted. */
 export async function runRequest(
   pipeline: Pipeline,
   { meta, tensors = {} }: WireRecord,

@@ -56,7 +56,7 @@ class LoadedModels {
   readonly #models: LoadedModel[] = [];
   #isClosed = false;
 
-  /** Closes it at once where the `init_hook` did not wait for it, or took too long. */
+  /** Closes it at once if the `init_hook` did not wait for it, or took too long. */
   async add(model: LoadedModel): Promise<void> {
     this.#models.push(model);
     if (this.#isClosed) await model.close();

@@ -59,7 +59,7 @@ export class FastLane {
   }
 
   /**
-   * Runs the model where that is known to be fast, else gives undefined; throws
+   * Runs the model if that is known to be fast, else gives undefined; throws
    * ServingError as the model's own thread does.
    */
   run(inputs: Tensors, call: ModelCall): Tensors | undefined {
@@ -69,7 +69,7 @@ export class FastLane {
     return this.#run(this.#model, inputs, { call, shape });
   }
 
-  /** Times a run that is made in the model's thread, where that is of use. */
+  /** Times a run that is made in the model's thread, if that is of use. */
   observe(inputs: Tensors, call: ModelCall): Trial | undefined {
     if (this.#isClosed || !this.#isPlain(call)) return undefined;
     const shape = this.#find(inputs) ?? this.#add(inputs);
@@ -153,7 +153,7 @@ export class FastLane {
     timeline.add("model", start, end);
   }
 
-  /** Lets runs of a shape begin, where they are fast in this thread too. */
+  /** Lets runs of a shape begin, if they are fast in this thread too. */
   async #start(shape: LaneShape): Promise<void> {
     const { log, maxMs, facts } = this.#parts;
     this.#opening ??= this.#open();
@@ -208,7 +208,7 @@ const TURN_MS = 1;
 export class TurnBudget {
   #leftMs = TURN_MS;
 
-  /** Takes the expected time of a run from what this turn has left; returns false where that is too little. */
+  /** Takes the expected time of a run from what this turn has left; returns false if that is too little. */
   take(ms: number): boolean {
     if (ms > this.#leftMs) return false;
     if (this.#leftMs === TURN_MS) setImmediate(this.#renew);

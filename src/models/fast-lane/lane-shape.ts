@@ -50,14 +50,14 @@ export class LaneShape {
     return true;
   }
 
-  /** True where the next run in the model's thread is to be timed. */
+  /** True if the next run in the model's thread is to be timed. */
   isTrialDue(): boolean {
     if (this.#rest === 0) return this.#trials < TRIALS;
     this.#rest--;
     return false;
   }
 
-  /** Notes a run in the model's thread; returns true, once, where runs may be tried in the main thread. */
+  /** Notes a run in the model's thread; returns true, once, if runs may be tried in the main thread. */
   addTrial(ms: number): boolean {
     this.#trials++;
     this.#fastestMs = Math.min(this.#fastestMs, ms);
@@ -67,7 +67,7 @@ export class LaneShape {
     return isPromising;
   }
 
-  /** Lets runs be made in the main thread, where one took `ms`. */
+  /** Lets runs be made in the main thread, if one took `ms`. */
   start(ms: number): void {
     this.#isFast = true;
     this.#expectedMs = ms;
@@ -81,7 +81,7 @@ export class LaneShape {
   }
 
   /**
-   * Ends the runs in the main thread. Returns true where they were fast until now, so that they may be measured again
+   * Ends the runs in the main thread. Returns true if they were fast until now, so that they may be measured again
    * at once; else they rest, the longer the more often they were slow.
    */
   stop(): boolean {

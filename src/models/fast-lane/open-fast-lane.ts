@@ -62,7 +62,7 @@ function withMark(model: QuickModel, mark: RunMark | undefined): QuickModel {
   return { run, close: () => model.close() };
 }
 
-/** Empty where the file is missing. */
+/** Empty if the file is missing. */
 function stampOf(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats === undefined ? "" : fileStamp(stats);

@@ -28,7 +28,7 @@ export type PreprocessInputs = typeof decodeImageInputs;
  * Decodes the images among a model's inputs: wherever a numeric input of rank 4 received a `bytes` tensor. All other
  * inputs pass as they are. Order, rounding and texts are those of OpenVINO Model Server: decoded as the file has it,
  * BGR, converted to the input's dtype (values stay 0 to 255, and saturate), then resized. Memory is reserved before a
- * pixel is decoded. Throws `invalid_argument` naming the input, `unavailable` where the images of others leave no
+ * pixel is decoded. Throws `invalid_argument` naming the input, `unavailable` if the images of others leave no
  * memory, and the signal's reason.
  */
 export async function decodeImageInputs(
@@ -54,7 +54,7 @@ export function hasImages(inputs: Tensors, specs: readonly TensorSpec[], limits?
 type Images = Tensor<"bytes"> | ImageTensor;
 
 /**
- * Checks if a tensor holds images for an input that takes numbers: encoded ones, and results of `decodeImage` where a
+ * Checks if a tensor holds images for an input that takes numbers: encoded ones, and results of `decodeImage` if a
  * hook passes them.
  */
 export function isImage(

@@ -53,7 +53,7 @@ export function withImageLayouts(
 
 /**
  * The size that all images of a request get: the input's; of a range the nearest to the first image's; of an open
- * dimension the first image's, which all others must have then. Throws `invalid_argument` where they differ.
+ * dimension the first image's, which all others must have then. Throws `invalid_argument` if they differ.
  */
 export function targetSize(images: readonly Pixels[], layout: ImageLayout, { name }: TensorSpec): TargetSize {
   const [first] = images;

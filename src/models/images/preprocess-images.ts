@@ -88,7 +88,7 @@ function checkDType(spec: TensorSpec): void {
   throw imageRefused("Invalid input precision", `Images do not become ${spec.dtype}`, spec);
 }
 
-/** Refuses images with different channels, where the input leaves them open, and numbers for other channels. */
+/** Refuses images with different channels, if the input leaves them open, and numbers for other channels. */
 function checkChannels(
   colours: readonly Pixels[],
   channels: number,

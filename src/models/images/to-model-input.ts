@@ -29,8 +29,8 @@ export interface ModelInputOptions {
 /**
  * The tensor of rank 4 that a model takes for one image, or for several: `[n, channels, height, width]`, or
  * `[n, height, width, channels]`. A model that takes encoded pixels needs it not: images may be given to its input as
- * they are. Throws `invalid_argument` for what is no image, for images of different sizes where no size is given or of
- * different channels, and for options that no image can have.
+ * they are. Throws `invalid_argument` for bytes that are no image, for images of different sizes if no size is given or
+ * of different channels, and for options that no image can have.
  */
 export function toModelInput(images: Tensor | readonly Tensor[], options: ModelInputOptions = {}): Tensor {
   const list: readonly Tensor[] = Array.isArray(images) ? images : [images as Tensor];

@@ -14,7 +14,7 @@ import { type LinkPort, MAX_META_BYTES } from "./link-port.ts";
 /**
  * A port to a model in another process, whose answers are checked before anyone in
  * this process sees them, and which answers every open request itself when the process
- * has ended. What is posted is checked too: a hook thread may have written it.
+ * has ended. Posted messages are checked too: a hook thread may have written them.
  */
 export class GuardedPort implements HostPort {
   readonly copies = true;

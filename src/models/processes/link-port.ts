@@ -31,7 +31,7 @@ export class LinkPort implements HostPort {
     this.#messageListeners.push(listener);
   }
 
-  /** Calls back at once where it is closed already: its process may have ended before anything was sent. */
+  /** Calls back at once if it is closed already: its process may have ended before anything was sent. */
   onClose(listener: () => void): void {
     if (this.#isOpen) this.#closeListeners.push(listener);
     else listener();

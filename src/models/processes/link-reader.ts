@@ -23,7 +23,7 @@ type LinkListener = (port: number, message: Frame | undefined, read: number) => 
 
 /** Limits and parts of a {@link LinkReader}. */
 export interface LinkReaderOptions {
-  /** Absent where there is no memory file. */
+  /** Absent if there is no memory file. */
   readonly ring: RingReader | undefined;
   /** Bytes that a message may take in the stream. */
   readonly maxBytes: number;
@@ -77,7 +77,7 @@ export class LinkReader {
     return bytes.subarray(count);
   }
 
-  /** Makes room for the next part that comes in the stream, or passes the message on where there is none. */
+  /** Makes room for the next part that comes in the stream, or passes the message on if there is none. */
   #goOn(message: OpenMessage): void {
     const { head, contents } = message;
     for (let at = partPlace(contents.length); at < head.length; at += PART_BYTES) {
@@ -124,7 +124,7 @@ interface OpenMessage {
   readonly head: Buffer;
   /** Its parts that have arrived. */
   readonly contents: ArrayBuffer[];
-  /** Memory of its own for the part under way: tensors view it, and may be handed to other threads. */
+  /** Own memory for the part under way: tensors view it, and may be handed to other threads. */
   part: Buffer;
   filled: number;
 }

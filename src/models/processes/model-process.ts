@@ -83,7 +83,7 @@ export class ModelProcess {
     void this.#process.ended.then((why) => this.#end(why));
   }
 
-  /** Loads the model; throws what loading threw, and `failed_precondition` where the process ended meanwhile. */
+  /** Loads the model; throws what loading threw, and `failed_precondition` if the process ended meanwhile. */
   async load(): Promise<ModelThread> {
     const { signal, stallMs } = this.#data;
     const abort = () => this.#process.kill("was ended, since its load was cancelled");

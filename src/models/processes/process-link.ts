@@ -9,13 +9,13 @@ import type { RingWriter } from "./ring-writer.ts";
 const RING_FROM_BYTES = 32 * 1024;
 /** Port of messages that only say how much was read. */
 const NO_PORT = 0xffffffff;
-/** Messages through the memory file that may be read before the other side is notified, where nothing else is sent. */
+/** Messages through the memory file that may be read before the other side is notified, if nothing else is sent. */
 const ACKNOWLEDGE_AFTER = 4;
 
 /** Parts of a {@link ProcessLink}. */
 export interface LinkParts {
   readonly stream: Duplex;
-  /** The memory files; absent where there are none. */
+  /** The memory files; absent if there are none. */
   readonly out?: RingWriter | undefined;
   readonly in?: RingReader | undefined;
   /** Bytes that a message of the other side may take in the stream. */
@@ -26,7 +26,7 @@ export interface LinkParts {
   readonly onMalformed: (reason: MalformedMessage) => void;
 }
 
-/** Connection to another process, for messages on any number of ports: a socket, and memory files for what is large. */
+/** Connection to another process, for messages on any number of ports: a socket, and memory files for large parts. */
 export class ProcessLink {
   readonly #parts: LinkParts;
   readonly #reader: LinkReader;

@@ -31,7 +31,7 @@ export class ProcessPorts {
     this.#listener = listener;
   }
 
-  /** A new port for this thread; it has ended where the process has. */
+  /** A new port for this thread; it has ended if the process has. */
   open(): HostPort {
     const number = ++this.#last;
     const port = new GuardedPort(new LinkPort(number, this.#link));

@@ -14,7 +14,7 @@ export class RingReader {
 
   /**
    * A copy of the content at a place, in memory from `allocate`; throws
-   * {@link MalformedMessage} where the file has none.
+   * {@link MalformedMessage} if the file has none.
    */
   read(place: number, bytes: number, allocate: (bytes: number) => ArrayBuffer): ArrayBuffer {
     if (place + bytes > this.size) throw new MalformedMessage(`it claims ${bytes} bytes at ${place} of ${this.size}`);

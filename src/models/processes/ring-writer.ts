@@ -14,7 +14,7 @@ interface Sent {
 
 /**
  * The writing end of a memory file by which large contents of messages go to another process. What the other one has
- * not read yet is not written over; it says how many messages it has read with each of its own.
+ * not read yet is not written over; each of its messages says how many it has read.
  */
 export class RingWriter {
   readonly #file: MappedFile;
@@ -28,7 +28,7 @@ export class RingWriter {
   }
 
   /**
-   * Writes a content; returns its place, or undefined where there is no room for it, here or in the machine's memory.
+   * Writes a content; returns its place, or undefined if there is no room for it, here or in the machine's memory.
    */
   write(bytes: Uint8Array): number | undefined {
     const start = this.#roomFor(bytes.byteLength);

@@ -36,7 +36,7 @@ const SOCKET_FD = 3;
 
 /**
  * Runs a model's process: loads a model, answers on every port that the server opens, and resolves after the command to
- * end. `ringFds`: descriptors of the memory files, that of what comes from the server first; none where there are none.
+ * end. `ringFds`: descriptors of the memory files, that of what comes from the server first; none if there are none.
  */
 export async function runModelProcess(ringFds: readonly number[], onStarted: () => void): Promise<void> {
   outliveSignals();
@@ -54,7 +54,7 @@ function outliveSignals(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"] as const) process.on(signal, () => {});
 }
 
-/** Has Linux end this process and not the server where memory runs out. */
+/** Has Linux end this process and not the server if memory runs out. */
 function bePreferredVictim(): void {
   if (process.platform !== "linux") return;
   try {

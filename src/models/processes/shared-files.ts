@@ -19,7 +19,7 @@ export interface OwnSharedFiles extends SharedFiles {
 
 /**
  * Creates the files: the system frees them with the last process that holds them, and no process can change their size.
- * Undefined where the system has none: then everything goes through the socket.
+ * Undefined if the system has none: then everything goes through the socket.
  */
 export async function createSharedFiles(bytes = FILE_BYTES): Promise<OwnSharedFiles | undefined> {
   const fds: number[] = [];

@@ -12,14 +12,14 @@ const SOCKET_FD = 3;
 
 /** Environment and memory of a child. */
 export interface ProcessParts {
-  /** Variables that the runtime reads, set for it where the server's own have no value. */
+  /** Variables that the runtime reads, set for it if the server's own have no value. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Memory files, closed when it has ended; undefined where there are none. */
+  /** Memory files, closed when it has ended; undefined if there are none. */
   readonly files: OwnSharedFiles | undefined;
 }
 
 /**
- * A child process for a model, with the streams to it. It is in a group of its own, so
+ * A child process for a model, with the streams to it. It is in its own group, so
  * that what ends the server's lets it be.
  */
 export class SpawnedProcess {
@@ -33,7 +33,7 @@ export class SpawnedProcess {
   constructor({ environment, files }: ProcessParts, log: Logger) {
     const fds = files?.fds ?? [];
     const entry = fileURLToPath(threadEntry("models/processes/model-process-entry"));
-    // A child has numbers of its own for its descriptors.
+    // A child has its own numbers for its descriptors.
     const numbers = fds.map((_, index) => String(SOCKET_FD + 1 + index));
     this.#child = spawn(process.execPath, [entry, ...numbers], {
       env: childEnvironment(process.env, environment),

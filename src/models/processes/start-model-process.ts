@@ -6,7 +6,7 @@ import { createSharedFiles } from "./shared-files.ts";
 type OwnProcess = Pick<ModelProcessData, "environment">;
 
 /**
- * Functions that start a model in a process of its own, and again when that has ended;
+ * Functions that start a model in its own process, and again when that has ended;
  * the signal gives up the first load.
  */
 export function processStarts(

@@ -38,7 +38,7 @@ export function assertBatchable({ inputs = [], outputs = [] }: Signature): void 
   }
 }
 
-/** The same with no more rows than all inputs take, where their first dimensions have upper bounds. */
+/** The same with no more rows than all inputs take, if their first dimensions have upper bounds. */
 export function withinBounds(batching: Batching, signatures: readonly Signature[]): Batching {
   const first = signatures.flatMap(({ inputs = [] }) => inputs.map(({ shape }) => shape?.[0]));
   const most = Math.min(...first.map((rows) => (typeof rows === "object" ? rows.max : batching.maxRows)));
@@ -181,7 +181,7 @@ export class BatchPolicy implements RunPolicy {
     return joinRows(this.#batching.padVariableLength ? padAlike(all) : all);
   }
 
-  /** True for the same signature, wanted outputs, names, dtypes and row shapes (ranks, where lengths are padded). */
+  /** True for the same signature, wanted outputs, names, dtypes and row shapes (ranks, if lengths are padded). */
   #goTogether({ inputs: one, call: oneCall }: QueuedRun, { inputs: other, call: otherCall }: QueuedRun): boolean {
     if (oneCall.signature !== otherCall.signature || !isSameList(oneCall.outputs, otherCall.outputs)) return false;
     const names = Object.keys(one);

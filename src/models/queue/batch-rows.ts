@@ -2,7 +2,7 @@ import { failedPrecondition, invalidArgument } from "../../errors.ts";
 import { concatRows, rowCount } from "../../tensor/rows.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 
-/** The rows that all inputs have; throws `invalid_argument`, in TensorFlow Serving's words first, where they differ. */
+/** The rows that all inputs have; throws `invalid_argument`, in TensorFlow Serving's words first, if they differ. */
 export function rowsOf(inputs: Tensors): number {
   const [first, ...others] = Object.entries(inputs).map(([name, tensor]) => ({ name, rows: rowCount(tensor) }));
   if (first === undefined) return 1;
@@ -44,7 +44,7 @@ export function joinRows(all: readonly Tensors[]): Tensors {
 }
 
 /**
- * The outputs of the parts of one request, behind each other; throws `failed_precondition` where they differ in more
+ * The outputs of the parts of one request, behind each other; throws `failed_precondition` if they differ in more
  * than their number of rows.
  */
 export function joinParts(parts: readonly Tensors[]): Tensors {

@@ -29,7 +29,7 @@ export function clientOf({ limits }: Pick<Turned, "limits">): number {
 
 /**
  * Orders a queue by clients, who take turns by what their items cost (start-time fair queueing), and the items of each
- * client by priority. Its priority counts before other clients' turns where it may ({@link BEFORE_OTHERS}). Nothing is
+ * client by priority. Its priority counts before other clients' turns if it may ({@link BEFORE_OTHERS}). Nothing is
  * overtaken because of a priority once it has waited for {@link OVERTAKEN_MS}.
  */
 export class ClientTurns<Item extends Turned> {
@@ -53,7 +53,7 @@ export class ClientTurns<Item extends Turned> {
   }
 
   /**
-   * Takes an item out of a queue; the later ones of its client get the turns before theirs. False where it is not
+   * Takes an item out of a queue; the later ones of its client get the turns before theirs. False if it is not
    * there.
    */
   remove(queue: Item[], item: Item): boolean {

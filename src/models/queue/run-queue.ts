@@ -11,18 +11,18 @@ export interface RunPolicy {
   /** Removes at least one run from `waiting`, in their order, and returns what goes together. */
   take(waiting: QueuedRun[]): QueuedRun[];
   /**
-   * Milliseconds for which the next runs still wait for more to go with them; 0 where a batch's rows wait, the oldest
+   * Milliseconds for which the next runs still wait for more to go with them; 0 if a batch's rows wait, the oldest
    * run has waited long enough, or none waits.
    */
   lingerMs(waiting: readonly QueuedRun[]): number;
   /** Rows that a predict counts for; 1 without batching. */
   rowsOf(inputs: Tensors): number;
-  /** Throws `unavailable` where so many rows do not fit behind those that wait; absent = there is no limit. */
+  /** Throws `unavailable` if so many rows do not fit behind those that wait; absent = there is no limit. */
   assertRoom?(waitingRows: number, rows: number): void;
   /** Runs the taken requests, and settles each; calls back after each run of the model. */
   run(taken: readonly QueuedRun[], onRan: RanListener): Promise<void>;
   /**
-   * Runs a predict at once, where nothing waits. Absent where several may go together: those wait for the rest of this
+   * Runs a predict at once, if nothing waits. Absent if several may go together: those wait for the rest of this
    * turn of the event loop.
    */
   readonly runAlone?: (inputs: Tensors, call: ModelCall) => Promise<Tensors>;
@@ -106,7 +106,7 @@ export class RunQueue {
     return this.#policy.runAlone === undefined;
   }
 
-  /** Starts runs; where they go together, once everything that has arrived is in the queue. */
+  /** Starts runs; if they go together, once everything that has arrived is in the queue. */
   #pumpSoon(): void {
     if (!this.#gathers) {
       this.#pump();

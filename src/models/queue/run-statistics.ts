@@ -10,7 +10,7 @@ export interface RunStatistics {
   readonly queueMs: number;
   /** Time that they ran, all together: a run of several requests counts for each of them. */
   readonly runMs: number;
-  /** Runs of the model, by how many rows they had; 1 where the model is not batched. */
+  /** Runs of the model, by how many rows they had; 1 if the model is not batched. */
   readonly runs: readonly RunsOfSize[];
   /** Number of times that the model was made ready again after runs that failed. */
   readonly renewals: number;

@@ -46,7 +46,7 @@ export class CopyClients {
   }
 
   /**
-   * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another where that ended
+   * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another if that ended
    * before it had started.
    */
   async ask(request: UnsentRecord, { limits, signal, transfer }: ModelCall): Promise<RpcResponse> {

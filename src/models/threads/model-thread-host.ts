@@ -78,7 +78,7 @@ export class ModelThreadHost {
     return this.#models.size;
   }
 
-  /** Ends the thread where it has no model; resolves once it has ended. */
+  /** Ends the thread if it has no model; resolves once it has ended. */
   async end(): Promise<void> {
     if (this.#models.size > 0) return;
     this.#isOpen = false;

@@ -15,7 +15,7 @@ export interface ModelWorkerData {
   readonly heartbeat: SharedArrayBuffer;
   /** Memory that all model threads have in common: see {@link DriverHost.poolCalls}. */
   readonly poolCalls?: SharedArrayBuffer;
-  /** Memory that says which of several models works: see {@link ThreadTurns}. Absent where the thread has one model. */
+  /** Memory that says which of several models works: see {@link ThreadTurns}. Absent if the thread has one model. */
   readonly running?: SharedArrayBuffer;
 }
 
@@ -37,7 +37,7 @@ export interface LoadCommand {
   readonly options: RawOptions;
   /** Threads that the runtime may use. */
   readonly threads: number;
-  /** Absent where the process has one copy of the model. */
+  /** Absent if the process has one copy of the model. */
   readonly copies?: ModelCopies | undefined;
   /** The folder of the pipeline's hook file; absent = the driver does not get it. */
   readonly hookFolder?: string | undefined;

@@ -6,7 +6,7 @@ import type { ModelThreadEvent } from "./model-thread-messages.ts";
 /** Facts about a loaded model, as its thread tells them. */
 export type LoadedFacts = Extract<ModelThreadEvent, { readonly loaded: unknown }>["loaded"];
 
-/** A loaded model in a thread, or in a process of its own. */
+/** A loaded model in a thread, or in its own process. */
 export interface ModelThread extends LoadedFacts {
   /** The process's number; absent for a thread. */
   readonly pid?: number;

@@ -7,7 +7,7 @@ import { ThreadModels } from "./thread-models.ts";
 /**
  * Runs a model thread: loads models, answers on every port that is attached, frees
  * models, and resolves after the command to close. `onStarted` is called once the code
- * of the driver is there, before native code may start threads of its own.
+ * of the driver is there, before native code may start threads.
  */
 export async function runModelThread(control: MessagePort, onStarted: () => void = () => {}): Promise<void> {
   const closing = createDeferred<void>();

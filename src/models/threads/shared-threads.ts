@@ -33,7 +33,7 @@ export class SharedThreads {
   }
 
   /**
-   * Loads a model in the thread with the fewest models; its runtime has no threads of its own where it is not alone
+   * Loads a model in the thread with the fewest models; its runtime has no own threads if it is not alone
    * there, but for those that were asked for.
    */
   async start(data: ModelThreadData & { readonly hasThreads: boolean }, log: Logger): Promise<ModelThread> {
@@ -47,7 +47,7 @@ export class SharedThreads {
   }
 
   /**
-   * Has a thread ready for the next model of each driver, where that would start one: it
+   * Has a thread ready for the next model of each driver, if that would start one: it
    * has loaded a model before, and freed it again.
    */
   async prepare(): Promise<void> {
@@ -72,7 +72,7 @@ export class SharedThreads {
       const spare = isUsed ? this.#addSpare(driver) : undefined;
       await (await spare?.load(model, createSilentLogger()))?.close();
     } catch {
-      // The next model says what is wrong, where that is wrong with it too.
+      // The next model reports the problem, if it has it too.
     }
   }
 

@@ -3,7 +3,7 @@ import type { ModelThread } from "./model-thread.ts";
 import { ModelThreadHost } from "./model-thread-host.ts";
 import type { ModelThreadData } from "./model-thread-messages.ts";
 
-/** Starts a model where it is to run: in a thread of its own, or in one that it shares. */
+/** Starts a model where it is to run: in its own thread, or in one that it shares. */
 export type StartModelThread = (data: ModelThreadData, log: Logger) => Promise<ModelThread>;
 
 /** Starts a thread, loads a model in it and resolves once it can predict; throws what loading threw. */

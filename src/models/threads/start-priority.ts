@@ -2,8 +2,8 @@ import { constants, getPriority, setPriority } from "node:os";
 import { hasCapability } from "../../platform/machine/system.ts";
 
 /**
- * Lets other threads go before this one, until what is returned is called: the serving ones, while code is loaded here.
- * Does nothing where the priority could not be raised again, as without the right to, or where it is the whole
+ * Lets other threads go before this one, until the returned function is called: the serving ones, while code is loaded
+ * here. Does nothing if the priority could not be raised again, as without the right to, or if it is the whole
  * process's, as everywhere but on Linux.
  */
 export function lowerPriority(): () => void {

@@ -113,7 +113,7 @@ export class SupervisedModel {
     );
   }
 
-  /** Closes a thread; returns true where it turns out to be stuck in a run of this model. A process has ended then. */
+  /** Closes a thread; returns true if it turns out to be stuck in a run of this model. A process has ended then. */
   async #isLostBeforeClosed(thread: ModelThread): Promise<boolean> {
     const lost = await Promise.race([thread.close(), thread.lost]);
     return lost !== undefined && lost.culprit !== "other" && thread.pid === undefined;
@@ -181,7 +181,7 @@ export class SupervisedModel {
     }
   }
 
-  /** The model is known to run, and those who wait need the thread: it takes requests also where these fail. */
+  /** The model is known to run, and those who wait need the thread: it takes requests also if these fail. */
   async #warmUp(thread: ModelThread): Promise<void> {
     try {
       await Promise.race([this.#runFirst(thread), thread.lost]);
@@ -208,9 +208,9 @@ export interface SupervisedParts {
   readonly onReplaced: ReplacedListener;
   /** Deaths of the server's process that the model has to answer for. Default 0. */
   readonly lostBefore?: number;
-  /** Default: in a thread of its own. */
+  /** Default: in its own thread. */
   readonly start?: StartModelThread;
-  /** Starts it where nothing else runs; default: in a thread. */
+  /** Starts it if nothing else runs; default: in a thread. */
   readonly startAlone?: StartModelThread;
   /** Runs requests in a thread that replaces another, before it takes others. */
   readonly runFirst?: (thread: ModelThread) => Promise<void>;

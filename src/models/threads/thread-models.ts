@@ -80,7 +80,7 @@ export class ThreadModels {
     responder.onClose(() => this.#say({ detached: number, ...(malformed !== undefined && { malformed }) }));
   }
 
-  /** Waits for what is under way, then frees the model. */
+  /** Waits for the runs under way, then frees the model. */
   async unload(id: number): Promise<void> {
     const known = this.#models.get(id);
     this.#models.delete(id);
@@ -95,7 +95,7 @@ export class ThreadModels {
   }
 }
 
-/** A driver that loads its model in the model's turn, where others share its thread, and with its mark. */
+/** A driver that loads its model in the model's turn, if others share its thread, and with its mark. */
 function loadingInTurn(driver: Driver, turns: ModelTurns | undefined, mark: RunMark | undefined): Driver {
   if (turns === undefined && mark === undefined) return driver;
   const load: Driver["load"] = async (...args) => {

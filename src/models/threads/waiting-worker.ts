@@ -3,7 +3,7 @@ import { threadEntry } from "../../platform/threads/thread-entry.ts";
 
 /** Data that the entry of a model thread is started with. */
 export interface ModelEntryData {
-  /** True where nothing is served yet that the thread's start could hold up. */
+  /** True if nothing is served yet that the thread's start could hold up. */
   readonly isFirst: boolean;
 }
 
@@ -16,7 +16,7 @@ export function startWaitingWorker(): void {
   const forget = () => {
     if (waiting === worker) waiting = undefined;
   };
-  // The next thread says what is wrong.
+  // The next thread reports the problem.
   worker.once("error", forget).once("exit", forget);
 }
 
@@ -27,7 +27,7 @@ export function takeWorker(): Worker {
   return worker;
 }
 
-/** Ends the thread that waits; does nothing where a model has taken it. */
+/** Ends the thread that waits; does nothing if a model has taken it. */
 export function endWaitingWorker(): void {
   waiting?.postMessage({ close: true });
   waiting = undefined;

@@ -20,7 +20,7 @@ const STAMP = /^\d{8}T\d{6}\.\d{3}Z$/;
 
 /**
  * The files of one model, `PREFIX-MODEL-TIME.tfrecord`. They are open only while they are written to, so that they may
- * be moved or deleted at any time; the next records then go to a new file. What is left of a write that fails is cut
+ * be moved or deleted at any time; the next records then go to a new file. The rest of a failed write is cut
  * off, so that a file has whole records.
  */
 export class LogFiles {

@@ -23,7 +23,7 @@ export interface TracingSettings {
   readonly resource: Attributes;
 }
 
-/** Files for an encrypted connection; absent = the system's authorities, and no certificate of its own. */
+/** Files for an encrypted connection; absent = the system's authorities, and no certificate. */
 interface CollectorTls {
   readonly ca?: Buffer | undefined;
   readonly cert?: Buffer | undefined;

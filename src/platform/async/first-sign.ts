@@ -1,5 +1,5 @@
 /**
- * Milliseconds in which a process or thread of ours has to say anything: it has only begun then. Where the system
+ * Milliseconds in which a process or thread of ours has to say anything: it has only begun then. If the system
  * refuses its first threads, a runtime may wait for them for ever.
  */
 export const FIRST_SIGN_MS = 30_000;

@@ -55,7 +55,7 @@ interface Task {
 /**
  * Threads that decode and encode large messages, so that the main thread never stops for one. They are started when
  * there is work, do one job each at a time, and end after a while without work. Clients take turns by bytes, small jobs
- * and large ones together ({@link ShareQueue}). Where either kind waits, one of it runs, so that neither waits for the
+ * and large ones together ({@link ShareQueue}). If either kind waits, one of it runs, so that neither waits for the
  * other.
  */
 export class CodecPool {

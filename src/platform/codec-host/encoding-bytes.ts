@@ -32,7 +32,7 @@ const QUOTES_BYTES = 12;
 const ESCAPE_BYTES = 6;
 /** Memory of the writer for an element of a `bytes` tensor while it measures it, tag and length included. */
 const ELEMENT_BYTES = 64;
-/** The same for a number that is a message of its own. */
+/** The same for a number that is a separate message. */
 const MESSAGE_BYTES = 512;
 /** Brackets of a list, with the comma that follows. */
 const LIST_BYTES = 3;
@@ -51,7 +51,7 @@ export function encodingBytes(args: readonly unknown[], form: EncodedForm): numb
   return bytes;
 }
 
-/** The numbers and texts of results other than tensors: each is a message of its own. */
+/** The numbers and texts of results other than tensors: each is a separate message. */
 type Values = Uint8Array | Float32Array;
 
 function textBytes(value: Tensor | Values): number {

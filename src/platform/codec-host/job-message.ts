@@ -112,7 +112,7 @@ const MAX_SLAB_BYTES = 4 * 1024 * 1024;
 
 /**
  * Prepares views for another thread: their buffers are transferred if they may be, each once; of others the viewed
- * part is copied. Small views are copied into slabs that they share: a buffer of its own costs the main thread some ten
+ * part is copied. Small views are copied into slabs that they share: a separate buffer costs the main thread some ten
  * microseconds for each, and a message may have thousands.
  */
 function moveViews(views: readonly ArrayBufferView[], mayTransfer: MayTransfer): MovedViews {

@@ -30,7 +30,7 @@ export function isCompression(name: string): name is Compression {
 
 /**
  * Inflates a body or a message, up to the limits. Rejects with `resource_exhausted` over `maxBytes`, with `unavailable`
- * where memory is used up, with `invalid_argument` for data that is not compressed in this way.
+ * if memory is used up, with `invalid_argument` for data that is not compressed in this way.
  */
 export function inflate(bytes: Uint8Array, how: Compression, { maxBytes, memory }: InflateLimits): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {

@@ -48,7 +48,7 @@ export class ConnectionLimit {
   }
 
   /**
-   * Counts the connections of a server that listens. Where there are too many, the oldest idle one of the client that
+   * Counts the connections of a server that listens. If there are too many, the oldest idle one of the client that
    * has most makes room for a client that has fewer; else the newcomer is reset at once, before anything is kept of it.
    */
   guard(server: Server): void {

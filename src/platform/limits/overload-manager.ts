@@ -229,7 +229,7 @@ interface Candidate {
   readonly leftSeconds: number;
 }
 
-/** A client's own requests make room if they will not end soon; another's, where it has more than its share. */
+/** A client's own requests make room if they will not end soon; another's, if it has more than its share. */
 function mayTake(giver: Candidate, taker: Candidate, fairBytes: number): boolean {
   const [from, to] = [giver.share.client, taker.share.client];
   if (from !== to) return from.bytes > fairBytes && from.bytes > to.bytes + taker.bytes;

@@ -2,7 +2,7 @@
 const SUM = 0;
 
 /**
- * A number that several threads count together, in memory that they share. Each has a cell of its own, so that what a
+ * A number that several threads count together, in memory that they share. Each has its own cell, so that what a
  * thread counted can be taken away when it ends.
  */
 export class ThreadCounts {

@@ -14,7 +14,7 @@ export const TRANSPORT_LIMITS = {
   /** Requests of one HTTP connection at a time; what its client sends ahead waits in the socket. */
   requestsAhead: 4,
   /**
-   * Calls of one gRPC connection at a time, where no channel argument says otherwise; its others wait at the client.
+   * Calls of one gRPC connection at a time, if no channel argument says otherwise; its others wait at the client.
    */
   concurrentCalls: 256,
   /** Time that a message or body may take to arrive, in milliseconds. */
@@ -25,7 +25,7 @@ export const TRANSPORT_LIMITS = {
    * into a closing connection.
    */
   keepAliveMs: 75_000,
-  /** Time between two pings of a gRPC connection, in milliseconds, where no channel argument says otherwise. */
+  /** Time between two pings of a gRPC connection, in milliseconds, if no channel argument says otherwise. */
   pingIntervalMs: 60_000,
   /**
    * Pings in a row, without any call between them, after which a connection is ended:
@@ -49,7 +49,7 @@ export const HANDSHAKE_TIMEOUT_MS = 20_000;
 
 /**
  * Time that connections which clients opened just before the ports closed have for a first request, in milliseconds,
- * where clients were asked to leave: proxies that ask no health checks open some until then.
+ * if clients were asked to leave: proxies that ask no health checks open some until then.
  */
 export const LAST_CALL_MS = 500;
 

@@ -42,7 +42,7 @@ let isScheduled = false;
 /**
  * Lets a request that has arrived completely go on at the end of this turn of the event loop, in step with the others
  * of the turn; at once, if it is not small, since to decode it may take longer than many small ones. Code that does
- * the same for one request after the other stays in the processor's caches: where each went all of its way before the
+ * the same for one request after the other stays in the processor's caches: if each went all of its way before the
  * next, a small one took nearly twice the time.
  */
 export function goOnTogether(bytes: number, goOn: () => void): void {

@@ -63,7 +63,7 @@ const V1_MOUNTS: Readonly<Record<Controller, readonly string[]>> = { memory: ["m
 
 /**
  * The groups of this process that may limit a resource, and their parents, in both versions. They are those of the
- * container's own view, where it has one. `root` is the folder of proc and sys.
+ * container's own view, if it has one. `root` is the folder of proc and sys.
  */
 export function controlGroups(controller: Controller, root = "/"): readonly ControlGroup[] {
   const lines = readText(join(root, "proc/self/cgroup")).split("\n");

@@ -28,14 +28,14 @@ type HideWords = (words: readonly string[]) => readonly string[];
 /**
  * Overwrites what the system shows of this process's start, in /proc/PID/environ and /proc/PID/cmdline: the whole
  * environment, of which copies stay, and the words that `hide` changes. Does nothing if there are no such files, or
- * where the system refuses it, as sandboxes and kernels with `proc_mem.restrict_write` do.
+ * if the system refuses it, as sandboxes and kernels with `proc_mem.restrict_write` do.
  */
 export function overwriteStart(hide: HideWords): void {
   const places = placesOfStart();
   const memory = places && openMemory();
   if (places === undefined || memory === undefined) return;
   for (const [name, text = ""] of Object.entries(process.env)) {
-    // Deleted first: the C library then takes memory of its own for it.
+    // Deleted first: the C library then takes own memory for it.
     delete process.env[name];
     process.env[name] = text;
   }

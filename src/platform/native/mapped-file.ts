@@ -27,7 +27,7 @@ export class MappedFile {
   /** End of what this process has written. */
   #written = 0;
 
-  /** `fd` stays open as long as this is written to. Throws `failed_precondition` where the system refuses. */
+  /** `fd` stays open as long as this is written to. Throws `failed_precondition` if the system refuses. */
   constructor(fd: number, size: number, access: "read" | "write") {
     const protection = access === "write" ? PROT_READ | PROT_WRITE : PROT_READ;
     this.#fd = fd;
@@ -46,8 +46,7 @@ export class MappedFile {
       copyToNative(start + BigInt(place), bytes);
       return;
     }
-    // The first use of a page takes memory: without any, a call fails, where writing to
-    // the mapping would end the process.
+    // The first use of a page takes memory. Without any, a call fails; writing to the mapping would end the process.
     for (let done = 0; done < bytes.byteLength; )
       done += writeSync(this.#fd, bytes, done, bytes.byteLength - done, place + done);
     this.#written = end;
@@ -85,7 +84,7 @@ const MFD_NOEXEC_SEAL = 8;
 
 /**
  * Creates a file in memory, which has no name in any folder, and a size that no process can change. Returns its
- * descriptor; throws `failed_precondition` where the system has no such files, which is everywhere but on Linux.
+ * descriptor; throws `failed_precondition` if the system has no such files, which is everywhere but on Linux.
  */
 export function createMemoryFile(title: string, bytes: number): number {
   const { memfd_create, fcntl } = bindFunctions(
@@ -103,8 +102,8 @@ export function createMemoryFile(title: string, bytes: number): number {
 }
 
 /**
- * Maps a file of 32-bit numbers into this process, for good: what is written to them is in the file, whatever ends the
- * process. The file must keep its size. Throws `failed_precondition` where the system refuses.
+ * Maps a file of 32-bit numbers into this process, for good: numbers written to them are in the file, whatever ends the
+ * process. The file must keep its size. Throws `failed_precondition` if the system refuses.
  */
 export function mapCells(fd: number, bytes: number): Int32Array {
   return new Int32Array(koffi.view(mapFile(fd, bytes, PROT_READ | PROT_WRITE), bytes));

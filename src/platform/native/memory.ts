@@ -41,7 +41,7 @@ export function toCTexts(texts: readonly Uint8Array[]): BigUint64Array {
   const length = texts.reduce((sum, text) => sum + text.length + 1, 0);
   const addresses = new BigUint64Array(texts.length);
   if (length === 0) return addresses;
-  // In memory of its own, which V8 does not move.
+  // In separate memory, which V8 does not move.
   const content = Buffer.allocUnsafeSlow(length);
   const start = koffi.address(content);
   let at = 0;

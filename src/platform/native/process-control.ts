@@ -35,7 +35,7 @@ function prctl(option: number, value: number): void {
 
 /**
  * Returns free memory in the C library's heaps to the system, in a thread of the pool; throws `failed_precondition`
- * where the library is not glibc.
+ * if the library is not glibc.
  */
 export async function trimMemory(): Promise<void> {
   const { malloc_trim } = bindFunctions(processLibrary(), { malloc_trim: ["int", "size_t"] }, "The C library");

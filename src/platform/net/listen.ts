@@ -113,7 +113,7 @@ export function takeKept(title: string): number | undefined {
   return index < 0 ? undefined : keeper!.taken.splice(index, 1)[0]!.fd;
 }
 
-/** Has a new socket outlive this process, where another one waits for that; resolves once it does. */
+/** Has a new socket outlive this process, if another one waits for that; resolves once it does. */
 export async function keepSocket(title: string, server: Server): Promise<void> {
   await keeper?.keep(title, server);
 }

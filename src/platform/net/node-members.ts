@@ -59,7 +59,7 @@ export function stoppedAt(socket: TLSSocket): number | undefined {
 }
 
 /**
- * Ends a connection with a reset, so that the system drops what the client has not read. Where Node resets none (a Unix
+ * Ends a connection with a reset, so that the system drops what the client has not read. If Node resets none (a Unix
  * socket, an encrypted connection without the one that carries it), it is closed.
  */
 export function resetConnection(socket: Socket): void {

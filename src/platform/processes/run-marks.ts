@@ -70,7 +70,7 @@ export class RunMarks {
 
   /**
    * Counts a death for each model that was running, and returns these; forgets models that no death was ever counted
-   * for. Where it `isDeath` not, all runs count as ended.
+   * for. Without `isDeath`, all runs count as ended.
    */
   blame({ isDeath = true } = {}): MarkedModel[] {
     const rows = this.#usedRows();

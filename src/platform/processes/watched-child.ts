@@ -81,7 +81,7 @@ function describeEnd(code: number | null, signal: NodeJS.Signals | null): string
 }
 
 /**
- * The stream to a child's descriptor that is a socket; throws `unavailable` where the system could not start the child,
+ * The stream to a child's descriptor that is a socket; throws `unavailable` if the system could not start the child,
  * for example because the server has no descriptors left: then it has no streams, and its error is an event that comes
  * later.
  */

@@ -30,7 +30,7 @@ export class MemoryRegion {
   readonly byteSize: number;
   readonly #fd: number;
 
-  /** Opens its object, which may then lose its name; throws, with Triton's texts, where it has no such part. */
+  /** Opens its object, which may then lose its name; throws, with Triton's texts, if it has no such part. */
   constructor({ name, key, offset, byteSize }: RegionRequest) {
     const { fd, bytes } = openObject(objectFile(name, key), key);
     this.name = name;
@@ -48,7 +48,7 @@ export class MemoryRegion {
 
   /**
    * Fills `target` with the bytes from `offset` of the region on; throws
-   * `failed_precondition` where the object has become shorter.
+   * `failed_precondition` if the object has become shorter.
    */
   async read(offset: number, target: Uint8Array): Promise<void> {
     const start = this.offset + offset;
@@ -63,7 +63,7 @@ export class MemoryRegion {
     }
   }
 
-  /** Writes bytes from `offset` of the region on; throws `failed_precondition` where the object has become shorter. */
+  /** Writes bytes from `offset` of the region on; throws `failed_precondition` if the object has become shorter. */
   async write(offset: number, bytes: Uint8Array): Promise<void> {
     const start = this.offset + offset;
     // Writing beyond the end would make the object longer.

@@ -17,7 +17,7 @@ const BEARER = /\b(bearer|basic) [\w.~+/=-]{16,}/gi;
 const MEMBER_NAME = String.raw`[\w.-]{0,64}(?:${SECRET_WORDS}|cookie)`;
 /** Members of JSON whose text is a secret. */
 const MEMBER = new RegExp(String.raw`("${MEMBER_NAME}":\s?)"(?:[^"\\]|\\.)*"`, "gi");
-/** The same within a text of JSON, where all quotes are escaped: a mix would take the text's own end for one. */
+/** The same within a text of JSON, if all quotes are escaped: a mix would take the text's own end for one. */
 const INNER_MEMBER = new RegExp(String.raw`(\\"${MEMBER_NAME}\\":\s?)\\"[^"\\]*\\"`, "gi");
 /** Something of which each of these has at least one: most texts have none of them. */
 const LIKELY = /:\/\/|[=]|pass|pwd|secret|token|key|bearer|basic|credential|authorization|cookie|signature/i;
@@ -44,7 +44,7 @@ export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** The value of an option for output: `***` where the option's name is a secret's. */
+/** The value of an option for output: `***` if the option's name is a secret's. */
 export function maskOption(name: string, value: string): string {
   return isSecretName(name) ? MASK : maskSecrets(value);
 }

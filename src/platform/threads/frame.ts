@@ -17,7 +17,7 @@ import { OwnMap, setView } from "./own-built-ins.ts";
  */
 export type Frame = ArrayBuffer | readonly [frame: ArrayBuffer, ...buffers: ArrayBuffer[]];
 
-/** Size from which content is sent as a buffer of its own, in bytes: below it a copy costs less than a transfer. */
+/** Size from which content is sent as a separate buffer, in bytes: below it a copy costs less than a transfer. */
 export const OWN_BUFFER_BYTES = 16 * 1024;
 
 /** Bytes before the first record. */

@@ -35,7 +35,7 @@ function withOwnMethods<Class extends { readonly prototype: object }>(subclass: 
   return subclass;
 }
 
-/** A Map with methods of its own. */
+/** A Map with its own methods. */
 export const OwnMap = withOwnMethods(class OwnMap<Key, Value> extends Map<Key, Value> {});
-/** A WeakSet with methods of its own. */
+/** A WeakSet with its own methods. */
 export const OwnWeakSet = withOwnMethods(class OwnWeakSet<Value extends object> extends WeakSet<Value> {});

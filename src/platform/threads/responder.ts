@@ -106,7 +106,7 @@ export class Responder {
   }
 
   /**
-   * Sends an error. Where user code has broken the functions that answers need, the connection ends, so that the client
+   * Sends an error. If user code has broken the functions that answers need, the connection ends, so that the client
    * does not wait for ever.
    */
   #fail(id: number, reason: unknown): void {

@@ -11,7 +11,7 @@ const MAX_UNCLEAR = 2;
 /** Clients that are remembered; of more, the oldest are forgotten. */
 const MAX_CLIENTS = 256;
 
-/** Counts who ended what runs a model: a client where requests of no other were lost with it. */
+/** Counts who ended what runs a model: a client if requests of no other were lost with it. */
 export class KillCount {
   readonly #ends = new Map<string, number[]>();
   #unclear: number[] = [];
@@ -38,7 +38,7 @@ export class KillCount {
     return Date.now() < this.#byClientUntil;
   }
 
-  /** True where nothing is remembered that still counts. */
+  /** True if nothing is remembered that still counts. */
   get isOver(): boolean {
     const now = Date.now();
     for (const [key, ends] of this.#ends) if (recent(ends, now).length === 0) this.#ends.delete(key);

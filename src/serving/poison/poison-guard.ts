@@ -30,7 +30,7 @@ export interface SentRequest {
 /** A request that was under way when what ran it ended; without a hash only its size is known. */
 interface Suspect extends SentRequest {
   readonly hash: string | undefined;
-  /** True where a process ended, which takes longer to start again than a thread. */
+  /** True if a process ended, which takes longer to start again than a thread. */
   readonly isProcess: boolean;
 }
 
@@ -112,7 +112,7 @@ export class PoisonGuard {
     this.#lost.push({ ...sent, hash, isProcess });
   }
 
-  /** Those of one end, where they are not too many to be read at once. */
+  /** Those of one end, if they are not too many to be read at once. */
   #hashNow(request: InferRequest, bytes: number): string | undefined {
     if (this.#hashedBytes + bytes > MAX_HASHED_BYTES || !isIntact(request.inputs)) return undefined;
     this.#hashedBytes += bytes;

@@ -32,7 +32,7 @@ export function hashSmallRequest(request: HashedRequest): string {
   return hash.digest("base64url");
 }
 
-/** False where its memory was given away: to a thread, or to another request. */
+/** False if its memory was given away: to a thread, or to another request. */
 export function isIntact(inputs: Payload): boolean {
   if (inputs.kind === "json") return inputs.json.byteLength > 0;
   return Object.values(inputs.tensors).every(isWhole);

@@ -19,7 +19,7 @@ export class TurnLock {
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** True where none runs or waits. */
+  /** True if none runs or waits. */
   get isFree(): boolean {
     return this.#running === 0 && this.#waiting.length === 0;
   }

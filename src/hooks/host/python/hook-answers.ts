@@ -28,9 +28,7 @@ export class HookAnswers {
     this.#init = init;
   }
 
-  /**
-   * Answers one question. While a hook waits for the answer others may run; a thread of its own does not keep its turn.
-   */
+  /** Answers one question. While a hook waits for the answer others may run: its own thread does not keep its turn. */
   readonly answer: AnswerCall = (call) => {
     const { waits, request } = call.fields;
     return waits === true ? this.#runs.wait(Number(request), () => this.#answer(call)) : this.#answer(call);

@@ -8,7 +8,7 @@ export class HookRuns {
   readonly #running = new Map<number, HookRun>();
 
   /**
-   * Runs a hook when it is its turn; rejects with the signal's reason where that aborts before, and with
+   * Runs a hook when it is its turn; rejects with the signal's reason if that aborts before, and with
    * `deadline_exceeded` when its time is over.
    */
   async run<T>(

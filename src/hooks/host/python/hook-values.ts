@@ -3,7 +3,7 @@ import { toTensor } from "../../../tensor/plain-value.ts";
 import { isPlainObject } from "../../../tensor/record.ts";
 import { createTensors, isTensor, type Tensors } from "../../../tensor/tensor.ts";
 
-/** Values for a Python process: JSON with markers for tensors, absent where there is nothing but named tensors. */
+/** Values for a Python process: JSON with markers for tensors, absent if there is nothing but named tensors. */
 export interface HookValues {
   readonly values?: unknown;
   readonly tensors: Tensors;

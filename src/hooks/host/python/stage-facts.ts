@@ -7,7 +7,7 @@ export interface StageFacts {
   readonly name: string;
   readonly inputs: readonly NamedShape[];
   readonly outputs: readonly NamedShape[];
-  /** By input, where it is known. */
+  /** By input, if it is known. */
   readonly dtypes: Readonly<Record<string, string>>;
   /** Values that the driver gives to hooks; functions are `{ $method: true }`. */
   readonly args: unknown;

@@ -13,7 +13,7 @@ import { HookRuns } from "./hook-runs.ts";
 import { HookScopes } from "./hook-scopes.ts";
 import { type FoundHook, PythonHooks } from "./python-hooks.ts";
 
-/** A Python hook file in a process of its own. */
+/** A Python hook file in its own process. */
 export interface StartedPythonHooks {
   readonly hooks: HookSet;
   /** The file, and the files that it imports from its folder. */
@@ -135,7 +135,7 @@ interface ProcessEnd {
   readonly why: string;
   /** The hook file. */
   readonly file: string;
-  /** Reason for killing it, where that was for its hooks. */
+  /** Reason for killing it, if that was for its hooks. */
   readonly stuck: ServingError | undefined;
 }
 

@@ -33,7 +33,7 @@ export class ByteList {
   }
 
   /**
-   * Announces the number of bytes, so that the buffer ends up with exactly that size. Where blocks are copied, the byte
+   * Announces the number of bytes, so that the buffer ends up with exactly that size. If blocks are copied, the byte
    * at `alignedAt` is then aligned for numbers of any size.
    */
   expect(bytes: number, alignedAt = 0): void {
@@ -41,7 +41,7 @@ export class ByteList {
     this.#lead = leadTo(alignedAt);
   }
 
-  /** Sets the maximum number of bytes, where their number is not known. */
+  /** Sets the maximum number of bytes, if their number is not known. */
   limitTo(bytes: number): void {
     this.#limit = bytes;
   }

@@ -85,7 +85,7 @@ export class MemoryBudget {
     return this.#problem(bytes, ownBytes) === undefined;
   }
 
-  /** Throws `unavailable` where so many bytes more would not fit if all were ended that may be. */
+  /** Throws `unavailable` if so many bytes more would not fit if all were ended that may be. */
   checkAnnounced(bytes: number, ownBytes: number): void {
     const problem = this.#problem(bytes, ownBytes);
     if (problem !== undefined && this.#problem(bytes, ownBytes, this.overload.waitingBytes()) !== undefined)

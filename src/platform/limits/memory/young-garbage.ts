@@ -50,7 +50,7 @@ export function countGarbage(bytes: number): void {
 }
 
 /**
- * Bytes that make V8 mark the whole heap soon, where it cannot be asked to: they are never touched, and take no memory.
+ * Bytes that make V8 mark the whole heap soon, if it cannot be asked to: they are never touched, and take no memory.
  */
 const PRESSURE_BYTES = 128 * 1024 * 1024;
 

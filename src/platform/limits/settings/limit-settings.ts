@@ -130,7 +130,7 @@ export const LIMIT_SETTINGS = {
     commands: BOTH,
   },
   /**
-   * Time after which a request fails with `deadline_exceeded`, where its client sets no
+   * Time after which a request fails with `deadline_exceeded`, if its client sets no
    * earlier deadline; 0 = never. Default 0.
    */
   requestTimeoutMs: {

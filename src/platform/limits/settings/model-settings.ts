@@ -36,7 +36,7 @@ export const MODEL_SETTINGS = {
     help: "name under which clients find the model",
     commands: SERVE,
   },
-  /** Copies of each model, each in a thread of its own. Default 1. */
+  /** Copies of each model, each in its own thread. Default 1. */
   instances: {
     slice: "models",
     type: "count",
@@ -97,7 +97,7 @@ export const MODEL_SETTINGS = {
     details: "ONNX models up to 1 MB do, if there are more of them than cores.",
     commands: SERVE,
   },
-  /** Runs each copy in a process of its own, so that a crash of its runtime costs its requests alone. Default false. */
+  /** Runs each copy in its own process, so that a crash of its runtime costs its requests alone. Default false. */
   isolate: {
     slice: "models",
     type: "boolean",

@@ -2,7 +2,7 @@ import { ENCRYPTION_SETTINGS } from "./access-settings.ts";
 import { PROTOCOL_SETTINGS } from "./protocol-settings.ts";
 import { BOTH, PROXY, SERVE, type Setting } from "./setting.ts";
 
-/** Settings of addresses and ports, of what is answered there, and of the clients that may use them. */
+/** Settings of addresses and ports, of the answers there, and of the clients that may use them. */
 export const NETWORK_SETTINGS = {
   grpcAddress: {
     type: "address",
@@ -40,7 +40,7 @@ export const NETWORK_SETTINGS = {
     isPath: true,
     commands: SERVE,
   },
-  /** Takes the path of that socket over where another server listens there, as in a rolling restart. Default false. */
+  /** Takes the path of that socket over if another server listens there, as in a rolling restart. Default false. */
   grpcSocketTakeover: {
     slice: "network",
     type: "boolean",
@@ -120,7 +120,7 @@ export const NETWORK_SETTINGS = {
     commands: SERVE,
   },
   /**
-   * Clients that may change the server (load and unload models, change what is logged): programs on this machine, or
+   * Clients that may change the server (load and unload models, change the logging): programs on this machine, or
    * all. Default `off`: none.
    */
   allowControl: {

@@ -78,7 +78,7 @@ export const REPOSITORY_SETTINGS = {
     help: "maximum time of one load; 0 disables",
     commands: SERVE,
   },
-  /** Further tries where a model cannot be loaded. Default 5. */
+  /** Further tries if a model cannot be loaded. Default 5. */
   loadRetries: {
     slice: "loading",
     type: "count",
@@ -199,7 +199,7 @@ export const REPOSITORY_SETTINGS = {
     help: "ready only while every model is available",
     commands: SERVE,
   },
-  /** Fails the start where any model cannot be loaded; else it fails where none can. Default false. */
+  /** Fails the start if any model cannot be loaded; else it fails if none can. Default false. */
   failFast: {
     slice: "loading",
     type: "boolean",

@@ -29,7 +29,7 @@ export type Setting = {
   | { readonly type: "command"; readonly default?: undefined }
   /** `host`: a name or an IP address. `address`: a host with a port. */
   | { readonly type: "host" | "address"; readonly default: string }
-  /** `onWith`: a setting that switches this one on where it is given and this one is not. */
+  /** `onWith`: a setting that switches this one on if it is given and this one is not. */
   | { readonly type: "boolean"; readonly default: boolean; readonly onWith?: string }
   /** `bare`: the choice that the flag alone, or a true, stands for; a false stands for the default. */
   | { readonly type: "choice"; readonly choices: readonly string[]; readonly default: string; readonly bare?: string }
