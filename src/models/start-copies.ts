@@ -116,7 +116,7 @@ function sharedStart({ sharedThreads, threads }: StartModelOptions): StartModelT
 
 /** Nearly no server needs the code. */
 async function ownProcesses({ found: { driver } }: ModelToLoad, { signal }: StartModelOptions) {
-  const { processStarts } = await import("./processes/start-model-process.ts");
+  const { processStarts } = await import("./processes/model-process.ts");
   return processStarts({ environment: driver.environment ?? {} }, signal);
 }
 

@@ -13,6 +13,7 @@ import { fromWireError, parseWireError } from "../../platform/threads/wire-error
 import type { LostThread } from "../threads/lost-thread.ts";
 import type { ModelThread } from "../threads/model-thread.ts";
 import type { ModelThreadData } from "../threads/model-thread-messages.ts";
+import type { StartModelThread } from "../threads/start-model-thread.ts";
 import * as Control from "./control-protocol.ts";
 import { LinkPort } from "./link-port.ts";
 import { toLoadOrder, writtenLevels } from "./load-order.ts";
@@ -22,6 +23,7 @@ import { ProcessLink } from "./process-link.ts";
 import { ProcessPorts } from "./process-ports.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";
+import { createSharedFiles } from "./shared-files.ts";
 import { type ProcessParts, SpawnedProcess } from "./spawned-process.ts";
 
 /** Bytes that a message of a process may take in addition to those in the memory file: the answers of one moment. */
@@ -37,6 +39,21 @@ export interface ModelProcessData extends ModelThreadData, ProcessParts {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds in which the process has to say that it has begun. Default {@link FIRST_SIGN_MS}. */
   readonly firstSignMs?: number;
+}
+
+/** Data that a model's process needs in addition to those of a thread. */
+type OwnProcess = Pick<ModelProcessData, "environment">;
+
+/** Functions that start a model in its own process, and again when that has ended; the signal gives up the first load. */
+export function processStarts(
+  own: OwnProcess,
+  signal: AbortSignal | undefined,
+): { readonly start: StartModelThread; readonly startAlone: StartModelThread } {
+  const startUntil = (given?: AbortSignal): StartModelThread => {
+    return async (data, log) =>
+      new ModelProcess({ ...data, ...own, signal: given, files: await createSharedFiles() }, log).load();
+  };
+  return { start: startUntil(signal), startAlone: startUntil() };
 }
 
 /** A child process with one model, which may crash alone. Nothing that it sends is trusted. */

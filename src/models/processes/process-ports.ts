@@ -1,15 +1,22 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { ServingError } from "../../errors.ts";
-import type { Frame } from "../../platform/threads/frame.ts";
+import type { Frame, WireRecord } from "../../platform/threads/frame.ts";
+import { readFrame } from "../../platform/threads/frame-reader.ts";
+import { FrameWriter } from "../../platform/threads/frame-writer.ts";
 import {
   type HostPort,
   type MalformedListener,
   MalformedMessage,
   toHostPort,
 } from "../../platform/threads/host-port.ts";
+import { CANCEL, FAILURE, RESPONSE } from "../../platform/threads/rpc-client.ts";
+import { parseWireError, toWireError } from "../../platform/threads/wire-error.ts";
+import { hasTooManyLists } from "../../tensor/tensor.ts";
+import { isRunStatistics } from "../queue/run-statistics.ts";
+import { checkModelRequest } from "../threads/check-model-request.ts";
+import { STATISTICS } from "../threads/model-protocol.ts";
 import { CONTROL_PORT } from "./control-protocol.ts";
-import { GuardedPort } from "./guarded-port.ts";
-import { LinkPort } from "./link-port.ts";
+import { LinkPort, MAX_META_BYTES } from "./link-port.ts";
 import type { ProcessLink } from "./process-link.ts";
 
 /** Called when a port is opened and when it ends, to notify the other side. */
@@ -94,4 +101,77 @@ function relayPort(thread: MessagePort, model: HostPort, onMalformed: MalformedL
   // What came from the process has its memory to itself.
   model.onMessage((message) => port.post(message, Array.isArray(message) ? message : []));
   model.onClose(() => port.close());
+}
+
+/**
+ * A port to a model in another process, whose answers are checked before anyone in
+ * this process sees them, and which answers every open request itself when the process
+ * has ended. Posted messages are checked too: a hook thread may have written them.
+ */
+export class GuardedPort implements HostPort {
+  readonly copies = true;
+  readonly #port: LinkPort;
+  /** Kinds of the requests without a response, by their ids. */
+  readonly #open = new Map<number, number>();
+
+  constructor(port: LinkPort) {
+    this.#port = port;
+  }
+
+  /** Throws {@link MalformedMessage} for what a model's client does not send. */
+  post(message: unknown): void {
+    for (const record of readFrame(message)) this.#ask(record);
+    this.#port.post(message);
+  }
+
+  onMessage(listener: (message: unknown) => void): void {
+    this.#port.onMessage(listener);
+  }
+
+  onClose(listener: () => void): void {
+    this.#port.onClose(listener);
+  }
+
+  close(): void {
+    this.#port.close();
+  }
+
+  /** Passes a message of the process on; throws {@link MalformedMessage} for one that a model does not send. */
+  deliver(message: Frame): void {
+    for (const record of readFrame(message, MAX_META_BYTES)) this.#settle(record);
+    this.#port.deliver(message);
+  }
+
+  /** Ends the port, after an error for each open request. */
+  fail(reason: ServingError): void {
+    const writer = new FrameWriter();
+    const meta = toWireError(reason);
+    for (const id of this.#open.keys()) writer.write({ kind: FAILURE, id, meta, tensors: undefined }, false);
+    this.#open.clear();
+    if (!writer.isEmpty) this.#port.deliver(writer.take().frame);
+    this.#port.close();
+  }
+
+  #ask(record: WireRecord): void {
+    const { kind, id } = record;
+    if (kind === CANCEL) return;
+    if (this.#open.has(id)) throw new MalformedMessage(`it asks request ${id} a second time`);
+    checkModelRequest(record);
+    this.#open.set(id, kind);
+  }
+
+  #settle({ kind, id, meta, tensors }: WireRecord): void {
+    const asked = this.#open.get(id);
+    if (asked === undefined) throw new MalformedMessage(`it answers request ${id}, which does not wait for an answer`);
+    if (kind === FAILURE) parseWireError(meta);
+    else if (kind !== RESPONSE) throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
+    else if (asked === STATISTICS && !isRunStatistics(meta)) throw new MalformedMessage("its statistics are none");
+    for (const name in tensors) assertListable(tensors[name]!.shape);
+    this.#open.delete(id);
+  }
+}
+
+/** Refuses a shape such as [2147483647, 0], which takes no memory itself, but as JSON a list for each row. */
+function assertListable(shape: readonly number[]): void {
+  if (shape.includes(0) && hasTooManyLists(shape)) throw new MalformedMessage(`it has a tensor of shape [${shape}]`);
 }

@@ -1,13 +1,27 @@
 import { ServingError } from "../../errors.ts";
+import { settlesWithin } from "../../platform/async/promises.ts";
 import { packValues, unpackValues } from "../../platform/threads/call-values.ts";
 import type { HostPort } from "../../platform/threads/host-port.ts";
 import { fromMethodTree } from "../../platform/threads/method-tree.ts";
-import type { RpcClient } from "../../platform/threads/rpc-client.ts";
+import {
+  RpcClient,
+  type RpcResponse,
+  tellLoss,
+  type UnsentRecord,
+  wasNeverStarted,
+} from "../../platform/threads/rpc-client.ts";
 import { openTimedAnswer } from "../../platform/threads/timed-answer.ts";
 import type { ModelFacts } from "../model-facts.ts";
-import type { ModelHandle } from "../model-handle.ts";
-import { CopyClients } from "./copy-clients.ts";
-import { CALL, PREDICT, toSentCall } from "./model-protocol.ts";
+import type { ModelCall, ModelHandle } from "../model-handle.ts";
+import { type RunStatistics, sumStatistics } from "../queue/run-statistics.ts";
+import { CALL, PREDICT, STATISTICS, toSentCall } from "./model-protocol.ts";
+
+const ASK_STATISTICS = { kind: STATISTICS, meta: undefined, tensors: undefined } as const;
+/**
+ * Time that a model's thread has to report its statistics, in milliseconds; the last
+ * known ones of a busy or stuck thread are used.
+ */
+const REPORT_MS = 500;
 
 /** A model that is reached by message. */
 export interface ModelAddress {
@@ -68,4 +82,122 @@ function blameCaller(reason: unknown, method: string): unknown {
   return new ServingError("internal", `A hook gave ${method} what it does not take: ${reason.message}`, {
     cause: reason,
   });
+}
+
+/** A connection to each copy of a model. */
+class CopyClients {
+  readonly #host: string;
+  readonly #keepsInputs: boolean;
+  readonly #clients: RpcClient[];
+  readonly #statistics: ReportedStatistics[];
+  #turn = 0;
+
+  constructor(ports: readonly HostPort[], { isolated, sharesThread }: ModelFacts) {
+    this.#host = isolated ? "the model's process" : "the model's thread";
+    // Inputs that may have to be sent again are kept.
+    this.#keepsInputs = sharesThread === true;
+    this.#clients = ports.map((port) => new RpcClient(port, this.#host));
+    this.#statistics = this.#clients.map((client) => new ReportedStatistics(() => askStatistics(client)));
+  }
+
+  /**
+   * The living copy with the fewest open calls. Other threads' calls are not seen here: equals are chosen round-robin,
+   * so that not all begin with the first.
+   */
+  leastLoaded(): RpcClient {
+    const clients = this.#clients;
+    this.#turn = (this.#turn + 1) % clients.length;
+    let best = clients[this.#turn]!;
+    for (let step = 1; step < clients.length; step++) {
+      const next = clients[(this.#turn + step) % clients.length]!;
+      if (loadOf(next) < loadOf(best)) best = next;
+    }
+    return best;
+  }
+
+  /**
+   * Asks the copy that a warm-up request is for, if it lives, else the least loaded one; asks another if that ended
+   * before it had started.
+   */
+  async ask(request: UnsentRecord, { limits, signal, transfer }: ModelCall): Promise<RpcResponse> {
+    const isGiven = transfer === true && !this.#keepsInputs;
+    for (;;) {
+      try {
+        return await this.#copyFor(limits?.warmUp).ask(request, signal, isGiven);
+      } catch (reason) {
+        if (!wasNeverStarted(reason)) throw tellLoss(reason);
+      }
+    }
+  }
+
+  /** Goes on with a new connection to a copy; `resend` = the old one's open calls are sent again. */
+  reconnect(instance: number, port: HostPort, resend: boolean): void {
+    const old = this.#clients[instance];
+    const client = new RpcClient(port, this.#host);
+    this.#clients[instance] = client;
+    const known = this.#statistics[instance]?.known;
+    this.#statistics[instance] = new ReportedStatistics(() => askStatistics(client), known);
+    old?.close(resend);
+  }
+
+  /** Statistics of all copies together. */
+  async statistics(): Promise<RunStatistics> {
+    return sumStatistics(await Promise.all(this.#statistics.map((copy) => copy.read())));
+  }
+
+  /** Closes the connections once their calls are over. */
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.idle()));
+    for (const client of this.#clients) client.close();
+  }
+
+  #copyFor(warmUp: number | undefined): RpcClient {
+    const copy = warmUp === undefined ? undefined : this.#clients[warmUp % this.#clients.length];
+    return copy?.isOpen ? copy : this.leastLoaded();
+  }
+}
+
+async function askStatistics(client: RpcClient): Promise<RunStatistics> {
+  const { meta } = await client.ask(ASK_STATISTICS);
+  return meta as RunStatistics;
+}
+
+function loadOf({ isOpen, pending }: RpcClient): number {
+  return isOpen ? pending : Number.POSITIVE_INFINITY;
+}
+
+/** Statistics of one copy of a model, as its thread reports them. */
+export class ReportedStatistics {
+  readonly #ask: () => Promise<RunStatistics>;
+  /** Those of threads that this one has replaced. */
+  readonly #before: RunStatistics;
+  #last = sumStatistics([]);
+  #asked: Promise<void> | undefined;
+
+  constructor(ask: () => Promise<RunStatistics>, before = sumStatistics([])) {
+    this.#ask = ask;
+    this.#before = before;
+  }
+
+  /** As of the last report. */
+  get known(): RunStatistics {
+    return sumStatistics([this.#before, this.#last]);
+  }
+
+  /** As they are now, or as of the last report. */
+  async read(): Promise<RunStatistics> {
+    this.#asked ??= this.#update();
+    await settlesWithin(this.#asked, REPORT_MS);
+    return this.known;
+  }
+
+  /** The last report of a lost thread stays valid. */
+  async #update(): Promise<void> {
+    try {
+      this.#last = await this.#ask();
+    } catch {
+    } finally {
+      this.#asked = undefined;
+    }
+  }
 }

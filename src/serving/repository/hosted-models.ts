@@ -9,7 +9,6 @@ import { SERVED } from "../../hooks/host/other-models.ts";
 import type { ModelHandle } from "../../models/model-handle.ts";
 import type { ModelHost } from "../../models/model-host.ts";
 import type { StartModelOptions } from "../../models/model-to-load.ts";
-import { SharedModels } from "../../models/shared-models.ts";
 import { startModel } from "../../models/start-model.ts";
 import type { InferenceService } from "../inference-service.ts";
 import type { RecordedRequests } from "../recorded-request.ts";
@@ -123,4 +122,43 @@ function assertLoadable(driver: Driver, path: string, options: RawOptions): void
 
 function connectionTo({ facts, hookArgs, connect }: ModelHost, onMalformed: MalformedListener): ModelConnection {
   return { facts, hookArgs, ports: connect(onMalformed) };
+}
+
+/** Models that hooks load themselves: one copy for equal keys, closed when its last holder lets go. */
+class SharedModels {
+  readonly #models = new Map<string, { readonly host: Promise<ModelHost>; holders: number }>();
+
+  /** Starts the model, or joins those who hold it; each caller releases it once. */
+  async acquire(
+    key: string,
+    start: () => Promise<ModelHost>,
+  ): Promise<{ readonly host: ModelHost; release(): Promise<void> }> {
+    const shared = this.#models.get(key) ?? { host: start(), holders: 0 };
+    this.#models.set(key, shared);
+    shared.holders++;
+    try {
+      const host = await shared.host;
+      return { host, release: once(() => this.#release(key)) };
+    } catch (reason) {
+      this.#models.delete(key);
+      throw reason;
+    }
+  }
+
+  async #release(key: string): Promise<void> {
+    const shared = this.#models.get(key);
+    if (shared === undefined) return;
+    shared.holders--;
+    if (shared.holders > 0) return;
+    this.#models.delete(key);
+    await (await shared.host).close();
+  }
+}
+
+function once(task: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= task();
+    return done;
+  };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RunCounter, type RunStatistics } from "../../../src/models/queue/run-statistics.ts";
-import { ReportedStatistics } from "../../../src/models/threads/copy-clients.ts";
+import { ReportedStatistics } from "../../../src/models/threads/model-client.ts";
 
 function statisticsOf(requests: number): RunStatistics {
   const counter = new RunCounter();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
-import { GuardedPort } from "../../../src/models/processes/guarded-port.ts";
 import { LinkPort } from "../../../src/models/processes/link-port.ts";
 import type { ProcessLink } from "../../../src/models/processes/process-link.ts";
+import { GuardedPort } from "../../../src/models/processes/process-ports.ts";
 import { PREDICT, STATISTICS } from "../../../src/models/threads/model-protocol.ts";
 import type { Frame, WireRecord } from "../../../src/platform/threads/frame.ts";
 import { FrameWriter } from "../../../src/platform/threads/frame-writer.ts";
