@@ -29,7 +29,7 @@ export {
   type RemoteHandle,
   type StageHandle,
 } from "./hooks/hooks.ts";
-export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-context.ts";
+export type { InferenceContext, InferenceData, InferenceResponse } from "./hooks/inference-handlers.ts";
 export type { RawAnswer, RawRequest } from "./hooks/raw-request.ts";
 export { type ModelInputOptions, toModelInput } from "./models/images/to-model-input.ts";
 export { createLogger, type Logger } from "./observability/logger.ts";

@@ -10,8 +10,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isObject } from "../tensor/record.ts";
 import type { TensorSpec } from "../tensor/signature/signature.ts";
 import { byteSize, createTensor, createTensors, elementCount, type Tensors } from "../tensor/tensor.ts";
-import { JSON_CHARACTERS } from "./json-cutter.ts";
-import { parsePieces } from "./json-pieces.ts";
+import { JSON_CHARACTERS, parsePieces } from "./json-cutter.ts";
 
 /** Tensors, or one JSON object as text (PredictJSON), which hooks receive as plain values. */
 export type Payload = TensorPayload | JsonPayload;

@@ -2,18 +2,20 @@ import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import { checkInputs } from "../models/check-inputs.ts";
-import { RequestLogger } from "../observability/request-logger.ts";
+import type { ModelHandle } from "../models/model-handle.ts";
+import { codecs } from "../platform/codec-host/codec-pool.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../platform/codec-host/large-message.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { type Signature, type TensorSpec, takesImages } from "../tensor/signature/signature.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
-import { createContext } from "./context.ts";
+import { createContext, RequestLogger } from "./context.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
-import { openJson, openPayload } from "./payload.ts";
+import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";
+import { jsonScratchBytes, openJson, openPayload, type Payload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
-import { runJson } from "./run-json.ts";
 import { runRaw } from "./run-raw.ts";
-import { pickOutputs, type Step, sealOutputs } from "./seal-outputs.ts";
+import { pickOutputs, type Step, sealOutputs, unsendable } from "./seal-outputs.ts";
 import { hookEdges, isSameInput, pipelineSignatures } from "./signatures.ts";
 import { type StageParts, Stages } from "./stages.ts";
 
@@ -164,4 +166,51 @@ function withImages(
   const isImage = (spec: TensorSpec) =>
     values[spec.name]?.dtype === "bytes" && takesImages(spec) && inputs.some((input) => isSameInput(spec, input));
   return declared.map((spec) => (isImage(spec) ? { name: spec.name, dtype: "bytes" } : spec));
+}
+
+/** A pipeline without hooks. */
+interface PlainPipeline {
+  readonly served: ServedVersion;
+  readonly models: readonly ModelHandle[];
+  readonly stages: Stages;
+}
+
+/**
+ * Runs a JSON request through a pipeline without hooks. Codec threads convert large texts to tensors, and tensors to
+ * large texts.
+ */
+async function runJson(
+  request: InferRequest,
+  json: Uint8Array,
+  { models, stages, served }: PlainPipeline,
+): Promise<InferResponse> {
+  if (json.length <= LARGE_MESSAGE_BYTES) {
+    const step = await stages.run(openPayload(request.inputs), request);
+    const sealed = step.giver === undefined ? sealOutputs(step, request, false) : await sealTensors(step, request);
+    return toAnswer(served, request, { outputs: sealed });
+  }
+  const { signal, memory } = request.call;
+  const transfer = new Set([json.buffer]);
+  const options = { transfer, signal, memory, scratchBytes: jsonScratchBytes(json), costBytes: json.length };
+  const first = models.findIndex(({ echoes }) => !echoes);
+  const model = models[first];
+  if (model === undefined)
+    return toAnswer(served, request, { outputs: toPayload(await codecs.run(echoJsonJob, [json], options)) });
+  const wanted = model.signatures[stages.signatureOf(model, request)]?.inputs ?? [];
+  const specs = wanted.map(({ name, dtype }) => ({ name, dtype }));
+  const tensors = await codecs.run(openJsonJob, [json, specs], options);
+  const inner: InferRequest = { ...request, inputs: { kind: "tensors", tensors } };
+  const step = await stages.run(tensors, inner, { first });
+  return toAnswer(served, request, { outputs: await sealTensors(step, request) });
+}
+
+async function sealTensors(step: Step, request: InferRequest): Promise<Payload> {
+  const tensors = step.values as Tensors;
+  if (!isLargeText(Object.values(tensors))) return sealOutputs(step, request, false);
+  const sealed = sealInThread(tensors, request.call);
+  return toPayload(await sealed.catch((reason) => Promise.reject(unsendable(reason, step))));
+}
+
+function toPayload(json: Uint8Array): Payload {
+  return { kind: "json", json };
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { cutJson, STEP_SIZE } from "../../src/pipeline/json-cutter.ts";
-import { parsePieces } from "../../src/pipeline/json-pieces.ts";
+import { cutJson, parsePieces, STEP_SIZE } from "../../src/pipeline/json-cutter.ts";
 import { isPlainList } from "../../src/tensor/plain-list.ts";
 
 const { signal } = new AbortController();

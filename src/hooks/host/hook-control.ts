@@ -9,7 +9,7 @@ import { EventWriter } from "../../platform/threads/thread-logger.ts";
 import { fromWireError } from "../../platform/threads/wire-error.ts";
 import { endReason, memoryReason, type ThreadPhase } from "./end-reason.ts";
 import type { HookCommand, HookDeclaration, HookEvent, HookThreadData } from "./hook-protocol.ts";
-import { parseHookEvent } from "./parse-hook-event.ts";
+import { parseHookEvent } from "./parse-hook-messages.ts";
 
 /** Events of a hook thread that its {@link HookControl} does not handle itself. */
 export type ModelEvent = Extract<HookEvent, { readonly loadModel: unknown } | { readonly closeModel: unknown }>;

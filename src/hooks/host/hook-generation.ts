@@ -3,16 +3,23 @@ import type { Logger } from "../../observability/logger.ts";
 import type { ThreadStates } from "../../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../../pipeline/hook-times.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
+import { Backoff } from "../../platform/async/backoff.ts";
 import type { CompiledModule } from "../../platform/user-module/user-module.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { HookDeclaration } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-worker.ts";
-import { ThreadReplacements } from "./thread-replacements.ts";
 
 /** Maximum number of started requests per thread; more of them wait if another thread can take them. */
 const MAX_STARTED = 32;
 /** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
 const EXTRA = { started: 8, fewOfKind: 4 } as const;
+/** Delays of a new start of a thread that failed to start. */
+const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
+/**
+ * Delays of the replacement of a dead thread, longer after each one that died before its first answer; short, since the
+ * requests that it did not start wait for the replacement.
+ */
+const CRASH_BACKOFF = { firstMs: 20, maxMs: 250 };
 
 /** Settings of hook threads, the same for every generation. */
 export type HookThreadChoices = Omit<HookThreadOptions, "url">;
@@ -227,5 +234,40 @@ export class HookGeneration {
       this.#replacements.afterFailedStart(() => void this.#replace(start));
       await worker?.terminate();
     }
+  }
+}
+
+/** Schedules the replacements of a generation's threads. */
+class ThreadReplacements {
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #startBackoff = new Backoff(START_BACKOFF);
+  readonly #crashBackoff = new Backoff(CRASH_BACKOFF);
+
+  /** Replaces a thread that has died; `hasAnswered` = it had answered a request. */
+  afterCrash(hasAnswered: boolean, replace: () => void): void {
+    if (hasAnswered) this.#crashBackoff.reset();
+    this.#schedule(replace, this.#crashBackoff);
+  }
+
+  /** Replaces a thread that has not started. */
+  afterFailedStart(replace: () => void): void {
+    this.#schedule(replace, this.#startBackoff);
+  }
+
+  /** A replacement has started. */
+  started(): void {
+    this.#startBackoff.reset();
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #schedule(replace: () => void, backoff: Backoff): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      replace();
+    }, backoff.next());
+    this.#timers.add(timer);
   }
 }

@@ -15,11 +15,10 @@ import { createLimitedLogger } from "../../platform/threads/thread-logger.ts";
 import { fromWireError, toWireError } from "../../platform/threads/wire-error.ts";
 import { type HookSet, toHooks, validateHooks } from "../hook-set.ts";
 import { withinStartLimit } from "../start-limit.ts";
-import { guardProcess, watchExternalMemory } from "./guard-process.ts";
+import { guardProcess, replacedBuiltIn, watchExternalMemory } from "./guard-process.ts";
 import type { HookCommand, HookEvent, HookThreadData, ModelConnection } from "./hook-protocol.ts";
 import { OtherModels } from "./other-models.ts";
 import { isPythonFile } from "./python/copy-python-hooks.ts";
-import { replacedBuiltIn } from "./replaced-built-in.ts";
 import { runRequest } from "./run-request.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 

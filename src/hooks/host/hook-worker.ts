@@ -17,7 +17,7 @@ import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
-import { readHookAnswer } from "./read-hook-answer.ts";
+import { readHookAnswer } from "./parse-hook-messages.ts";
 import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */

@@ -1,11 +1,18 @@
+import type { Timeline } from "../../observability/timeline.ts";
 import { HOOK_PLACE } from "../../pipeline/hook-places.ts";
+import type { Made } from "../../pipeline/infer-request.ts";
+import { type Payload, payloadFromTensors } from "../../pipeline/payload.ts";
 import { MalformedMessage } from "../../platform/threads/host-port.ts";
+import type { RpcResponse } from "../../platform/threads/rpc-client.ts";
 import { isLogEvent } from "../../platform/threads/thread-logger.ts";
+import { openTimedAnswer } from "../../platform/threads/timed-answer.ts";
 import { isTextRecord, parseWireError } from "../../platform/threads/wire-error.ts";
 import { isPlainObject } from "../../tensor/record.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { checkDeclarations } from "../check-declarations.ts";
-import type { HookEvent } from "./hook-protocol.ts";
+import { MAX_METADATA, metadataSize } from "../check-response.ts";
+import { isStatus } from "../route-entries.ts";
+import type { HookEvent, RanMeta } from "./hook-protocol.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 type Check = (content: unknown) => void;
@@ -92,4 +99,27 @@ function membersOf(value: unknown, place: string): Members {
 
 function expect(holds: boolean, problem: string): void {
   if (!holds) throw new MalformedMessage(problem);
+}
+
+/**
+ * The result that a hook thread sent for a request of this kind; throws {@link MalformedMessage} for any other message.
+ * With a timeline, to which it adds the times that the thread reports, also the error of a request that failed.
+ */
+export function readHookAnswer(
+  kind: Payload["kind"],
+  { meta, tensors }: RpcResponse,
+  timeline: Timeline | undefined,
+): Made {
+  if (timeline !== undefined) openTimedAnswer((meta as Partial<RanMeta> | undefined)?.timed, timeline);
+  const outputs = payloadFromTensors(kind, tensors);
+  if (outputs.kind === "json" && !(outputs.json instanceof Uint8Array)) throw new MalformedMessage("it has no JSON");
+  if (meta === undefined) return { outputs };
+  const { metadata, contentType, status } = (meta ?? {}) as { [Key in keyof RanMeta]?: unknown };
+  if (!isTextRecord(metadata)) throw new MalformedMessage("its metadata are not texts");
+  if (metadataSize(metadata) > MAX_METADATA) throw new MalformedMessage("its metadata are longer than headers are");
+  if (contentType === undefined) return { metadata, outputs };
+  if (typeof contentType !== "string") throw new MalformedMessage("its content type is not a text");
+  if (status === undefined) return { metadata, contentType, outputs };
+  if (!isStatus(status)) throw new MalformedMessage("its status is not one of HTTP");
+  return { metadata, contentType, status, outputs };
 }

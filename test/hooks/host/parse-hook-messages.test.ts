@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseHookEvent } from "../../../src/hooks/host/parse-hook-event.ts";
+import { parseHookEvent } from "../../../src/hooks/host/parse-hook-messages.ts";
 import { MalformedMessage } from "../../../src/platform/threads/host-port.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
