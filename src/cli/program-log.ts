@@ -2,9 +2,8 @@ import { invalidArgument, type ServingError } from "../errors.ts";
 import { type LogFile, openLogFile } from "../observability/log-file.ts";
 import type { LogLevel } from "../observability/log-filter.ts";
 import { LogFilter } from "../observability/log-filter.ts";
-import { surviveOutputErrors } from "../observability/log-output.ts";
+import { createTextOutput, surviveOutputErrors } from "../observability/log-output.ts";
 import { createOutputLogger, type Logger } from "../observability/logger.ts";
-import { createTextOutput } from "../observability/text-output.ts";
 import { LiveLine } from "./live-line.ts";
 
 /** Settings of the program's log. */

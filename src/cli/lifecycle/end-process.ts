@@ -1,5 +1,5 @@
 import type { Logger } from "../../observability/logger.ts";
-import { removeUnderWay } from "../../observability/request-log/under-way-files.ts";
+import { removeUnderWay } from "../../observability/request-log/fatal-files.ts";
 import { removeScratchFiles } from "../../platform/user-module/scratch-file.ts";
 import { supervised } from "../supervisor/supervised.ts";
 

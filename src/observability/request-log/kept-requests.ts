@@ -10,10 +10,9 @@ import type { FatalRequestOptions, RecordedKind, RecordedMessage, Recording } fr
 import type { RecordedCall, RequestRecorder } from "../../serving/request-recorder.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { Logger } from "../logger.ts";
-import { FatalFiles } from "./fatal-files.ts";
+import { FatalFiles, removeFile, type UnderWayFile } from "./fatal-files.ts";
 import { type LoggedRequest, loggedPredict, toRecordJob } from "./logged-request.ts";
 import type { RequestLogs } from "./request-logs.ts";
-import { removeFile, type UnderWayFile } from "./under-way-files.ts";
 
 /** Keeps the request that ends a process that runs a model, in addition to what request logs record. */
 export class KeptRequests implements RequestRecorder {

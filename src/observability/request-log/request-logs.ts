@@ -1,15 +1,23 @@
+import { copyPayload, payloadBytes } from "../../pipeline/payload.ts";
 import { settlesWithin } from "../../platform/async/promises.ts";
-import type { Lease } from "../../serving/inference-service.ts";
+import type { MemoryShare } from "../../platform/limits/memory/memory-share.ts";
+import type { LogMetadata } from "../../protocols/tensorflow-serving/log-metadata.ts";
+import type { InferRequest, InferResponse, Lease } from "../../serving/inference-service.ts";
 import type { RecordedCount } from "../../serving/recorded-count.ts";
-import type { RequestLogOptions } from "../../serving/request-log.ts";
+import type { RecordedKind, RecordedMessage, Recording, RequestLogOptions } from "../../serving/request-log.ts";
 import type { RecordedCall, RequestRecorder } from "../../serving/request-recorder.ts";
+import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { Logger } from "../logger.ts";
 import { type FileLimits, LogFiles, writeProblem } from "./log-files.ts";
 import { LogWriter } from "./log-writer.ts";
-import { RecordedLease } from "./recorded-lease.ts";
+import { type LoggedRequest, loggedPredict, toLogged } from "./logged-request.ts";
 
 /** Milliseconds that the last records have to be written when the server ends. */
 const FLUSH_MS = 5000;
+/** Memory of a record in addition to its values, in bytes, about. */
+const RECORD_BYTES = 512;
+const INT64 = { versionEncoding: "int64" } as const;
+
 const NOTHING: RequestLogOptions = {};
 
 /** Settings of all models, which one of them may override. */
@@ -83,4 +91,107 @@ export class RequestLogs implements RequestRecorder {
     known.limits = limits;
     return known;
   }
+}
+
+/** Place and rate of a lease's record. */
+interface RecordedLeaseOptions extends Pick<RecordedCall, "ref" | "memory"> {
+  readonly rate: number;
+  readonly writer: LogWriter;
+}
+
+/** A lease whose request is recorded with its answer, once there is one. */
+class RecordedLease implements Lease {
+  readonly description: ServableDescription;
+  readonly #lease: Lease;
+  readonly #options: RecordedLeaseOptions;
+  #hasOwnForm = false;
+  /** Memory of a recorded request that has no response yet. */
+  #unanswered: MemoryShare | undefined;
+
+  constructor(lease: Lease, options: RecordedLeaseOptions) {
+    this.description = lease.description;
+    this.#lease = lease;
+    this.#options = options;
+  }
+
+  async infer(request: InferRequest): Promise<InferResponse> {
+    const isLeftOut = this.#hasOwnForm || request.call.limits?.warmUp !== undefined || request.raw !== undefined;
+    const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
+    if (share === undefined) return this.#lease.infer(request);
+    const timeMs = now();
+    // Before it runs, which takes its inputs away.
+    const inputs = copyPayload(request.inputs);
+    const answer = await this.#lease.infer(request).catch((reason) => {
+      this.#options.writer.release(share);
+      throw reason;
+    });
+    this.#record({ request: { ...request, inputs }, answer, timeMs }, share);
+    return answer;
+  }
+
+  recordAs(kind: RecordedKind, message: RecordedMessage): Recording | undefined {
+    this.#hasOwnForm = true;
+    const timeMs = now();
+    const share = this.#reserve(RECORD_BYTES + message.bytes);
+    if (share === undefined) return undefined;
+    this.#unanswered = share;
+    const request = message.encode();
+    return {
+      finish: (response) => {
+        this.#unanswered = undefined;
+        const finish = () => ({
+          metadata: this.#metadata({ ...this.description, signature: "" }, timeMs),
+          content: { kind, request, response: response.encode() },
+        });
+        this.#add(finish, share, response.bytes);
+      },
+    };
+  }
+
+  release(): void {
+    this.#lease.release();
+    if (this.#unanswered !== undefined) this.#options.writer.release(this.#unanswered);
+    this.#unanswered = undefined;
+  }
+
+  #record({ request, answer, timeMs }: Answered, share: MemoryShare): void {
+    const finish = () => ({
+      metadata: this.#metadata(answer, timeMs),
+      content: {
+        ...loggedPredict(this.#options.ref, this.description.model, request),
+        outputs: toLogged(copyPayload(answer.outputs), request.signature.spec?.outputs),
+      },
+    });
+    this.#add(finish, share, payloadBytes(answer.outputs));
+  }
+
+  /** With the memory of the answer, if there is room for it. */
+  #add(finish: () => LoggedRequest, share: MemoryShare, answerBytes: number): void {
+    const { writer } = this.#options;
+    const answerShare = this.#reserve(answerBytes);
+    if (answerShare === undefined) writer.release(share);
+    else writer.add(finish(), [share, answerShare]);
+  }
+
+  #reserve(bytes: number): MemoryShare | undefined {
+    return this.#options.writer.reserve(this.#options.memory, bytes);
+  }
+
+  #metadata(
+    { model, version, signature }: Pick<InferResponse, "model" | "version" | "signature">,
+    timeMs: number,
+  ): LogMetadata {
+    return { spec: { model, version, signature, ...INT64 }, rate: this.#options.rate, timeMs };
+  }
+}
+
+interface Answered {
+  readonly request: InferRequest;
+  readonly answer: InferResponse;
+  readonly timeMs: number;
+}
+
+/** Milliseconds since 1970, with decimals. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { openTracing } from "../../../src/observability/tracing/open-tracing.ts";
-import { readSampler } from "../../../src/observability/tracing/sampler.ts";
 import { readTracingSettings } from "../../../src/observability/tracing/settings.ts";
+import { readSampler } from "../../../src/observability/tracing/tracing.ts";
 
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: "https://collector:4318/base/" };
 const log = createSilentLogger();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readSampler } from "../../../src/observability/tracing/sampler.ts";
+import { readSampler } from "../../../src/observability/tracing/tracing.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 

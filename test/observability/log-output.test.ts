@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { LogLevel } from "../../src/observability/log-filter.ts";
 import { LogFilter } from "../../src/observability/log-filter.ts";
+import { createTextOutput } from "../../src/observability/log-output.ts";
 import { createOutputLogger, type Logger } from "../../src/observability/logger.ts";
-import { createTextOutput } from "../../src/observability/text-output.ts";
 
 /** Output of a logger, without the time. */
 function printed(level: LogLevel, use: (log: Logger) => void): string {
