@@ -1,5 +1,5 @@
 import { reasonText } from "../errors.ts";
-import { ClientLimits, type ClientRules } from "../platform/limits/client-limits.ts";
+import { ClientLimits, type ClientRules } from "../platform/limits/client-account.ts";
 import type { Caller } from "./caller.ts";
 import { type ClientKey, readClientKey } from "./client-key.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";

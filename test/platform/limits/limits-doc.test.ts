@@ -61,7 +61,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "server/client-limits",
     "count until they are answered",
   ],
-  ["clients that are remembered", String(MAX_CLIENTS), "platform/limits/client-limits", "do not make the table grow"],
+  ["clients that are remembered", String(MAX_CLIENTS), "platform/limits/client-account", "do not make the table grow"],
   ["connections", String(maxConnections.default), "platform/limits/connection-limit", "are reset"],
   [
     "connections of `--admin-port`, and of `--metrics-port`",
