@@ -4,11 +4,10 @@ import type { AspiredModel } from "../serving/aspired-model.ts";
 import type { LoadOverrides } from "../serving/load-overrides.ts";
 import { assertModelName } from "../serving/model-name.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import type { readConfigOverride as ReadConfigOverride } from "../serving/repository/client-overrides.ts";
 import type { ModelConfig } from "../serving/repository/config/model-config.ts";
 import { findPlatformModel, type PlatformFolder } from "../serving/repository/formats/sagemaker.ts";
 import type { LoadOptions } from "../serving/repository/load-servable.ts";
-import type { readConfigOverride as ReadConfigOverride } from "../serving/repository/overrides/read-override.ts";
-import { writeOverrideFiles } from "../serving/repository/overrides/write-files.ts";
 import { aspireModel } from "../serving/repository/scan-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";
 
@@ -26,6 +25,7 @@ export async function overrideFiles(
   load: LoadOptions,
 ): Promise<OverriddenModel> {
   assertName(name);
+  const { writeOverrideFiles } = await importOverrides();
   const folder = await writeOverrideFiles(files);
   try {
     const { config, warnings } = await readOverride(json, { name, folder: folder.path });
@@ -48,9 +48,11 @@ export async function overrideConfig(base: ModelConfig, json: string, load: Load
   return { model: await aspireModel({ ...config, ...partsBeside(base) }, load), remove: () => {} };
 }
 
-/** Its reader is imported with the first configuration of a client. */
+/** Nearly no client describes models. */
+const importOverrides = () => import("../serving/repository/client-overrides.ts");
+
 const readOverride = async (...given: Parameters<typeof ReadConfigOverride>) => {
-  const { readConfigOverride } = await import("../serving/repository/overrides/read-override.ts");
+  const { readConfigOverride } = await importOverrides();
   const read = readConfigOverride(...given);
   assertStages(read.config);
   return read;

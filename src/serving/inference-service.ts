@@ -7,8 +7,8 @@ import type { LoadOverrides } from "./load-overrides.ts";
 import type { PoisonCount } from "./poison/poison-watch.ts";
 import type { RecordedCount } from "./recorded-count.ts";
 import type { RecordedKind, RecordedMessage, Recording } from "./request-log.ts";
-import type { ServableStatistics } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
+import type { ServableStatistics } from "./servable-statistics.ts";
 import type { RoutedRequest } from "./traffic.ts";
 import type { VersionStatus } from "./version-status.ts";
 

@@ -2,19 +2,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ServingError } from "../errors.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
-import { changesHooksAlone } from "./changes-hooks-alone.ts";
-import { loadInTime } from "./load-in-time.ts";
-import { loadOnDemand } from "./load-on-demand.ts";
+import type { VersionContext } from "./load-policy.ts";
+import { loadInTime, loadOnDemand, retryBackoff } from "./load-policy.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import { OnDemandServable } from "./on-demand-servable.ts";
 import { retireServable } from "./retire-servable.ts";
-import { retryBackoff } from "./retry-backoff.ts";
 import type { Servable } from "./servable.ts";
-import { TargetPursuit } from "./target-pursuit.ts";
-import type { VersionContext } from "./version-context.ts";
 import { VersionNeeds } from "./version-needs.ts";
 import type { VersionState, VersionStatus } from "./version-status.ts";
-import { VersionTarget } from "./version-target.ts";
+import { changesHooksAlone, TargetPursuit, VersionTarget } from "./version-target.ts";
 
 /** One version of a model, which is loaded, reloaded and unloaded, one change at a time. */
 export class ManagedVersion {

@@ -10,12 +10,11 @@ import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
 import { IdleTimer } from "./idle-timer.ts";
 import { LeaseCount } from "./lease-count.ts";
+import { SharedLoad } from "./load-gate.ts";
 import type { ModelMemory, Unloadable } from "./model-memory.ts";
-import { PastStatistics } from "./past-statistics.ts";
-import { RequestCounter } from "./request-statistics.ts";
-import type { Servable, ServableStatistics } from "./servable.ts";
+import type { Servable } from "./servable.ts";
 import { hasBatchedModel } from "./servable-description.ts";
-import { SharedLoad } from "./shared-load.ts";
+import { PastStatistics, RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
 
 /** Loading and unloading of a servable that stays available in between. */
 export interface OnDemandOptions {

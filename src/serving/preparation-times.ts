@@ -1,4 +1,4 @@
-import type { ServableStatistics } from "./servable.ts";
+import type { ServableStatistics } from "./servable-statistics.ts";
 
 /** Total time that successful requests neither waited for a model nor ran in one, in milliseconds. */
 export interface PreparationTimes {

@@ -1,17 +1,16 @@
 import { findExampleInputs } from "../models/find-example-inputs.ts";
 import { isBatched, type ModelFacts } from "../models/model-facts.ts";
 import type { ModelHost } from "../models/model-host.ts";
-import { type RunStatistics, sumStatistics } from "../models/queue/run-statistics.ts";
-import { sumThreads, type ThreadStates } from "../observability/thread-states.ts";
-import type { HookTimes } from "../pipeline/hook-times.ts";
+import { sumStatistics } from "../models/queue/run-statistics.ts";
+import { sumThreads } from "../observability/thread-states.ts";
 import type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
 import type { PipelineRunner } from "../pipeline/runner.ts";
 import { describeTensors, type TensorFacts } from "../tensor/signature/describe-tensors.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import { defaultSignatureName } from "../tensor/signature/signature.ts";
 import { LeaseCount } from "./lease-count.ts";
-import { RequestCounter, type RequestStatistics } from "./request-statistics.ts";
 import type { ConfiguredFacts, ServableDescription } from "./servable-description.ts";
+import { RequestCounter, type ServableStatistics } from "./servable-statistics.ts";
 
 /** One version of a named pipeline, loaded and able to run requests. */
 export interface Servable {
@@ -45,26 +44,6 @@ export interface Servable {
   sources(): readonly string[];
   /** Ends the hooks, waits for the last predict of every model and frees them. */
   close(): Promise<void>;
-}
-
-/** Statistics of requests as a whole, and in the models. */
-export interface ServableStatistics {
-  readonly requests: RequestStatistics;
-  readonly runs: RunStatistics;
-  /** True if runs of one of its models answer several requests. */
-  readonly isBatched: boolean;
-  /** Times of its hooks. */
-  readonly hooks: readonly HookTimes[];
-  readonly threads: ServableThreads;
-  /** Milliseconds that the last load of its models took. */
-  readonly loadMs: number;
-}
-
-/** Threads of one servable. */
-interface ServableThreads {
-  readonly hook: ThreadStates;
-  /** A model that shares its thread counts the shared thread as its own. */
-  readonly model: ThreadStates;
 }
 
 /** Parts of a servable. */

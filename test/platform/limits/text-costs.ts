@@ -20,7 +20,7 @@ import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
 import { splitForm } from "../../../src/protocols/split-form.ts";
 import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-model-service.ts";
 import { parseVersion } from "../../../src/serving/parse-version.ts";
-import { readConfigOverride } from "../../../src/serving/repository/overrides/read-override.ts";
+import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
 import { parseJsonTree } from "../../../src/tensor/codecs/config/parse-json-tree.ts";
 import { parseTextFormat } from "../../../src/tensor/codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../../src/tensor/codecs/config/yaml.ts";

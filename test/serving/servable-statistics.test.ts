@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { sumStatistics } from "../../src/models/queue/run-statistics.ts";
-import { PastStatistics } from "../../src/serving/past-statistics.ts";
 import type { Servable } from "../../src/serving/servable.ts";
+import { PastStatistics } from "../../src/serving/servable-statistics.ts";
 
 /** A servable that has lost so many threads. */
 function servable(hook: number, model: number): Servable {

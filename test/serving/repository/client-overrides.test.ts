@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readConfigOverride } from "../../../../src/serving/repository/overrides/read-override.ts";
+import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
 
 const read = (json: string) => () => readConfigOverride(json, { name: "m", folder: "/models/m" });
 const many = (count: number, one: (index: number) => string) =>

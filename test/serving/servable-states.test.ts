@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
-import { logState } from "../../src/serving/log-state.ts";
+import { logState } from "../../src/serving/servable-states.ts";
 import type { VersionState } from "../../src/serving/version-status.ts";
 import { createEventLog } from "../helpers/event-log.ts";
 
