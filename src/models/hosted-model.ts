@@ -17,8 +17,7 @@ import type { ModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { BatchPolicy } from "./queue/batch-policy.ts";
 import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
-import { oneAtATime } from "./queue/one-at-a-time.ts";
-import { RunQueue } from "./queue/run-queue.ts";
+import { type RunPolicy, RunQueue } from "./queue/run-queue.ts";
 import { type RunMark, whileMarked } from "./run-mark.ts";
 import { createRun, type RunnableModel, runGraph } from "./run-model.ts";
 import type { ModelTurns } from "./threads/thread-turns.ts";
@@ -192,4 +191,29 @@ function convertInput(name: string, tensor: Tensor, dtype: TensorSpec["dtype"]):
     const { code, message } = ServingError.from(cause);
     throw new ServingError(code, `Input "${name}" is ${tensor.dtype}; the model takes ${dtype}. ${message}`, { cause });
   }
+}
+
+/** Runs each predict alone. */
+export function oneAtATime(predict: (inputs: Tensors, call: ModelCall) => Promise<Tensors>): RunPolicy {
+  return {
+    take: (waiting) => waiting.splice(0, 1),
+    lingerMs: () => 0,
+    rowsOf: () => 1,
+    runAlone: predict,
+    run: ([run], onRan) => {
+      const { inputs, call } = run!;
+      const started = performance.now();
+      const ran = () => onRan({ requests: 1, rows: 1, ms: performance.now() - started });
+      return predict(inputs, call).then(
+        (outputs) => {
+          ran();
+          run!.resolve(outputs);
+        },
+        (reason) => {
+          ran();
+          run!.reject(reason);
+        },
+      );
+    },
+  };
 }

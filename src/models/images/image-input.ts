@@ -1,12 +1,14 @@
+import { ServingError } from "../../errors.ts";
 import type { CancelSignal } from "../../platform/async/cancel-source.ts";
 import type { CallLimits } from "../../platform/limits/call-limits.ts";
 import { reserveImages } from "../../platform/limits/memory/image-reservation.ts";
 import { collectAll } from "../../platform/limits/memory/young-garbage.ts";
 import { decodePixels, type Pixels } from "../../tensor/media/decode-pixels.ts";
+import { imageFormat } from "../../tensor/media/image-format.ts";
 import { checkPixels, type ImageTensor, imageShape, isPixels } from "../../tensor/media/image-tensor.ts";
+import { type PixelHeader, readPixelHeader } from "../../tensor/media/pixel-header.ts";
 import { fitsDimension, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
-import { AT_ONCE, type EncodedImage, inBatches, MAX_PIXELS, namingInput, readHeaders } from "./encoded-images.ts";
 import { type ImageLayout, imageLayout, largestTarget, type TargetSize, targetSize } from "./image-layout.ts";
 import type { ImageChoices } from "./image-options.ts";
 import { imageRefused } from "./image-refused.ts";
@@ -14,6 +16,16 @@ import { preprocessImages } from "./preprocess-images.ts";
 
 /** Images of fewer bytes are garbage that V8 finds in time; more of them are worth looking for. */
 const LARGE_BYTES = 32 * 1024 * 1024;
+/**
+ * Pixels that all images of one input may have together, as they come and as the model
+ * gets them; their memory is limited too.
+ */
+const MAX_PIXELS = 100_000_000;
+/** As many as there are threads that decode. */
+const AT_ONCE = 4;
+const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
+/** Number of a text's characters that suffice to recognise base64. */
+const PROBE_BYTES = 64;
 
 /** The request that images are of: its limits tell if a hook gave them. */
 export interface ImageCall {
@@ -178,4 +190,60 @@ function mayHoldImages(tensors: Tensors): boolean {
     if (isPixels(tensor) || (tensor.dtype === "bytes" && tensor.shape.length === 0)) return true;
   }
   return false;
+}
+
+/** An image whose header was read. */
+interface EncodedImage {
+  readonly bytes: Uint8Array;
+  readonly header: PixelHeader;
+}
+
+/** Reads all headers, before a pixel of any image is decoded. */
+function readHeaders(
+  elements: readonly Uint8Array[],
+  spec: TensorSpec,
+  signal: CancelSignal | undefined,
+): Promise<EncodedImage[]> {
+  let left = MAX_PIXELS;
+  return inBatches(elements, signal, async (element) => {
+    if (element.length === 0) throw imageRefused("Bytes contents is empty", "Expected an encoded image", spec);
+    const bytes = fromBase64(element) ?? element;
+    const header = await namingInput(spec, () => readPixelHeader(bytes));
+    await namingInput(spec, async () => checkPixels("The image", header, left));
+    left -= header.width * header.height;
+    return { bytes, header };
+  });
+}
+
+/** Works on a few at a time, as long as the client waits for them. */
+async function inBatches<From, To>(
+  all: readonly From[],
+  signal: CancelSignal | undefined,
+  work: (one: From) => Promise<To>,
+): Promise<To[]> {
+  const results: To[] = [];
+  for (let start = 0; start < all.length; start += AT_ONCE) {
+    signal?.throwIfAborted();
+    results.push(...(await Promise.all(all.slice(start, start + AT_ONCE).map(work))));
+  }
+  return results;
+}
+
+/** Adds the name of the input to errors of the work. */
+async function namingInput<Result>({ name }: TensorSpec, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (reason) {
+    const { code, message } = ServingError.from(reason);
+    throw new ServingError(code, `${message}; input name: ${name}`, { cause: reason });
+  }
+}
+
+/** The image in a text of base64, as JSON clients write it; undefined for anything else. */
+function fromBase64(element: Uint8Array): Uint8Array | undefined {
+  if (imageFormat(element) !== undefined) return undefined;
+  const buffer = Buffer.from(element.buffer, element.byteOffset, element.byteLength);
+  if (!BASE64.test(buffer.toString("latin1", 0, PROBE_BYTES))) return undefined;
+  const decoded = Buffer.from(buffer.toString("latin1"), "base64");
+  return imageFormat(decoded) === undefined ? undefined : decoded;
 }

@@ -15,10 +15,15 @@ import type { ModelThread } from "../threads/model-thread.ts";
 import type { ModelThreadData } from "../threads/model-thread-messages.ts";
 import type { StartModelThread } from "../threads/start-model-thread.ts";
 import * as Control from "./control-protocol.ts";
+import {
+  type LoadedModel,
+  packRecord,
+  parseLoaded,
+  toLoadOrder,
+  unpackRecord,
+  writtenLevels,
+} from "./control-protocol.ts";
 import { LinkPort } from "./link-port.ts";
-import { toLoadOrder, writtenLevels } from "./load-order.ts";
-import { packRecord, unpackRecord } from "./packed-record.ts";
-import { type LoadedModel, parseLoaded } from "./parse-loaded.ts";
 import { ProcessLink } from "./process-link.ts";
 import { ProcessPorts } from "./process-ports.ts";
 import { RingReader } from "./ring-reader.ts";

@@ -18,14 +18,16 @@ import {
   LOAD,
   LOADED,
   LOG,
+  type LoadOrder,
+  MODEL_ID,
   PING,
   PONG,
+  packRecord,
   UNLOAD,
   UNLOADED,
+  unpackRecord,
 } from "./control-protocol.ts";
 import { LinkPort } from "./link-port.ts";
-import { type LoadOrder, MODEL_ID } from "./load-order.ts";
-import { packRecord, unpackRecord } from "./packed-record.ts";
 import { ProcessLink } from "./process-link.ts";
 import { RingReader } from "./ring-reader.ts";
 import { RingWriter } from "./ring-writer.ts";

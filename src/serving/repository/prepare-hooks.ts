@@ -6,14 +6,18 @@ import type { ClaimEntries, HookGeneration, HookThreadChoices } from "../../hook
 import { HookPool } from "../../hooks/host/hook-pool.ts";
 import type { DeclaredHooks } from "../../hooks/host/hook-protocol.ts";
 import { installPackages, PACKAGE_OPTIONS } from "../../hooks/host/install-packages.ts";
-import { startLocalRunner } from "../../hooks/host/local-runner.ts";
 import { openGeneration } from "../../hooks/host/open-generation.ts";
+import { OtherModels } from "../../hooks/host/other-models.ts";
 import { isPythonFile, PYTHON_HOOK_OPTIONS } from "../../hooks/host/python/copy-python-hooks.ts";
-import type { LoadMore } from "../../hooks/host/start-hooks.ts";
+import { type LoadMore, type StartParts, startHooks } from "../../hooks/host/start-hooks.ts";
 import { withinStartLimit } from "../../hooks/start-limit.ts";
 import type { ModelHandle } from "../../models/model-handle.ts";
 import type { Logger } from "../../observability/logger.ts";
+import { hookFacts } from "../../pipeline/hook-places.ts";
+import { HookClock } from "../../pipeline/hook-times.ts";
 import type { ServedVersion } from "../../pipeline/infer-request.ts";
+import { cutLargeJson, isLargeJson } from "../../pipeline/json-jobs.ts";
+import { Pipeline, type PipelineParts } from "../../pipeline/pipeline.ts";
 import type { RemoteClient } from "../../pipeline/remote.ts";
 import type { PipelineRunner } from "../../pipeline/runner.ts";
 import { importUserModule } from "../../platform/user-module/user-module.ts";
@@ -37,7 +41,7 @@ export interface HookOptions {
 export interface PreparedHooks {
   /** Their declarations; undefined = there are no hooks. */
   readonly declared: DeclaredHooks | undefined;
-  /** True if they run in this thread, if they share the tensors of requests and answers. */
+  /** True if they run in this thread, in which they share the tensors of requests and answers. */
   readonly shareTensors: boolean;
   /** Runs init_hook; resolves once requests can be run. */
   start(models: HostedModels, params: InitParams): Promise<PipelineRunner>;
@@ -147,4 +151,31 @@ async function startUntilAborted(pool: HookPool, generation: HookGeneration, sig
   } finally {
     signal?.removeEventListener("abort", end);
   }
+}
+
+/** Runs a pipeline in this thread: one without hooks, or with hooks that are debugged or embedded. */
+async function startLocalRunner(
+  parts: Omit<PipelineParts, "globalCtx" | "findOther">,
+  start: Omit<StartParts, "models" | "log" | "hookTimeoutMs">,
+): Promise<PipelineRunner> {
+  const { models, hooks, log, hookTimeoutMs = 0 } = parts;
+  const started = await startHooks(hooks, { ...start, models, log, hookTimeoutMs });
+  const others = new OtherModels(start.loadMore);
+  const findOther = others.find.bind(others);
+  const clock = hooks && new HookClock(models.length);
+  const pipeline = new Pipeline({ ...parts, globalCtx: started.globalCtx, findOther, ...(clock && { clock }) });
+  let open = true;
+  return {
+    signatures: pipeline.signatures,
+    ...(hooks && { hooks: hookFacts(hooks) }),
+    run: async (request) =>
+      pipeline.run(hooks !== undefined && isLargeJson(request) ? await cutLargeJson(request) : request),
+    isReady: () => open,
+    ...(clock && { hookTimes: () => clock.read() }),
+    close: async () => {
+      open = false;
+      await started.close();
+      await others.close();
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseLoaded } from "../../../src/models/processes/parse-loaded.ts";
+import { parseLoaded } from "../../../src/models/processes/control-protocol.ts";
 import { MalformedMessage } from "../../../src/platform/threads/host-port.ts";
 
 const SPEC = { name: "x", dtype: "float32", shape: [-1, { min: 1, max: 8 }] };
