@@ -1,9 +1,9 @@
-import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
 import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { Backoff } from "../platform/async/backoff.ts";
 import { unlessAborted } from "../platform/async/cancel-source.ts";
 import { settlesWithin } from "../platform/async/promises.ts";
+import type { LoadingSettings } from "../platform/limits/settings/server-settings.ts";
 import type { AspiredVersion } from "./aspired-model.ts";
 import type { LoadGate } from "./load-gate.ts";
 import type { ModelMemory } from "./model-memory.ts";

@@ -31,7 +31,7 @@ import type { RequestRecorder } from "./request-recorder.ts";
 import { servableStates } from "./servable-states.ts";
 import type { RoutedRequest } from "./traffic.ts";
 
-/** Limits of requests, and the ways in which clients change what is served. */
+/** Limits of requests, and the ways in which clients change the served models. */
 interface LocalServiceOptions {
   readonly limits: LimitSettings;
   /** Changes the served models; absent = they cannot be changed. */

@@ -26,6 +26,9 @@ type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
 
 /** Time for the last answers of a thread whose hooks are lost, in milliseconds. */
 const FLUSH_MS = 20;
+/** Default port of debuggers; further threads use the ports after it. */
+const FIRST_PORT = 9229;
+const PORTS = 100;
 
 /** Saved before user code may replace it. */
 const { exit } = process;
@@ -46,7 +49,7 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
     exit();
   });
   const parent = new ParentModels(control, say);
-  const detach = data.inspectHooks ? await inspect(log) : () => {};
+  const detach = data.inspectHooks ? await openInspector(log) : () => {};
   try {
     const opened = await openHooks(data, log);
     const { hooks, sources, pid } = opened;
@@ -69,9 +72,21 @@ export async function runHookThread(data: HookThreadData, remote: RemoteClient):
   }
 }
 
-async function inspect(log: Logger): Promise<() => void> {
-  const { openInspector } = await import("./open-inspector.ts");
-  return openInspector(log);
+/**
+ * Lets a debugger attach to this thread only, and logs the address. Only on this machine: a debugger can run any code.
+ * Returns a function that disconnects it; otherwise the thread's end would wait for that.
+ */
+async function openInspector(log: Logger): Promise<() => void> {
+  const { close, open, url } = await import("node:inspector");
+  for (let port = FIRST_PORT; port < FIRST_PORT + PORTS; port++) {
+    open(port, "127.0.0.1");
+    // No error is thrown for a port in use.
+    if (url() === undefined) continue;
+    log.info("a debugger can attach to the hooks", { port, url: url() });
+    return close;
+  }
+  log.warn(`no debugger can attach to the hooks: the ports from ${FIRST_PORT} on are in use`);
+  return close;
 }
 
 /** Ends the thread after the answers to its requests have been sent. */

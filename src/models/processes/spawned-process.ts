@@ -100,7 +100,7 @@ const KEEP_MEMORY = { MALLOC_MMAP_THRESHOLD_: String(32 << 20), MALLOC_TRIM_THRE
 
 /**
  * Environment of a model's process: nothing of the server's but what its runtime may read, so that passwords and tokens
- * stay where they are. `defaults` are set where the server's has no value.
+ * stay where they are. `defaults` are set if the server's has no value.
  */
 function childEnvironment(
   environment: NodeJS.ProcessEnv,
