@@ -99,7 +99,7 @@ export function majorOf(version: unknown): number {
 /** A layer as Keras writes it, whatever its version. */
 export interface LayerConfig {
   readonly class_name: string;
-  /** Keras 3 says where the class comes from; Keras 2 does not. */
+  /** Keras 3 names the module of the class; Keras 2 does not. */
   readonly module?: string | null;
   readonly config: Readonly<Record<string, unknown>>;
   readonly name?: string;

@@ -119,7 +119,7 @@ function numbered(names: readonly string[]): string[] {
   return [...names].sort((a, b) => Number(a) - Number(b));
 }
 
-/** The weights of one layer in the order in which Keras numbers them, and where its archive keeps them. */
+/** The weights of one layer in the order in which Keras numbers them, and their place in its archive. */
 interface WeightSlots {
   /** The layer's name in Keras. */
   readonly layer: string;

@@ -12,7 +12,7 @@ import { libraryIn } from "../../../storage/runtimes/find-library.ts";
 import { tensorflow } from "../../../storage/runtimes/native-runtimes.ts";
 import type { Model } from "../../driver.ts";
 import type { TensorflowEngine } from "../engine.ts";
-import { isKeras3, loadKerasModel, withLayersJson } from "../keras/load-keras-model.ts";
+import { isKeras3, loadKerasModel, withLayersJson } from "../keras/keras-engine.ts";
 import type { ModelSource } from "../model-source.ts";
 import { checkOnlyTensorflow, quietTensorflow } from "../native/one-tensorflow.ts";
 import { exclusively } from "./exclusive-run.ts";

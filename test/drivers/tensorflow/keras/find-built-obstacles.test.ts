@@ -1,6 +1,6 @@
 import { input, layers, model, sequential } from "@tensorflow/tfjs-layers";
 import { beforeAll, describe, expect, it } from "vitest";
-import { findBuiltObstacles } from "../../../../src/drivers/tensorflow/keras/load-keras-model.ts";
+import { findBuiltObstacles } from "../../../../src/drivers/tensorflow/keras/keras-engine.ts";
 import { startTfjs } from "../../../../src/drivers/tensorflow/tfjs/tfjs-backend.ts";
 
 type Layer = Parameters<ReturnType<typeof sequential>["add"]>[0];

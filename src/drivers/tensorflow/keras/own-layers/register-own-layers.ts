@@ -1,16 +1,12 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { initializers, type LayerVariable, layers, type RNNLayerArgs } from "@tensorflow/tfjs-layers";
-import { ATTENDING_LAYERS } from "./attending-layers.ts";
-import { CONVOLVING_LAYERS } from "./convolving-layers.ts";
-import { NORMALIZING_LAYERS } from "./normalizing-layers.ts";
+import { ATTENTION_AND_NORMALIZATION } from "./attention-and-normalization.ts";
+import { CONVOLUTION_AND_SHAPING } from "./convolution-and-shaping.ts";
 import { type OwnLayer, registerActivations, registerLayer } from "./own-layer.ts";
-import { SHAPING_LAYERS } from "./shaping-layers.ts";
 
 const OWN_LAYERS: Readonly<Record<string, OwnLayer>> = {
-  ...SHAPING_LAYERS,
-  ...NORMALIZING_LAYERS,
-  ...ATTENDING_LAYERS,
-  ...CONVOLVING_LAYERS,
+  ...CONVOLUTION_AND_SHAPING,
+  ...ATTENTION_AND_NORMALIZATION,
 };
 
 /** Lets tfjs-layers make the layers and functions of Keras that it lacks. Once is enough, more often does no harm. */
