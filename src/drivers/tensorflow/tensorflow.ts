@@ -1,4 +1,4 @@
-import { failedPrecondition } from "../../errors.ts";
+import { failedPrecondition, type ServingError } from "../../errors.ts";
 import { npmInstall } from "../../npm-install.ts";
 import { findLibrary } from "../../storage/runtimes/find-library.ts";
 import { tensorflow } from "../../storage/runtimes/native-runtimes.ts";
@@ -70,10 +70,22 @@ async function importEngine(name: EngineName): Promise<TensorflowEngine> {
     return (await ENGINES[name]()).default;
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw failedPrecondition(`The ${name} engine needs TensorFlow.js. Run: ${npmInstall(TFJS)}`, cause);
+    throw lacksTfjs(name, cause);
   }
 }
 
-const TFJS = ["core", "converter", "layers", "backend-cpu", "backend-wasm"]
-  .map((part) => `@tensorflow/tfjs-${part}`)
-  .join(" ");
+function lacksTfjs(name: EngineName, cause: unknown): ServingError {
+  if (name !== "portable") {
+    const command = npmInstall(tfjs("core", "converter", "layers", "backend-cpu", "backend-wasm"));
+    return failedPrecondition(`The ${name} engine needs TensorFlow.js. Run: ${command}`, cause);
+  }
+  const command = npmInstall(tfjs("core", "backend-cpu", "backend-wasm"));
+  return failedPrecondition(
+    `The portable engine needs TensorFlow.js, which is not installed. Run: kserving runtimes install tensorflow, for the native engine; or ${command}.`,
+    cause,
+  );
+}
+
+function tfjs(...parts: readonly string[]): string {
+  return parts.map((part) => `@tensorflow/tfjs-${part}`).join(" ");
+}

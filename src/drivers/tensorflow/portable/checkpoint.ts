@@ -103,7 +103,7 @@ function readStrings(key: string, content: Uint8Array, count: number): Uint8Arra
   }
 }
 
-/** Part of a variable: `shape` and, for each dimension, where it begins and how long it is. */
+/** Part of a variable: `shape` and, for each dimension, its begin and its length. */
 export interface VariableSlice {
   readonly name: string;
   readonly parts: readonly { readonly start: number; readonly length: number }[];

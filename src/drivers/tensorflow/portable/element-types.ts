@@ -3,7 +3,6 @@ import { type NumericDType, numericLayout } from "../../../tensor/dtype.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "../../../tensor/float16.ts";
 import { type DataTypeName, dataTypeNumber, toDType } from "../saved-model/data-type.ts";
 import type { NodeDef } from "../saved-model/graph-def.ts";
-import type { HostDType } from "./host-math.ts";
 
 function numbers(...names: DataTypeName[]): ReadonlySet<number> {
   return new Set(names.map(dataTypeNumber));
@@ -41,6 +40,9 @@ export const TYPE = {
   resource: dataTypeNumber("RESOURCE"),
   variant: dataTypeNumber("VARIANT"),
 } as const;
+
+/** The dtypes of results that are computed here. */
+export type HostDType = "float32" | "int32" | "bool";
 
 /** The dtype that carries a type in TensorFlow.js; undefined for strings and types that cannot be carried. */
 export function carrierOfType(type: number): HostDType | undefined {

@@ -1,7 +1,7 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { TYPE } from "./element-types.ts";
 import { type Edge, edgeKey, type GraphNode } from "./graph.ts";
-import { readWindow } from "./kernels/window.ts";
+import { readWindow } from "./kernels/nn.ts";
 import { type Kernel, NO_SURROUNDINGS, OpNode } from "./op-node.ts";
 import { dropUnusedConstants, type Plan, type Step } from "./plan.ts";
 import { asTensor, type Value } from "./values.ts";

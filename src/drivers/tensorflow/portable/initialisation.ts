@@ -89,7 +89,7 @@ interface Source {
   /** By the node that holds the path: the file's name. */
   readonly assets: ReadonlyMap<string, string>;
   readonly folder: string;
-  /** By the variable's node: where its value comes from. */
+  /** By the variable's node: the edge that gives its value. */
   readonly assigned: ReadonlyMap<string, Edge>;
 }
 

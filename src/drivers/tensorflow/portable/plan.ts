@@ -21,7 +21,7 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** Values that do not depend on a request, by {@link edgeKey}. */
   readonly constants: ReadonlyMap<string, Value>;
-  /** Edges where the arguments come in. */
+  /** Edges at which the arguments come in. */
   readonly inputs: readonly Edge[];
   readonly outputs: readonly Edge[];
 }
@@ -43,7 +43,7 @@ const PASSING: ReadonlySet<string> = new Set(["Identity", "Snapshot", "StopGradi
 const WRITING =
   /^(Assign|Resource(Scatter|Apply|Sparse)|Scatter(Update|Add|Sub|Nd(Update|Add))|LookupTable(Insert|Import|Remove)|Save|Write|Queue|Stack|Barrier)/;
 
-/** Edges where arguments come in and results go out. */
+/** Edges of arguments and of results. */
 export interface PlanEnds {
   readonly inputs: readonly Edge[];
   readonly outputs: readonly Edge[];

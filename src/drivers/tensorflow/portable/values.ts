@@ -54,6 +54,13 @@ export function asTensor(value: Value | undefined): tf.Tensor {
   throw new Error(`expected numbers, got ${describe(value)}`);
 }
 
+/** A tensor of so many dimensions; throws an Error for any other value. */
+export function requireRank(value: Value | undefined, rank: number): tf.Tensor {
+  const tensor = asTensor(value);
+  if (tensor.rank === rank) return tensor;
+  throw new Error(`expected ${rank} dimensions, got a tensor of shape [${tensor.shape}]`);
+}
+
 /** The strings that an operation takes; throws an Error for anything else. */
 export function asStrings(value: Value | undefined): Strings {
   if (value instanceof Strings) return value;

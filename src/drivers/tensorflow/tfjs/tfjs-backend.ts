@@ -3,7 +3,7 @@ import "@tensorflow/tfjs-backend-cpu";
 import "@tensorflow/tfjs-backend-wasm";
 import { failedPrecondition, ServingError } from "../../../errors.ts";
 import { registerFallbackKernels } from "./fallback-kernels.ts";
-import { sizeOfNew } from "./tensor-size.ts";
+import { sizeOfNew } from "./kernel-checks.ts";
 
 /** The parts of the WebAssembly backend that are mended. */
 interface WasmBackend {

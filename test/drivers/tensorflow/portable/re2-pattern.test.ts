@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { toPattern } from "../../../../src/drivers/tensorflow/portable/kernels/regex.ts";
+import { toPattern } from "../../../../src/drivers/tensorflow/portable/kernels/string.ts";
 
 describe("toPattern", () => {
   it.each([

@@ -119,7 +119,7 @@ class JpegParser {
     return this.#bytes.subarray(start + 2, start + length);
   }
 
-  /** Returns where the next marker begins. */
+  /** Returns the next marker's position. */
   #read(code: number, segment: Uint8Array, start: number): number {
     const next = start + 2 + segment.length;
     if (code === MARKER.scan) return readJpegScan(this.frame, this.#scanOf(segment), this.#bytes, next);

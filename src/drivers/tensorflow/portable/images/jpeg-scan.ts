@@ -38,8 +38,8 @@ export function checkJpegScan({ parts, first, last, high, low }: JpegScan, { isP
 }
 
 /**
- * Reads a scan's coefficients into the frame's components and returns where the next
- * marker begins. Throws an Error for damaged data.
+ * Reads a scan's coefficients into the frame's components and returns the next marker's position. Throws an Error for
+ * damaged data.
  */
 export function readJpegScan(frame: JpegFrame, scan: JpegScan, bytes: Uint8Array, at: number): number {
   const reader = new EntropyReader(bytes, at);
@@ -169,7 +169,7 @@ class BlockDecoder {
     this.#emptyBlocks--;
   }
 
-  /** Adds a bit to each coefficient that is not 0, up to so many zeros further; returns where it stopped. */
+  /** Adds a bit to each coefficient that is not 0, up to so many zeros further; returns the last one's place. */
   #refine(place: number, from: number, zeros: number): number {
     const { last, low } = this.#scan;
     let at = from;

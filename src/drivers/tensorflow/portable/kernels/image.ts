@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { sizeOfNew } from "../../tfjs/tensor-size.ts";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
 import { decodeJpeg } from "../images/decode-jpeg.ts";
 import { decodePng } from "../images/decode-png.ts";

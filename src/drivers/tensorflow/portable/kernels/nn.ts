@@ -1,13 +1,11 @@
 import * as tf from "@tensorflow/tfjs-core";
 import { ServingError } from "../../../../errors.ts";
-import { sizeOfNew } from "../../tfjs/tensor-size.ts";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { FLOATS, TYPE } from "../element-types.ts";
-import { broadcastShape } from "../host-math.ts";
-import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor, listOf, numberOf, type Value } from "../values.ts";
+import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
+import { asTensor, listOf, numberOf, requireRank, type Value } from "../values.ts";
+import { areFinite } from "./reduce.ts";
 import { pairsOf } from "./slice.ts";
-import { areFinite } from "./softmax.ts";
-import { type Paddings, readWindow, requireChannelsLast, spatial } from "./window.ts";
 
 type Pair = [number, number];
 
@@ -75,40 +73,6 @@ function everyNth(x: tf.Tensor, strides: Pair): tf.Tensor {
       return tf.gather(image, tf.tensor1d(places, "int32"), index + 1);
     }, x),
   );
-}
-
-const matMul: KernelFactory = (node) => {
-  node.typeOf("T", FLOATS);
-  const [a, b] = [node.flag("transpose_a", false), node.flag("transpose_b", false)];
-  return (left, right) => multiply(requireRank(left, 2), requireRank(right, 2), a, b);
-};
-
-const batchMatMul: KernelFactory = (node) => {
-  node.typeOf(node.op === "BatchMatMulV3" ? "Ta" : "T", FLOATS);
-  const [a, b] = [node.flag("adj_x", false), node.flag("adj_y", false)];
-  return (left, right) => multiply(asTensor(left), asTensor(right), a, b);
-};
-
-/** WebAssembly reads beyond a matrix without elements. */
-function multiply(a: tf.Tensor, b: tf.Tensor, transposeA: boolean, transposeB: boolean): tf.Tensor {
-  const inner = [a.shape.at(transposeA ? -2 : -1), b.shape.at(transposeB ? -1 : -2)];
-  if (a.rank < 2 || b.rank < 2 || inner[0] !== inner[1])
-    throw new Error(`Matrix size-incompatible: In[0]: [${a.shape}], In[1]: [${b.shape}]`);
-  if (a.size > 0 && b.size > 0) return tf.matMul(...alignBatches(a, b), transposeA, transposeB);
-  const [rows, columns] = [a.shape.at(transposeA ? -1 : -2), b.shape.at(transposeB ? -2 : -1)];
-  const batches = broadcastShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
-  const shape = [...batches, rows as number, columns as number];
-  sizeOfNew(shape, "The product");
-  return tf.zeros(shape);
-}
-
-/** WebAssembly broadcasts only if one side has a single matrix. */
-function alignBatches(a: tf.Tensor, b: tf.Tensor): [tf.Tensor, tf.Tensor] {
-  const [left, right] = [a.shape.slice(0, -2), b.shape.slice(0, -2)];
-  if (left.join() === right.join()) return [a, b];
-  const batches = broadcastShape(left, right);
-  const widen = (x: tf.Tensor) => tf.broadcastTo(x, [...batches, ...x.shape.slice(-2)]);
-  return [widen(a), widen(b)];
 }
 
 const biasAdd: KernelFactory = (node) => {
@@ -187,16 +151,107 @@ function pairsFor(blocks: Value | undefined, value: Value | undefined): [number,
   return pairs;
 }
 
-function requireRank(value: Value | undefined, rank: number): tf.Tensor {
-  const tensor = asTensor(value);
-  if (tensor.rank === rank) return tensor;
-  throw new Error(`expected ${rank} dimensions, got a tensor of shape [${tensor.shape}]`);
-}
-
 const clip: KernelFactory = (node) => {
   node.typeOf("T", FLOATS);
   return (x, low, high) => tf.clipByValue(asTensor(x), numberOf(low), numberOf(high));
 };
+
+/** Numbers of lines before and after each dimension. */
+type Paddings = [Pair, Pair, Pair, Pair];
+
+/** Movement of a convolution's window over an image. */
+interface Window {
+  readonly strides: Pair;
+  readonly dilations: Pair;
+  /**
+   * Layout of a window of this height and width on an image of this shape; throws an Error for one that is larger than
+   * the image.
+   */
+  layOn(shape: readonly number[], filter: readonly number[]): Layout;
+}
+
+/** A window on an image. */
+interface Layout {
+  readonly paddings: Paddings;
+  /** The result's shape, without its channels. */
+  readonly outer: readonly [batch: number, height: number, width: number];
+  /** WebAssembly's kernels do not know that there may be nothing to compute. */
+  readonly isEmpty: boolean;
+}
+
+/** A convolution's or pool's attributes; refuses values that are not computed here as in TensorFlow. */
+export function readWindow(node: OpNode): Window {
+  requireChannelsLast(node);
+  node.typeOf("T", FLOATS, TYPE.float);
+  const [strides, dilations] = [spatial(node, "strides"), spatial(node, "dilations")];
+  const padding = node.text("padding");
+  const lay = (padded: (shape: readonly number[], filter: readonly number[]) => Paddings): Window => ({
+    strides,
+    dilations,
+    layOn: (shape, filter) => layOut({ shape, filter, strides, dilations, paddings: padded(shape, filter) }),
+  });
+  if (padding === "EXPLICIT") {
+    const fixed = explicitPaddings(node);
+    return lay(() => fixed);
+  }
+  if (padding !== "SAME" && padding !== "VALID") return node.refuse(`with padding ${padding}`);
+  const none = padding === "VALID";
+  const along = (axis: 0 | 1, size: number, filter: number): Pair =>
+    none ? [0, 0] : samePadding(size, (filter - 1) * dilations[axis] + 1, strides[axis]);
+  // Written out in any case: for SAME, WebAssembly's kernels are wrong if a stride is larger than the window.
+  return lay(([, height = 0, width = 0], [rows = 0, columns = 0]) => [
+    [0, 0],
+    along(0, height, rows),
+    along(1, width, columns),
+    [0, 0],
+  ]);
+}
+
+interface Placement {
+  readonly shape: readonly number[];
+  readonly filter: readonly number[];
+  readonly strides: Pair;
+  readonly dilations: Pair;
+  readonly paddings: Paddings;
+}
+
+function layOut({ shape, filter, strides, dilations, paddings }: Placement): Layout {
+  const along = (axis: 0 | 1) => {
+    const [before, after] = paddings[axis + 1]!;
+    const window = (filter[axis]! - 1) * dilations[axis] + 1;
+    const room = shape[axis + 1]! + before + after - window;
+    if (room < 0 && window > 1)
+      throw new Error(`Computed output size would be negative: the window takes ${window} of ${room + window}`);
+    return Math.floor((room + strides[axis]) / strides[axis]);
+  };
+  const outer = [shape[0]!, along(0), along(1)] as const;
+  return { paddings, outer, isEmpty: outer.some((size) => size === 0) };
+}
+
+/** Refuses the layouts that TensorFlow's CPU kernels do not take either, or not in every build. */
+function requireChannelsLast(node: OpNode): void {
+  const format = node.text("data_format", "NHWC");
+  if (format !== "NHWC") node.refuse(`in ${format}`);
+}
+
+/** Height and width of an attribute with a number for each dimension. */
+function spatial(node: OpNode, name: string): Pair {
+  const values = node.integers(name, [1, 1, 1, 1]);
+  if (values.length !== 4 || values[0] !== 1 || values[3] !== 1) node.refuse(`with ${name} [${values}]`);
+  return [values[1]!, values[2]!];
+}
+
+/** As many places as the image has, divided by the stride; an odd one goes behind. */
+function samePadding(size: number, window: number, stride: number): Pair {
+  const total = Math.max((Math.ceil(size / stride) - 1) * stride + window - size, 0);
+  return [Math.floor(total / 2), Math.ceil(total / 2)];
+}
+
+function explicitPaddings(node: OpNode): Paddings {
+  const numbers = node.integers("explicit_paddings");
+  if (numbers.length !== 8) return node.refuse(`with explicit paddings [${numbers}]`);
+  return [0, 2, 4, 6].map((index): Pair => [numbers[index]!, numbers[index + 1]!]) as Paddings;
+}
 
 /** Layers of neural networks. */
 export const NN_KERNELS: KernelTable = {
@@ -205,10 +260,6 @@ export const NN_KERNELS: KernelTable = {
   Conv2DBackpropInput: transposed,
   MaxPool: pool(tf.maxPool as never),
   AvgPool: pool(tf.avgPool as never),
-  MatMul: matMul,
-  BatchMatMul: batchMatMul,
-  BatchMatMulV2: batchMatMul,
-  BatchMatMulV3: batchMatMul,
   BiasAdd: biasAdd,
   FusedBatchNorm: batchNorm,
   FusedBatchNormV2: batchNorm,

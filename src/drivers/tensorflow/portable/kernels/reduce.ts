@@ -1,5 +1,5 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { sizeOfNew } from "../../tfjs/tensor-size.ts";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { FLOATS, highestOf, INTEGERS, integerOf, lowestOf, multiply, TYPE } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
 import { asTensor, axisWithin, numberOf, numbersOf, type Value } from "../values.ts";
@@ -180,7 +180,56 @@ function runAlong(x: tf.Tensor, axis: number, { start, next, exclusive, reverse 
 
 const { NEGATIVE_INFINITY, POSITIVE_INFINITY, NaN: NAN } = Number;
 
-/** Operations that reduce axes, or run along one. */
+/** Checks that neither NaN nor an infinity is among a tensor's numbers. */
+export function areFinite(x: tf.Tensor): boolean {
+  return tf.tidy(() => tf.sum(tf.mul(x, 0)).dataSync()[0]) === 0;
+}
+
+/** By WebAssembly for finite numbers; it loses rows with infinities, which masks of attention have. */
+function alongRows(
+  quick: (x: tf.Tensor) => tf.Tensor,
+  exact: (row: Float32Array, type: number) => Float32Array,
+): KernelFactory {
+  return (node) => {
+    const type = node.typeOf("T", FLOATS);
+    return (x) => {
+      const logits = asTensor(x);
+      if (logits.size === 0) return logits.clone();
+      if (areFinite(logits)) return quick(logits);
+      const width = logits.shape.at(-1)!;
+      const values = logits.dataSync() as Float32Array;
+      const results = new Float32Array(values.length);
+      for (let start = 0; start < values.length; start += width)
+        results.set(exact(values.subarray(start, start + width), type), start);
+      return tf.tensor(results, logits.shape);
+    };
+  };
+}
+
+function softmax(row: Float32Array, type: number): Float32Array {
+  // What TensorFlow computes of float32 with oneDNN keeps such numbers to themselves.
+  if (type === TYPE.float && row.some(isBeyond)) return row.map((value) => (isBeyond(value) ? Number.NaN : 0));
+  const powers = shifted(row).map(Math.exp);
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return powers.map((power) => power / sum);
+}
+
+function isBeyond(value: number): boolean {
+  return Number.isNaN(value) || value === Number.POSITIVE_INFINITY;
+}
+
+function logSoftmax(row: Float32Array): Float32Array {
+  const differences = shifted(row);
+  const logarithm = Math.log(differences.reduce((total, difference) => total + Math.exp(difference), 0));
+  return differences.map((difference) => difference - logarithm);
+}
+
+function shifted(row: Float32Array): Float32Array {
+  const largest = row.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  return row.map((value) => value - largest);
+}
+
+/** Operations along axes: sums and the like, and probabilities. */
 export const REDUCE_KERNELS: KernelTable = {
   Sum: reduction(tf.sum, 0, { start: 0, add: (result, value) => result + value }),
   Prod: reduction(tf.prod, 1, { start: 1, add: multiply }),
@@ -194,4 +243,6 @@ export const REDUCE_KERNELS: KernelTable = {
   ArgMin: argument(-1),
   Cumsum: cumulation(tf.cumsum, { start: 0, add: (result, value) => result + value }),
   Cumprod: cumulation(tf.cumprod, { start: 1, add: multiply }),
+  Softmax: alongRows((x) => tf.softmax(x), softmax),
+  LogSoftmax: alongRows((x) => tf.logSoftmax(x), logSoftmax),
 };

@@ -1,9 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { sizeOfNew } from "../../tfjs/tensor-size.ts";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { FLOATS, INTEGERS, TYPE } from "../element-types.ts";
-import { allocate, broadcastShape } from "../host-math.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asTensor, moveElements, numberOf, numbersOf, Strings, type Value } from "../values.ts";
+import { allocate, broadcastShape } from "./binary.ts";
 import { gather } from "./gather.ts";
 import { broadcastTo, shapeOf } from "./shape.ts";
 

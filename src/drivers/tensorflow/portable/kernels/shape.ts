@@ -1,9 +1,9 @@
 import * as tf from "@tensorflow/tfjs-core";
-import { sizeOfNew } from "../../tfjs/tensor-size.ts";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { INTEGERS, TYPE } from "../element-types.ts";
-import { broadcastShape } from "../host-math.ts";
 import type { KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asTensor, axisWithin, listOf, moveElements, numberOf, Strings, type Value } from "../values.ts";
+import { broadcastShape } from "./binary.ts";
 
 /** An operation of one tensor that only moves elements; further inputs are small tensors of numbers. */
 function mover(move: (x: tf.Tensor, ...rest: Value[]) => tf.Tensor): KernelFactory {

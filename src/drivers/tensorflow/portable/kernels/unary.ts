@@ -4,6 +4,7 @@ import { dataTypeName, dataTypeNumber } from "../../saved-model/data-type.ts";
 import {
   carrierOfType,
   FLOATS,
+  type HostDType,
   highestOf,
   INTEGERS,
   integerOf,
@@ -13,9 +14,9 @@ import {
   SHORT_FLOATS,
   TYPE,
 } from "../element-types.ts";
-import { mapNumbers } from "../host-math.ts";
 import type { Kernel, KernelFactory, KernelTable, OpNode } from "../op-node.ts";
 import { asTensor } from "../values.ts";
+import { allocate } from "./binary.ts";
 
 const SERIES_LIMIT = 0.5;
 
@@ -44,7 +45,7 @@ const COEFFICIENTS = [
   0.17087277,
 ];
 
-/** Taylor's series about 0, which loses nothing where 1 - erfc would. */
+/** Taylor's series about 0, near which 1 - erfc would lose digits. */
 function erfSeries(x: number): number {
   let term = x;
   let sum = x;
@@ -89,6 +90,14 @@ function test(compute: (value: number) => boolean): KernelFactory {
     node.typeOf("T", FLOATS);
     return (x) => mapNumbers(asTensor(x), "bool", (value) => Number(compute(value)));
   };
+}
+
+/** Computes each element in JavaScript, in double precision, and rounds the result to the carrier's type. */
+function mapNumbers(x: tf.Tensor, dtype: HostDType, compute: (value: number) => number): tf.Tensor {
+  const values = x.dataSync();
+  const results = allocate(dtype, values.length);
+  for (let index = 0; index < values.length; index++) results[index] = compute(values[index]!);
+  return tf.tensor(results, x.shape, dtype);
 }
 
 /** TensorFlow's rounding: halves go to the even neighbour. */

@@ -1,7 +1,43 @@
 import * as tf from "@tensorflow/tfjs-core";
+import { sizeOfNew } from "../../tfjs/kernel-checks.ts";
 import { FLOATS } from "../element-types.ts";
 import type { KernelFactory, KernelTable } from "../op-node.ts";
-import { asTensor } from "../values.ts";
+import { asTensor, requireRank } from "../values.ts";
+import { broadcastShape } from "./binary.ts";
+
+const matMul: KernelFactory = (node) => {
+  node.typeOf("T", FLOATS);
+  const [a, b] = [node.flag("transpose_a", false), node.flag("transpose_b", false)];
+  return (left, right) => multiplyMatrices(requireRank(left, 2), requireRank(right, 2), a, b);
+};
+
+const batchMatMul: KernelFactory = (node) => {
+  node.typeOf(node.op === "BatchMatMulV3" ? "Ta" : "T", FLOATS);
+  const [a, b] = [node.flag("adj_x", false), node.flag("adj_y", false)];
+  return (left, right) => multiplyMatrices(asTensor(left), asTensor(right), a, b);
+};
+
+/** WebAssembly reads beyond a matrix without elements. */
+function multiplyMatrices(a: tf.Tensor, b: tf.Tensor, transposeA: boolean, transposeB: boolean): tf.Tensor {
+  const inner = [a.shape.at(transposeA ? -2 : -1), b.shape.at(transposeB ? -1 : -2)];
+  if (a.rank < 2 || b.rank < 2 || inner[0] !== inner[1])
+    throw new Error(`Matrix size-incompatible: In[0]: [${a.shape}], In[1]: [${b.shape}]`);
+  if (a.size > 0 && b.size > 0) return tf.matMul(...alignBatches(a, b), transposeA, transposeB);
+  const [rows, columns] = [a.shape.at(transposeA ? -1 : -2), b.shape.at(transposeB ? -2 : -1)];
+  const batches = broadcastShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  const shape = [...batches, rows as number, columns as number];
+  sizeOfNew(shape, "The product");
+  return tf.zeros(shape);
+}
+
+/** WebAssembly broadcasts only if one side has a single matrix. */
+function alignBatches(a: tf.Tensor, b: tf.Tensor): [tf.Tensor, tf.Tensor] {
+  const [left, right] = [a.shape.slice(0, -2), b.shape.slice(0, -2)];
+  if (left.join() === right.join()) return [a, b];
+  const batches = broadcastShape(left, right);
+  const widen = (x: tf.Tensor) => tf.broadcastTo(x, [...batches, ...x.shape.slice(-2)]);
+  return [widen(a), widen(b)];
+}
 
 /** Einstein's summation of one or two tensors, no letter twice in one, as a product of matrices. */
 const einsum: KernelFactory = (node) => {
@@ -70,5 +106,11 @@ function checkSizes(letter: string, x: Lettered, y: Lettered): void {
   if (m !== n) throw new Error(`Expected dimension ${m} at axis "${letter}", but got ${n}`);
 }
 
-/** Sums of products, written with letters. */
-export const EINSUM_KERNELS: KernelTable = { Einsum: einsum };
+/** Products of matrices, also written with letters. */
+export const PRODUCT_KERNELS: KernelTable = {
+  MatMul: matMul,
+  BatchMatMul: batchMatMul,
+  BatchMatMulV2: batchMatMul,
+  BatchMatMulV3: batchMatMul,
+  Einsum: einsum,
+};
