@@ -152,7 +152,7 @@ const LOCAL_MS = 1000;
  * Finds what gives access to an account: a signature in the address, the connection string, a key or signature in the
  * environment, a workload's or application's identity, the machine's; otherwise nothing, for public containers.
  */
-export async function findAzAccess({ signature }: Pick<AzLocation, "signature">, env: Environment): Promise<AzAccess> {
+async function findAzAccess({ signature }: Pick<AzLocation, "signature">, env: Environment): Promise<AzAccess> {
   if (signature !== undefined) return { signature };
   const { AccountKey, SharedAccessSignature } = connectionOf(env);
   const accountKey =

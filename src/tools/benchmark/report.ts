@@ -13,7 +13,7 @@ export function toBenchTable(results: readonly LevelResult[]): string[] {
 }
 
 /** The figures of each level as cells, the first row with their names. */
-export function benchRows(results: readonly LevelResult[]): readonly (readonly string[])[] {
+function benchRows(results: readonly LevelResult[]): readonly (readonly string[])[] {
   const isOpen = results.some(({ rate }) => rate !== undefined);
   return [
     [isOpen ? "Rate" : "Concurrency", ...HEAD],

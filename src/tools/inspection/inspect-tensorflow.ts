@@ -263,4 +263,4 @@ const NAMES =
   "STABLEHLO_SHIFT_LEFT STABLEHLO_CBRT STABLEHLO_CASE";
 
 /** Names of TFLite's own operators by number. */
-export const TFLITE_OPERATORS: readonly string[] = NAMES.split(" ");
+const TFLITE_OPERATORS: readonly string[] = NAMES.split(" ");
