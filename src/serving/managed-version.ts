@@ -44,7 +44,7 @@ export class ManagedVersion {
     this.version = version;
     this.places = on.places;
     this.#policy = on.policy;
-    this.#needs = new VersionNeeds(on.policy.needed);
+    this.#needs = new VersionNeeds(on.policy);
     this.#on = on;
   }
 
@@ -188,14 +188,13 @@ export class ManagedVersion {
 
   async #try(target: VersionTarget, signal: AbortSignal): Promise<Servable> {
     const { gate, loading } = this.#policy;
-    const { loadTimeoutMs: timeoutMs } = loading;
     // Before it takes a place of the gate, which the models that it needs have to pass too.
     if (this.#needs.names.length > 0) await this.#waitForNeeds(target, signal);
     await this.#prepare(target, signal);
     const attempt = () => {
       if (this.#servable === undefined) this.#enter("LOADING", this.#failure);
       this.#hooksReadAt = performance.now();
-      return loadInTime(target.aspired as AspiredVersion, { signal, timeoutMs });
+      return loadInTime(target.aspired as AspiredVersion, { signal, timeoutMs: loading.loadTimeoutMs });
     };
     return gate.run(() => this.#pursuit.attempt(attempt), signal);
   }
@@ -214,12 +213,7 @@ export class ManagedVersion {
       this.#enter(this.#servable === undefined ? "START" : "AVAILABLE", problem);
     };
     const allVersions = target.aspired?.needsVersions === true;
-    const reported = await this.#needs.wait({
-      signal,
-      timeoutMs: this.#policy.loading.loadTimeoutMs,
-      onProblem,
-      allVersions,
-    });
+    const reported = await this.#needs.wait({ signal, onProblem, allVersions });
     if (this.#failure === reported) this.#failure = undefined;
   }
 

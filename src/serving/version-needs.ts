@@ -1,4 +1,5 @@
 import type { ServingError } from "../errors.ts";
+import type { LoadPolicy } from "./load-policy.ts";
 import type { NeededModels, NeedsWait } from "./needed-models.ts";
 import type { Servable } from "./servable.ts";
 import type { ServableDescription } from "./servable-description.ts";
@@ -13,6 +14,7 @@ interface VersionChange {
 /** The models that are stages of one version, as it loads and serves. */
 export class VersionNeeds {
   readonly #needed: NeededModels;
+  readonly #timeoutMs: number;
   /** Versions of other models for which it has been loaded again. */
   readonly #renewedFor = new WeakSet<ServableDescription["signatures"]>();
   #missing: ServingError | undefined;
@@ -22,8 +24,9 @@ export class VersionNeeds {
   /** Names of the models that are stages of the version that is being loaded, or was loaded last. */
   names: readonly string[] = [];
 
-  constructor(needed: NeededModels) {
+  constructor({ needed, loading }: Pick<LoadPolicy, "needed" | "loading">) {
     this.#needed = needed;
+    this.#timeoutMs = loading.loadTimeoutMs;
   }
 
   /** Names of all models that are stages of a version: loaded, being loaded, or finishing its last requests. */
@@ -81,14 +84,14 @@ export class VersionNeeds {
    * Waits until each of the models has a version that is available; rejects with the signal's reason. Returns the
    * problem that was reported last.
    */
-  async wait(options: NeedsWait): Promise<ServingError | undefined> {
+  async wait(options: Omit<NeedsWait, "timeoutMs">): Promise<ServingError | undefined> {
     let reported: ServingError | undefined;
     const onProblem = (problem: ServingError) => {
       if (problem.message === reported?.message) return;
       reported = problem;
       options.onProblem(problem);
     };
-    await this.#needed.wait(this.names, { ...options, onProblem });
+    await this.#needed.wait(this.names, { ...options, timeoutMs: this.#timeoutMs, onProblem });
     return reported;
   }
 }

@@ -1,4 +1,5 @@
 import { createSilentLogger, type Logger } from "../../src/observability/logger.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { recordedRequests } from "../../src/protocols/recorded-requests.ts";
 import { ModelMemory } from "../../src/serving/model-memory.ts";
 import type { LoadOptions } from "../../src/serving/repository/load-servable.ts";
@@ -7,7 +8,7 @@ const remote = { predict: () => Promise.reject(new Error("no remote in this test
 
 /** Settings under which a test loads models; hooks run in a thread. */
 export function loadOptions(log: Logger = createSilentLogger()): LoadOptions {
-  const thread = { hookTimeoutMs: 0, hookStallMs: 0, hookMemoryMb: 512, inspectHooks: false };
+  const { hooks: thread } = sliceSettings({ hookTimeoutMs: 0, hookStallMs: 0, hookMemoryMb: 512 });
   const recorded = recordedRequests(1024 * 1024);
   const memory = new ModelMemory({ maxBytes: 0, isChecked: false });
   return { remote, memory, log, workers: 1, instances: 1, modelStallMs: 0, thread, recorded };

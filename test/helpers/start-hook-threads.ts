@@ -4,6 +4,7 @@ import type { Worker } from "node:worker_threads";
 import { expect, onTestFinished } from "vitest";
 import { createLogger, type Logger } from "../../src/observability/logger.ts";
 import type { InferResponse } from "../../src/pipeline/infer-request.ts";
+import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
 import { loadServable } from "../../src/serving/repository/load-servable.ts";
 import type { StageOptions } from "../../src/serving/repository/stage.ts";
 import type { Servable } from "../../src/serving/servable.ts";
@@ -36,7 +37,7 @@ export async function startReloadable(
   const { stages = [{ driver: "null" }], workers = 1, hookTimeoutMs = 0, hookStallMs = 0 } = options;
   const { hookMemoryMb = 256, log = createLogger({ level: "silent" }), signal } = options;
   const file = join(tempFolder({ "hooks.ts": source }), "hooks.ts");
-  const thread = { hookTimeoutMs, hookStallMs, hookMemoryMb, inspectHooks: false };
+  const { hooks: thread } = sliceSettings({ hookTimeoutMs, hookStallMs, hookMemoryMb });
   const { servable } = await loadServable(
     { name: "default", version: 1n, stages, hooks: file, options: {} },
     { ...loadOptions(log), workers, thread, ...(signal && { signal }) },

@@ -123,7 +123,7 @@ function toModel(
   return { name, labels: Object.fromEntries(labels), versions, traffic, requestLog, ...limits };
 }
 
-/** What loads no version again: it counts for those that are loaded, or has its own fingerprint, as hooks have. */
+/** Members that load no version again: they count for loaded ones, or have their own fingerprint, as hooks have. */
 const CHANGES_NO_VERSION: ReadonlySet<string> = new Set<keyof ModelConfig>([
   ...(["hooks", "versions", "labels", "traffic", "requestLog", "isClients", "refusal"] as const),
   ...(["maxQueue", "maxQueueBytes", "idleUnloadMs"] as const),

@@ -9,6 +9,7 @@ import { HookWorker } from "../../../src/hooks/host/hook-worker.ts";
 import { openGeneration } from "../../../src/hooks/host/open-generation.ts";
 import { createSilentLogger } from "../../../src/observability/logger.ts";
 import { createDeferred } from "../../../src/platform/async/promises.ts";
+import { sliceSettings } from "../../../src/platform/limits/settings/server-settings.ts";
 import { compileUserModule } from "../../../src/platform/user-module/user-module.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
 
@@ -26,10 +27,7 @@ const facts = {
 const choices = {
   stageCount: 1,
   logged: "silent",
-  hookTimeoutMs: 0,
-  hookStallMs: 0,
-  hookMemoryMb: 64,
-  inspectHooks: false,
+  ...sliceSettings({ hookTimeoutMs: 0, hookStallMs: 0, hookMemoryMb: 64 }).hooks,
 } as const;
 const passing = "export const preprocess = (inputs: any) => inputs;";
 const exiting = "setTimeout(() => process.exit(1)); await new Promise(() => {});";
