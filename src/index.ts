@@ -44,14 +44,16 @@ export { type CtcOptions, type CtcSequence, ctcGreedyDecode } from "./tensor/ctc
 export type { DType, TensorData } from "./tensor/dtype.ts";
 export { toNested } from "./tensor/elements.ts";
 export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./tensor/float16.ts";
-export { type CropBox, type CropQuadOptions, cropImage, cropQuad } from "./tensor/media/crop-image.ts";
 export { type DecodeOptions, decodeImage } from "./tensor/media/decode-image.ts";
-export { drawBoxes, type LabelledBox } from "./tensor/media/draw-boxes.ts";
-export { type EncodeOptions, encodeImage } from "./tensor/media/encode-image.ts";
+export { drawBoxes, type EncodeOptions, encodeImage, type LabelledBox } from "./tensor/media/encode-image.ts";
 export type { ImageTensor } from "./tensor/media/image-tensor.ts";
 export type { Point } from "./tensor/media/projection.ts";
 export { boxCorners, minAreaBox, type RotatedBox } from "./tensor/media/projection.ts";
 export {
+  type CropBox,
+  type CropQuadOptions,
+  cropImage,
+  cropQuad,
   type Edges,
   type Letterbox,
   type LetterboxOptions,

@@ -1,6 +1,6 @@
 import { type ErrorCode, invalidArgument, reasonText, ServingError } from "../errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
-import { chooseDType, type Leaf } from "./choose-dtype.ts";
+import { chooseDType, type Leaf } from "./convert-tensor.ts";
 import { type DType, type NumericData, type NumericDType, numericLayout } from "./dtype.ts";
 import { toBfloat16, toFloat16 } from "./float16.ts";
 import { isBuffer, toJsonText } from "./json-text.ts";

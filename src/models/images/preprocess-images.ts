@@ -1,7 +1,7 @@
 import { type DType, integerRange, type NumericData, type NumericDType, numericLayout } from "../../tensor/dtype.ts";
 import { toFloat16 } from "../../tensor/float16.ts";
 import type { Pixels } from "../../tensor/media/decode-pixels.ts";
-import { resample } from "../../tensor/media/resample.ts";
+import { resample } from "../../tensor/media/decode-pixels.ts";
 import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensor, type Tensor } from "../../tensor/tensor.ts";
 import type { ImageLayout, TargetSize } from "./image-layout.ts";

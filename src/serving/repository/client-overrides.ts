@@ -2,8 +2,12 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join, normalize, posix, win32 } from "node:path";
 import { invalidArgument, publicText, ServingError } from "../../errors.ts";
 import { createScratchFolder, type ScratchFile } from "../../platform/user-module/scratch-file.ts";
-import type { ConfigEntry, ConfigNode, ConfigScalar } from "../../tensor/codecs/config/config-node.ts";
-import { parseJsonTree } from "../../tensor/codecs/config/parse-json-tree.ts";
+import {
+  type ConfigEntry,
+  type ConfigNode,
+  type ConfigScalar,
+  parseJsonTree,
+} from "../../tensor/codecs/config/config-node.ts";
 import type { FieldKind, FieldTable } from "./config/field-table.ts";
 import { Findings } from "./config/findings.ts";
 import type { ModelConfig } from "./config/model-config.ts";

@@ -21,7 +21,7 @@ import { splitForm } from "../../../src/protocols/split-form.ts";
 import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-model-service.ts";
 import { parseVersion } from "../../../src/serving/parse-version.ts";
 import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
-import { parseJsonTree } from "../../../src/tensor/codecs/config/parse-json-tree.ts";
+import { parseJsonTree } from "../../../src/tensor/codecs/config/config-node.ts";
 import { parseTextFormat } from "../../../src/tensor/codecs/config/parse-text-format.ts";
 import { parseYaml } from "../../../src/tensor/codecs/config/yaml.ts";
 import { csvToJsonRows } from "../../../src/tensor/codecs/csv-to-json-rows.ts";

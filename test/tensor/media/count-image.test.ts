@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { threadMemory } from "../../../src/platform/limits/memory/thread-memory.ts";
-import { cropImage, cropQuad } from "../../../src/tensor/media/crop-image.ts";
-import { resizeImage } from "../../../src/tensor/media/resize-image.ts";
+import { cropImage, cropQuad, resizeImage } from "../../../src/tensor/media/resize-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 
 const SIDE = 1024;

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
-import { cropImage, cropQuad } from "../../../src/tensor/media/crop-image.ts";
 import { boxCorners, minAreaBox } from "../../../src/tensor/media/projection.ts";
+import { cropImage, cropQuad } from "../../../src/tensor/media/resize-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { gradientImage } from "./gradient-image.ts";
 

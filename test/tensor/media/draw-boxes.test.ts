@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { drawBoxes } from "../../../src/tensor/media/draw-boxes.ts";
+import { drawBoxes } from "../../../src/tensor/media/encode-image.ts";
 import { createTensor, type Tensor } from "../../../src/tensor/tensor.ts";
 
 describe("drawBoxes", () => {

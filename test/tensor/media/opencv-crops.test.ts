@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { cropQuad } from "../../../src/tensor/media/crop-image.ts";
 import { minAreaBox } from "../../../src/tensor/media/projection.ts";
+import { cropQuad } from "../../../src/tensor/media/resize-image.ts";
 import { createTensor } from "../../../src/tensor/tensor.ts";
 import { missingPython, PYTHON } from "../../helpers/missing-python.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ConfigNode } from "../../../../src/tensor/codecs/config/config-node.ts";
-import { parseJsonTree } from "../../../../src/tensor/codecs/config/parse-json-tree.ts";
+import { parseJsonTree } from "../../../../src/tensor/codecs/config/config-node.ts";
 
 function plain(node: ConfigNode): unknown {
   if (node.kind === "map") return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
