@@ -1,7 +1,7 @@
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { Authentication } from "../access/authentication/authentication.ts";
+import { openConnectionLimit } from "../access/client-gate.ts";
 import { readAccountKey } from "../access/client-key.ts";
-import { openConnectionLimit } from "../access/open-connection-limit.ts";
 import type { PageToken } from "../access/page-token.ts";
 import type { TrustedProxies } from "../access/trusted-proxies.ts";
 import type { Logger } from "../observability/logger.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CallScope } from "../../src/access/call-scope.ts";
 import type { CallKind } from "../../src/access/caller.ts";
-import { readRules } from "../../src/access/rules/read-rules.ts";
+import { readRules } from "../../src/access/rules/access-rules.ts";
 import { parseYaml } from "../../src/tensor/codecs/config/yaml.ts";
 
 const RULES = `

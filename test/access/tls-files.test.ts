@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type TlsCredentials, TlsFiles } from "../../src/access/tls-files.ts";
+import { readCertificates, type TlsCredentials, TlsFiles, validityProblem } from "../../src/access/tls-files.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
 import { tlsFile, tlsPath } from "../helpers/tls-fixture.ts";
 
@@ -109,4 +109,34 @@ describe("TlsFiles.refresh", () => {
     ]);
     expect(await files.refresh([server])).toBe(false);
   });
+});
+
+const [certificate] = readCertificates(tlsFile("server.pem"), "certificate");
+const [FROM, TO] = [Date.parse(certificate!.validFrom), Date.parse(certificate!.validTo)];
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+test.each([
+  ["is in time", FROM + DAY_MS, undefined, undefined],
+  [
+    "is not valid yet",
+    FROM - 1,
+    false,
+    /^the certificate of CN=\S+ is not valid before .+: clients refuse it until then$/,
+  ],
+  ["has 15 days left", TO - 15 * DAY_MS, undefined, undefined],
+  ["has 13 days left", TO - 13 * DAY_MS, true, /^the certificate of CN=\S+ expires on .+ 2126 GMT$/],
+  ["is over", TO + 1, false, /^the certificate of CN=\S+ expired on .+ 2126 GMT: clients refuse it$/],
+])("a certificate that %s", (_, now, isSoon, text) => {
+  const problem = validityProblem([certificate!], now);
+  expect(problem?.isSoon).toBe(isSoon);
+  if (text !== undefined) expect(problem?.text).toMatch(text);
+});
+
+test("a short-lived certificate is renewed in its last tenth", () => {
+  const hours = (from: number, to: number) =>
+    ({ subject: "", validFrom: new Date(from).toUTCString(), validTo: new Date(to).toUTCString() }) as never;
+  const day = hours(0, DAY_MS);
+  expect(validityProblem([day], 0.8 * DAY_MS)).toBeUndefined();
+  expect(validityProblem([day], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expires on/);
+  expect(validityProblem([day, hours(0, DAY_MS / 2)], 0.95 * DAY_MS)?.text).toMatch(/^the certificate expired on/);
 });

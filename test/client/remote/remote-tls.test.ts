@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../../src/access/access-policy.ts";
-import { openConnectionLimit } from "../../../src/access/open-connection-limit.ts";
+import { openConnectionLimit } from "../../../src/access/client-gate.ts";
 import { openProxyPort } from "../../../src/cli/commands/proxy-command.ts";
 import { ProxyTargets } from "../../../src/cli/commands/proxy-targets.ts";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";

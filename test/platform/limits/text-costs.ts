@@ -1,4 +1,4 @@
-import { createWebTokenCheck } from "../../../src/access/authentication/web-tokens.ts";
+import { createWebTokenCheck } from "../../../src/access/authentication/open-authentication.ts";
 import { NamePatterns } from "../../../src/access/rules/access-rules.ts";
 import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
 import { lastError } from "../../../src/client/remote/connection-problem.ts";
