@@ -20,14 +20,13 @@ import { arrivedCall } from "../serving/inference-service.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ReceivedHeaders, readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
-import { type GrpcStatus, toGrpcStatus } from "./grpc-errors.ts";
 import type { CallInfo } from "./grpc-route.ts";
+import { type GrpcStatus, STATUS_DETAILS, toGrpcStatus } from "./grpc-status.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
 import { peerOf } from "./peer.ts";
 import { countReset } from "./reset-watch.ts";
 import type { SendGuard } from "./send-watch.ts";
-import { STATUS_DETAILS } from "./status-details.ts";
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
 /** Without a date header, as other gRPC servers answer. */

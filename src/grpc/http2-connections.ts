@@ -9,8 +9,8 @@ import { openInTurns } from "../platform/net/open-in-turns.ts";
 import { isPassedOn } from "../platform/net/sockets.ts";
 import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
+import { LagWatch } from "./connection-watch.ts";
 import { endFlood } from "./end-flood.ts";
-import { LagWatch } from "./lag-watch.ts";
 import { PacedConnection } from "./paced-connection.ts";
 import { limitResets } from "./reset-watch.ts";
 

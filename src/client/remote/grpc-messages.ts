@@ -1,7 +1,7 @@
 import { Metadata, type ServiceError } from "@grpc/grpc-js";
 import { type ErrorCode, type ErrorDetail, fromGrpcStatus, ServingError } from "../../errors.ts";
+import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/grpc-status.ts";
 import { isSendable, splitBinary } from "../../grpc/metadata-headers.ts";
-import { decodeStatusDetails, STATUS_DETAILS } from "../../grpc/status-details.ts";
 import { createRecord } from "../../tensor/record.ts";
 
 /**

@@ -1,9 +1,11 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { ServiceDefinition, ServiceError } from "@grpc/grpc-js";
+import { type ServiceDefinition, type ServiceError, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, it, onTestFinished, test } from "vitest";
 import { createRemoteService } from "../../src/client/remote/remote-service.ts";
+import { type ErrorCode, ServingError, STATUS } from "../../src/errors.ts";
+import { toGrpcStatus } from "../../src/grpc/grpc-status.ts";
 import { PREDICT_JSON_PATH } from "../../src/protocols/kibernetika/grpc-service.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { tempFolder } from "../helpers/temp-folder.ts";
@@ -72,4 +74,34 @@ test.each([
     const error = await failureOf(grpcAddress);
     expect([error.code, decode(error)]).toEqual([8, []]);
   }
+});
+
+describe("a status", () => {
+  it.each(Object.keys(STATUS) as ErrorCode[])("has gRPC's own number and the message for %s", (code) => {
+    const number = status[code.toUpperCase() as keyof typeof status];
+    expect(toGrpcStatus(new ServingError(code, "why"))).toEqual({ code: number, details: "why" });
+  });
+
+  it("contain nothing that is not meant for clients", () => {
+    const cause = new Error("/secret/path");
+    expect(toGrpcStatus(cause)).toEqual({
+      code: status.INTERNAL,
+      details: "Internal error; the server's log has the cause.",
+    });
+    expect(toGrpcStatus(new ServingError("unavailable", "Busy.", { cause })).details).toBe("Busy.");
+  });
+
+  it("cuts a long message as TensorFlow Serving does, at 1024 bytes and never inside a character", () => {
+    expect(toGrpcStatus(new ServingError("internal", "a".repeat(1024))).details).toBe("a".repeat(1024));
+    expect(toGrpcStatus(new ServingError("internal", "a".repeat(1025))).details).toBe(
+      `${"a".repeat(1024)}...TRUNCATED`,
+    );
+    expect(toGrpcStatus(new ServingError("internal", `a${"€".repeat(400)}`)).details).toBe(
+      `a${"€".repeat(341)}...TRUNCATED`,
+    );
+  });
+
+  it("carries no half of a surrogate pair, on which grpc-js would fail", () => {
+    expect(toGrpcStatus(new ServingError("internal", "a\ud800b")).details).toBe("a\ufffdb");
+  });
 });
