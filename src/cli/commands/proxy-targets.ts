@@ -1,5 +1,5 @@
-import { RecentServices } from "../../client/remote/recent-services.ts";
 import type { RemoteCredentials } from "../../client/remote/remote-credentials.ts";
+import { RecentServices } from "../../client/remote/remote-pool.ts";
 import {
   createRemoteService,
   type RemoteService,

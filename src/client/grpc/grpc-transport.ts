@@ -1,11 +1,24 @@
-import { type ChannelCredentials, type Client, credentials } from "@grpc/grpc-js";
-import { invalidArgument, reasonText } from "../../errors.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import {
+  type ChannelCredentials,
+  type Client,
+  type ClientDuplexStream,
+  credentials,
+  type Metadata,
+  type ServiceError,
+  status,
+} from "@grpc/grpc-js";
+import { fromGrpcStatus, invalidArgument, reasonText } from "../../errors.ts";
 import { withoutEnd } from "../../platform/text/shorten.ts";
+import { retryDelayMs } from "../../retry-info.ts";
 import { decodeMessage, encodeAs } from "../../tensor/codecs/protobuf/proto-messages.ts";
-import { CallError } from "../call-error.ts";
+import { answeredText, CallError, encryptionProblem } from "../call-error.ts";
+import { abortError } from "../call-sender.ts";
 import type { ClientTls, ConnectOptions } from "../connect-options.ts";
+import { lastError } from "../remote/connection-problem.ts";
 import { callUnary } from "../remote/grpc-client.ts";
-import { connectGrpc } from "../remote/grpc-connection.ts";
+import { asIs, connectGrpc } from "../remote/grpc-connection.ts";
+import { detailsOf, toMetadata } from "../remote/grpc-messages.ts";
 import type {
   ModelAnswer,
   ModelMetadata,
@@ -15,9 +28,7 @@ import type {
   Transport,
   TransportCall,
 } from "../transport.ts";
-import { grpcFailure } from "./grpc-failure.ts";
-import { decodeInferResponse, encodeInferRequest, methodPath } from "./infer-message.ts";
-import { inferStream } from "./infer-stream.ts";
+import { decodeInferResponse, decodeStreamResponse, encodeInferRequest, methodPath } from "./infer-message.ts";
 
 /** KServe V2 over gRPC, on one connection that opens with the first call. */
 export class GrpcTransport implements Transport {
@@ -100,3 +111,128 @@ function encrypted({ ca, cert, key }: ClientTls): ChannelCredentials {
     throw invalidArgument(`The tls option cannot be used: ${reasonText(cause)}; expected PEM texts.`, cause);
   }
 }
+
+/** The method of a server's streams. */
+interface StreamMethod {
+  readonly client: Client;
+  readonly address: string;
+  readonly path: string;
+}
+
+type Duplex = ClientDuplexStream<Buffer, Buffer>;
+
+/**
+ * Sends requests as they come, and gives answers as they come; ends the call if its reader stops. A server that ends
+ * it before all requests were sent is an error, for which no further one is waited.
+ */
+async function* inferStream(
+  { client, address, path }: StreamMethod,
+  requests: AsyncIterable<ModelRequest>,
+  { signal, deadline, metadata }: TransportCall,
+): AsyncGenerator<StreamAnswer, void, undefined> {
+  const options = deadline === undefined ? {} : { deadline };
+  const call: Duplex = client.makeBidiStreamRequest(path, asIs, asIs, toMetadata(metadata), options);
+  let hasHeaders = false;
+  call.on("metadata", (_: Metadata) => {
+    hasHeaders = true;
+  });
+  const cancel = () => call.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  let unsent: { readonly reason: unknown } | undefined;
+  sendAll(call, requests).catch((reason) => {
+    unsent = { reason };
+    call.cancel();
+  });
+  try {
+    for await (const message of call) yield toAnswer(address, message as Buffer);
+    if (!call.writableEnded) throw endedEarly(address);
+  } catch (reason) {
+    if (unsent !== undefined) throw unsent.reason;
+    if (signal.aborted) throw abortError(signal);
+    if (reason instanceof CallError) throw reason;
+    throw isServiceError(reason) ? grpcFailure(address, reason, hasHeaders) : unreadable(address, reason);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+    call.cancel();
+  }
+}
+
+/** Waits while the connection takes no more, and stops if the call is over. */
+async function sendAll(call: Duplex, requests: AsyncIterable<ModelRequest>): Promise<void> {
+  for await (const request of requests) {
+    if (call.destroyed) return;
+    if (!call.write(encodeInferRequest(request))) await nextDrain(call);
+    // A source that never waits would keep answers from being read.
+    await nextTurn();
+  }
+  call.end();
+}
+
+function nextDrain(call: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ["drain", "close", "error"]) call.off(event, done);
+      resolve();
+    };
+    for (const event of ["drain", "close", "error"]) call.on(event, done);
+  });
+}
+
+function isServiceError(reason: unknown): reason is ServiceError {
+  return typeof (reason as ServiceError | null)?.details === "string";
+}
+
+function unreadable(address: string, cause: unknown): CallError {
+  const text = `The stream of ${address} cannot be read: ${reasonText(cause)} Send the requests one by one.`;
+  return new CallError("internal", text, { cause });
+}
+
+function endedEarly(address: string): CallError {
+  const text = `${address} ended the stream before all requests were sent. Send those without a result again if they may run twice.`;
+  return new CallError("internal", text);
+}
+
+function toAnswer(address: string, message: Buffer): StreamAnswer {
+  const { id, outputs, errorText } = decodeStreamResponse(message);
+  if (errorText === "") return { id, outputs };
+  const text = `${address} answered in the stream: ${errorText}`;
+  return { id, error: new CallError("unknown", text, { serverText: errorText }) };
+}
+
+/** The error of a call that failed; `hasHeaders`: the server had begun its answer. */
+function grpcFailure(address: string, error: ServiceError, hasHeaders: boolean): CallError {
+  const { code: number, details: text, metadata } = error;
+  const code = fromGrpcStatus(number);
+  const details = detailsOf(error);
+  const [type] = metadata.get("content-type");
+  if (!hasHeaders && type === undefined) return unanswered(address, error);
+  return new CallError(code, answeredText(address, `${status[number] ?? number}: ${text || "no reason"}`, code), {
+    cause: error,
+    details,
+    status: number,
+    serverText: text,
+    // Anything else may come from something between, or of a model that ran.
+    isSafeToRetry: code === "unavailable" && !hasHeaders && String(type).startsWith("application/grpc"),
+    retryAfterMs: retryDelayMs(details),
+  });
+}
+
+/** The transport's own words: if no connection was made, nothing was sent. */
+function unanswered(address: string, error: ServiceError): CallError {
+  const code = fromGrpcStatus(error.code);
+  const text = withoutEnd(lastError(error.details || reasonText(error)).trimEnd(), ". ");
+  if (code === "deadline_exceeded")
+    return new CallError(code, "The call's time was up before the answer came. Give it a longer timeoutMs.", {
+      cause: error,
+    });
+  if (code !== "unavailable") return new CallError(code, `${address}: ${text}.`, { cause: error });
+  const encryption = encryptionProblem(text, "grpc");
+  const isUnsent = /No connection established|Name resolution failed/.test(error.details);
+  const advice = encryption?.advice ?? (isUnsent ? START : "Send the call again if it may run twice.");
+  return new CallError(code, `${address} cannot be reached: ${encryption?.meaning ?? text}. ${advice}`, {
+    cause: error,
+    isSafeToRetry: isUnsent && encryption === undefined,
+  });
+}
+
+const START = "Start a server there, or correct the address: grpcs:// where it is encrypted.";

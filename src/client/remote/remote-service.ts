@@ -3,14 +3,18 @@ import type { Client } from "@grpc/grpc-js";
 import { reasonText, ServingError } from "../../errors.ts";
 import { RemotePart } from "../../observability/remote-part.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
-import { decodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
+import { isLargeBytes } from "../../platform/codec-host/large-message.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
-import { decodePredictJson } from "../../protocols/kibernetika/grpc-codec.ts";
+import { decodePredictJson, encodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
 import {
   decodePredictResponse,
   decodePredictResponseJob,
   decodePredictResponseQuickly,
+  encodePredictRequest,
+  encodePredictRequestJob,
+  type PredictRequest,
   type PredictResponse,
 } from "../../protocols/tensorflow-serving/grpc-codec.ts";
 import { PREDICT_PATH } from "../../protocols/tensorflow-serving/grpc-service.ts";
@@ -26,9 +30,8 @@ import type {
   ModelRef,
 } from "../../serving/inference-service.ts";
 import { DEFAULT_SIGNATURE } from "../../tensor/signature/signature.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import { byteSize, type Tensors } from "../../tensor/tensor.ts";
 import { whyUnreachable } from "./connection-problem.ts";
-import { encodeJson, encodeRequest } from "./encode-request.ts";
 import { callUnary, createGrpcClient } from "./grpc-client.ts";
 import { isConnected, watchConnection } from "./grpc-connection.ts";
 import { Heartbeat, SILENCE_TIMES, type SilenceTimes } from "./heartbeat.ts";
@@ -202,4 +205,43 @@ async function readAnswer<T>(read: () => T | Promise<T>): Promise<T> {
 
 async function refuseControl(): Promise<never> {
   throw new ServingError("unimplemented", "This is a proxy; load and unload models at the server behind it.");
+}
+
+/** Size from which a codec thread copies values into a message, if their memory can be transferred. */
+const LONG_COPY_BYTES = 8 * 1024 * 1024;
+
+type Call = Pick<CallOptions, "signal" | "memory">;
+
+/**
+ * Writes a PredictRequest. In the main thread a codec thread does long work; in a hook's thread it delays only that
+ * thread.
+ */
+export function encodeRequest(request: PredictRequest, call: Call): Buffer | Promise<Buffer> {
+  if (!isMainThread || !isLong(request.inputs, call)) return encodePredictRequest(request, "content");
+  return encodeInThread(encodePredictRequestJob, [request, "content"], { ...call, form: "content" }).then(toBuffer);
+}
+
+/** {@link encodeRequest} for PredictJSONData. */
+export function encodeJson(json: Uint8Array, call: Call): Buffer | Promise<Buffer> {
+  if (!isMainThread || !isLongCopy(json.length, call)) return encodePredictJson(json);
+  return encodeInThread(encodePredictJsonJob, [json], { ...call, form: "content" }).then(toBuffer);
+}
+
+function isLong(inputs: Tensors, call: Call): boolean {
+  let bytes = 0;
+  for (const name in inputs) {
+    const tensor = inputs[name]!;
+    if (isLargeBytes(tensor)) return true;
+    bytes += byteSize(tensor);
+  }
+  return isLongCopy(bytes, call);
+}
+
+/** Memory that has to stay here would be copied for the thread. */
+function isLongCopy(bytes: number, { memory }: Call): boolean {
+  return bytes > LONG_COPY_BYTES && memory?.isWireOnly === true;
+}
+
+function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }
