@@ -21,13 +21,12 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
-import { limitSilence } from "./limit-silence.ts";
 import { ObservedRequest, observeRequests } from "./observed-request.ts";
-import { OpenExchanges } from "./open-exchanges.ts";
+import { limitSilence, OpenExchanges } from "./open-exchanges.ts";
 import type { PageSources } from "./page-sources.ts";
 import type { Connect } from "./pass-on.ts";
-import { refuseGarbage } from "./refuse-garbage.ts";
 import { createRequestListener } from "./request-listener.ts";
+import { refuseGarbage } from "./request-refusal.ts";
 
 /** Address to listen on, limits, and the routes to serve. */
 export interface HttpServerOptions {

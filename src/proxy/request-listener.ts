@@ -1,10 +1,17 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { ServingError } from "../errors.ts";
-import { createHookRouter } from "./hook-router.ts";
-import { HttpError, sendError } from "./http-errors.ts";
-import type { HttpDependencies, NamedHttpProtocol } from "./http-route.ts";
-import { createInferenceRouter, type InferenceRouter } from "./inference-router.ts";
+import type { RouteName } from "../observability/request-record.ts";
+import type { HookRoutes } from "../serving/hook-routes.ts";
+import { inferRaw } from "../serving/infer-raw.ts";
+import type { InferenceService } from "../serving/inference-service.ts";
+import { answerRequest, type ChosenRoute } from "./answer-request.ts";
+import { answerUnrouted } from "./answer-unrouted.ts";
+import { permitOrigin } from "./cors.ts";
+import { sendError } from "./http-errors.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+import { type HttpAnswer, type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
 import { type Connect, passOn } from "./pass-on.ts";
+import { requestRefusal } from "./request-refusal.ts";
 
 /**
  * Answers every request: routes of hooks where these are wanted, and inference, by the
@@ -114,56 +121,153 @@ function encodeByte(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
-const VERSIONS: ReadonlySet<string> = new Set(["1.0", "1.1"]);
-/**
- * A host's name or address with an optional port: no characters that end an authority
- * or separate a list (RFC 9110 §7.2).
- */
-const HOST = /^[^\s/?#@\\,]*$/;
-/**
- * The connection is closed after a refused head, since the end of the request may be ambiguous.
- */
-const CLOSE = { connection: "close" };
+/** Answers a request if it runs a model; returns false otherwise. */
+type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** The error for a request whose head Node's parser accepts but this server does not; undefined for any other. */
-function requestRefusal(request: IncomingMessage): HttpError | undefined {
-  const { httpVersion, headers } = request;
-  if (!VERSIONS.has(httpVersion)) return badVersion(httpVersion);
-  const hosts = countHosts(request.rawHeaders);
-  if (hosts === 0 && httpVersion === "1.1") return refusal(400, "The request has no Host header; send one.");
-  if (hosts > 1) return refusal(400, `The request has ${hosts} Host headers; send one.`);
-  if (headers.host !== undefined && !HOST.test(headers.host)) {
-    return refusal(400, "The Host header is not HOST or HOST:PORT.");
-  }
-  return encodingRefusal(headers["transfer-encoding"], httpVersion);
-}
-
-/** The error for an unsupported version (RFC 9110 §15.6.6). */
-function badVersion(version: string): HttpError {
-  return refusal(505, `HTTP/${version} is not spoken here; send HTTP/1.1, or gRPC to the gRPC port.`);
-}
-
-/** Names in lower case or not, as received. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] as string;
-    if (name.length === 4 && name.toLowerCase() === "host") count++;
-  }
-  return count;
-}
-
-/** The parser accepts any list that ends in chunked, and decodes only chunked (RFC 9112 §6.1). */
-function encodingRefusal(encoding: string | undefined, httpVersion: string): HttpError | undefined {
-  if (encoding === undefined) return undefined;
-  if (httpVersion === "1.0") return refusal(400, "HTTP/1.0 has no Transfer-Encoding; send Content-Length.");
-  if (encoding.trim().toLowerCase() === "chunked") return undefined;
-  return refusal(
-    501,
-    `Transfer-Encoding "${encoding.slice(0, 100)}" is not supported; send chunked, or Content-Length.`,
+/** The inference routes of all protocols; the first one that knows a URL answers it. */
+function createInferenceRouter(
+  protocols: readonly NamedHttpProtocol[],
+  dependencies: HttpDependencies,
+): InferenceRouter {
+  const routes = protocols.flatMap(({ name: protocol, inference }) =>
+    inference.map(({ path, find }) => ({ name: nameRoute(protocol, "POST", path), find })),
   );
+  const routeOf = rememberRoutes((url) => {
+    for (const { name, find } of routes) {
+      const answer = find(url);
+      if (answer !== undefined) return { kind: "inference", name, answer };
+    }
+    return undefined;
+  });
+  return (request, response) => {
+    const { method, url = "" } = request;
+    const route = method === "POST" ? routeOf(url) : undefined;
+    if (route === undefined) return false;
+    const pair = { request, response };
+    permitOrigin(pair, dependencies.policy);
+    void answerRequest(route, pair, dependencies);
+    return true;
+  };
 }
 
-function refusal(status: number, message: string): HttpError {
-  return new HttpError(status, message, CLOSE);
+/** Maximum number of cached URLs, and of their characters. */
+const MAX_URLS = 256;
+const MAX_URL_LENGTH = 256;
+
+/** Caches each URL's route: clients repeat the same few. */
+function rememberRoutes(find: (url: string) => ChosenRoute | undefined): typeof find {
+  const known = new Map<string, ChosenRoute>();
+  return (url) => {
+    const remembered = known.get(url);
+    if (remembered !== undefined) return remembered;
+    const route = find(url);
+    if (route === undefined || url.length > MAX_URL_LENGTH) return route;
+    if (known.size === MAX_URLS) known.clear();
+    known.set(url, route);
+    return route;
+  };
+}
+
+/** Name of the protocol of these routes in metrics. */
+const PROTOCOL = "hooks";
+
+/**
+ * The HTTP routes that hooks declare, which win over those of all protocols; a method that they do not have is left to
+ * the protocol of the path. The log has each change of them.
+ */
+function createHookRouter(protocols: readonly NamedHttpProtocol[], dependencies: HttpDependencies): InferenceRouter {
+  const { service, policy, log } = dependencies;
+  let routes: HookRoutes = new Map();
+  // Metrics know a route by its name, which is one object for all of its requests.
+  const names = new Map<string, RouteName>();
+  service.onHookRoutes?.((changed) => {
+    for (const text of hookRouteTexts(changed, routes, protocols)) log.info(text);
+    routes = changed;
+    names.clear();
+  });
+  return (request, response) => {
+    if (routes.size === 0) return false;
+    const { method = "", url = "" } = request;
+    const [path = "", query = ""] = splitUrl(url);
+    const methods = routes.get(path);
+    if (methods === undefined) return false;
+    const model = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+    const pair = { request, response };
+    if (model === undefined) {
+      if (ownerOf(path, protocols) !== undefined) return false;
+      const own = [...methods.keys()].map((each) => ({ method: each, kind: "inference" as const }));
+      answerUnrouted({ protocol: { inference: [] }, routes: own }, pair, dependencies);
+      return true;
+    }
+    permitOrigin(pair, policy);
+    const name = names.get(`${method} ${path}`) ?? nameRoute(PROTOCOL, method === "HEAD" ? "GET" : method, path);
+    names.set(`${method} ${path}`, name);
+    const answer = (exchange: HttpExchange) => answerByHook(service, exchange, { model, method, path, query });
+    void answerRequest({ kind: "inference", name, answer }, pair, dependencies);
+    return true;
+  };
+}
+
+function splitUrl(url: string): readonly string[] {
+  const at = url.indexOf("?");
+  return at < 0 ? [url] : [url.slice(0, at), url.slice(at + 1)];
+}
+
+interface Found {
+  readonly model: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+}
+
+async function answerByHook(
+  service: InferenceService,
+  exchange: HttpExchange,
+  { model, method, path, query }: Found,
+): Promise<HttpAnswer> {
+  exchange.record.model = model;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const lease = await service.acquire({ model }, call);
+  try {
+    const entry = `${method === "HEAD" ? "GET" : method} ${path}`;
+    const { metadata, ...answer } = await inferRaw(lease, { entry, facts: { method, path, query }, body, call });
+    return { ...answer, headers: metadata };
+  } finally {
+    lease.release();
+  }
+}
+
+/** The name of the protocol that a path belongs to; undefined = to none. */
+function ownerOf(path: string, protocols: readonly NamedHttpProtocol[]): string | undefined {
+  const owner = protocols.find(({ inference, routes = [], prefix }) => {
+    if (inference.some(({ find }) => find(path) !== undefined)) return true;
+    return routes.some((route) => route.path === path) || prefix?.test(path);
+  });
+  return owner?.name;
+}
+
+/** One line for each model whose hooks answer other routes than before, with the protocols whose place they take. */
+function hookRouteTexts(
+  routes: HookRoutes,
+  before: HookRoutes,
+  protocols: readonly NamedHttpProtocol[],
+): readonly string[] {
+  const [now, then] = [byModel(routes, protocols), byModel(before, protocols)];
+  const texts = Array.from(now, ([model, own]) => [model, own.join(", ")] as const);
+  return texts
+    .filter(([model, own]) => then.get(model)?.join(", ") !== own)
+    .map(([model, own]) => `the hooks of the model ${model} answer ${own}`);
+}
+
+function byModel(routes: HookRoutes, protocols: readonly NamedHttpProtocol[]): ReadonlyMap<string, readonly string[]> {
+  const models = new Map<string, string[]>();
+  for (const [path, methods] of routes) {
+    for (const [method, model] of methods) {
+      const owner = ownerOf(path, protocols);
+      const text = `${method} ${path}${owner === undefined ? "" : ` (in place of ${owner})`}`;
+      models.set(model, [...(models.get(model) ?? []), text]);
+    }
+  }
+  return models;
 }

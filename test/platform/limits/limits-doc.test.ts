@@ -84,7 +84,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "requests of an HTTP connection at a time",
     String(TRANSPORT_LIMITS.requestsAhead),
-    "proxy/http-connection",
+    "proxy/open-exchanges",
     "are begun a few at a time",
   ],
   [
@@ -154,7 +154,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "time for which a client takes nothing of its answer",
     seconds(sendTimeoutMs.default),
-    "proxy/limit-silence",
+    "proxy/open-exchanges",
     "is cut after a time",
   ],
   [
@@ -167,7 +167,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "idle time of an HTTP connection",
     seconds(TRANSPORT_LIMITS.keepAliveMs),
-    "proxy/limit-silence",
+    "proxy/open-exchanges",
     "is closed some time after",
   ],
   ["idle time of a gRPC connection", "none", "grpc/connection-rules", "grpc.max_connection_idle_ms=50"],
