@@ -1,5 +1,4 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { FormTensor } from "./form-tensor.ts";
 import {
   BOX_FORMS,
   type Box,
@@ -10,7 +9,8 @@ import {
   mapOf,
   type Sides,
   toBoxes,
-} from "./overlays.ts";
+} from "./answer-forms.ts";
+import type { FormTensor } from "./form-tensor.ts";
 
 /** The image that a request had. */
 export interface SentImage {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { boxRowsOf, guessForm, toBoxes } from "../../src/page/overlays.ts";
+import { boxRowsOf, guessForm, toBoxes } from "../../src/page/answer-forms.ts";
 
 const SIDES = { width: 200, height: 100 };
 const output = (shape: readonly number[], values: readonly number[], datatype = "FP32") => ({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mapOf } from "../../src/page/overlays.ts";
+import { mapOf } from "../../src/page/answer-forms.ts";
 
 const map = (shape: readonly number[], values: readonly number[]) =>
   mapOf({ name: "map", datatype: "FP32", shape, values });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { FormTensor } from "../../src/page/form-tensor.ts";
-import { fromBinary, inferRequest, readOutputs, toBinary } from "../../src/page/infer.ts";
+import { fromBinary, inferRequest, readOutputs, toBinary } from "../../src/page/form-tensor.ts";
 import { toFormTensor } from "../../src/page/input-state.ts";
 import { startServer } from "../helpers/start-server.ts";
 
