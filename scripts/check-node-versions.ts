@@ -19,7 +19,7 @@ const VERSIONS = [20, 22, 24];
 const FIRST_WITH_LISTENERS = 22;
 const WITH_LISTENERS = [
   "protocols/kserve/round-trips",
-  "protocols/tensorflow-serving/http-routes",
+  "protocols/tensorflow-serving/tensorflow-serving",
   "proxy/hook-router",
   "observability/request-log/request-logs",
   "server/access-log",

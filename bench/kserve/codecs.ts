@@ -8,7 +8,7 @@ import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts"
 import { MemoryPool } from "../../src/platform/limits/memory/memory-pool.ts";
 import { decodeInferRequest, INFER_NESTING } from "../../src/protocols/kserve/grpc-request.ts";
 import { inferResponseParts } from "../../src/protocols/kserve/grpc-response.ts";
-import { toInputs } from "../../src/protocols/kserve/http-inputs.ts";
+import { toInputs } from "../../src/protocols/kserve/http-decode.ts";
 import { parseKserveBody } from "../../src/protocols/kserve/http-request.ts";
 import type { KserveAnswer } from "../../src/protocols/kserve/kserve-answer.ts";
 import { createTensor } from "../../src/tensor/tensor.ts";

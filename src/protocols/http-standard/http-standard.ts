@@ -1,5 +1,6 @@
 import type { HttpAnswer, HttpRoute } from "../../proxy/http-route.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
+import type { Endpoint } from "../endpoint-paths.ts";
 import type { Protocol } from "../protocol.ts";
 
 /** `GET /health`, for load balancers. */
@@ -9,6 +10,14 @@ export const httpHealth: Protocol = {
     inference: [],
     routes: [healthRoute(service, settings.simpleTensorflowServing)],
   }),
+};
+
+/** Its description for OpenAPI. */
+export const HEALTH_ENDPOINT: Endpoint = {
+  ...{ method: "GET", path: "/health", summary: "Tell whether requests can be answered" },
+  schemas: {
+    answer: { type: "object", required: ["status"], properties: { status: { enum: ["ok", "unavailable"] } } },
+  },
 };
 
 /** 200 while requests can be answered, else 503; in text if Simple TensorFlow Serving is meant. */

@@ -8,7 +8,7 @@ import { elementCount, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { textAnswer } from "../text-answer.ts";
 import type { KibernetikaRequest } from "./http-codec.ts";
-import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./outputs-json.ts";
+import { type NamedOutputs, writeOutputs, writeOutputsJob, writeOutputsTo } from "./http-codec.ts";
 
 const JSON_TYPE = "application/json";
 /** TYPE/SUBTYPE with parameters, all of them characters that a header may carry. */

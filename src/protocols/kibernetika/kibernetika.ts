@@ -1,10 +1,230 @@
+import { invalidArgument, ServingError } from "../../errors.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { HttpError } from "../../proxy/http-errors.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
+import { parseVersion } from "../../serving/parse-version.ts";
+import { requireSignature } from "../../serving/require-signature.ts";
+import { servedNames } from "../../serving/served-names.ts";
+import { DATA_TYPES } from "../../tensor/data-types.ts";
+import { assertOutputs } from "../../tensor/signature/choose-signature.ts";
+import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
+import { answeredJson } from "../answered-tensors.ts";
+import { jsonContent, type Paths, refusals } from "../endpoint-paths.ts";
+import { exampleValues } from "../example-values.ts";
 import type { Protocol } from "../protocol.ts";
+import { namedSchema, valueSchema } from "../value-schema.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
-import { createKibernetikaHttp } from "./http-routes.ts";
+import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
+import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
+import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
+import { inferJson } from "./infer-json.ts";
 
-/** The original server's protocol. */
+/** The original server's protocol; over HTTP `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
 export const kibernetika: Protocol = {
   name: "kibernetika",
   grpc: createKibernetikaGrpc,
-  http: createKibernetikaHttp,
+  http: ({ service }) => ({
+    inference: [
+      {
+        path: "/predict{/:model{/:signature{/:version}}}",
+        find: (url) => (PREDICT.test(url) ? (exchange) => predict(service, url, exchange) : undefined),
+      },
+      {
+        path: "/serving-proxy",
+        find: (url) => (PREDICT_JSON.test(url) ? (exchange) => predictJson(service, exchange) : undefined),
+      },
+    ],
+  }),
 };
+
+const PREDICT = /^\/predict(?:\/[^?]*)?(?:\?|$)/;
+const PREDICT_JSON = /^\/serving-proxy\/?(?:\?|$)/;
+/** In addition to JSON's own type: the types of clients that do not set one for JSON. */
+const JSON_TYPES: ReadonlySet<string> = new Set(["", "text/plain"]);
+/** The type that `curl -d` sends, with JSON as well as with fields. */
+const ENCODED_FORM = "application/x-www-form-urlencoded";
+
+async function predict(service: InferenceService, url: string, exchange: HttpExchange): Promise<HttpAnswer> {
+  const choice = parsePath(url);
+  const call = exchange.callInfo();
+  const request = await readRequest(exchange);
+  checkMimeType(request.outMimeType);
+  const response = await infer(service, { choice, request, call });
+  if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
+  return toLargeAnswer(response, request, exchange);
+}
+
+interface KibernetikaCall {
+  readonly choice: PathChoice;
+  readonly request: KibernetikaRequest;
+  readonly call: CallOptions;
+}
+
+async function infer(service: InferenceService, { choice, request, call }: KibernetikaCall): Promise<InferResponse> {
+  const ref = { model: modelOf(service, choice.model), version: choice.version };
+  const lease = await service.acquire(ref, call);
+  try {
+    const outputs = request.outFilter.length > 0 ? request.outFilter : undefined;
+    const used = { inputs: Object.keys(request.inputs), outputs };
+    const signature = requireSignature(choice.signature, lease.description, used);
+    assertOutputs(outputs, signature.spec?.outputs);
+    return await lease.infer({ signature, inputs: { kind: "tensors", tensors: request.inputs }, outputs, call });
+  } finally {
+    lease.release();
+  }
+}
+
+/**
+ * The original's clients send any name to a server of one model, or to one whose
+ * models are not known here; among several the name counts.
+ */
+function modelOf(service: InferenceService, name: string): string {
+  const served = new Set(service.index().map(({ model }) => model));
+  if (name === "" && served.size > 1)
+    throw invalidArgument(`The path names no model; expected /predict/MODEL.${servedNames("", served)}`);
+  if (name === "") return "";
+  return served.size > 1 || served.has(name) ? name : "";
+}
+
+interface PathChoice {
+  readonly model: string;
+  readonly signature: string;
+  readonly version?: bigint;
+}
+
+function parsePath(url: string): PathChoice {
+  const [path = ""] = url.split("?", 1);
+  const [, , model = "", signature = "", version = "", ...more] = path.split("/");
+  if (more.some((segment) => segment !== "")) {
+    throw new ServingError("not_found", `There is no ${path}; expected /predict[/MODEL[/SIGNATURE[/VERSION]]].`);
+  }
+  const number = parseVersion(version);
+  if (version !== "" && number === undefined) throw new ServingError("not_found", "Bad version value");
+  const names = { model: decodeSegment(model), signature: decodeSegment(signature) };
+  // 0 means that no version was chosen: the original's messages cannot express it otherwise.
+  return number === undefined || number === 0n ? names : { ...names, version: number };
+}
+
+function decodeSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch (cause) {
+    throw new ServingError("not_found", `The path's part "${segment}" is not percent-encoded correctly.`, { cause });
+  }
+}
+
+async function readRequest(exchange: HttpExchange): Promise<KibernetikaRequest> {
+  const { mediaType, maxMessageBytes, request } = exchange;
+  if (!isTaken(mediaType)) throw unsupportedType(mediaType);
+  const body = await exchange.readBody();
+  const isLarge = body.length > LARGE_MESSAGE_BYTES;
+  if (!isForm(mediaType, body)) {
+    if (!isLarge) return parseKibernetikaJson(body, maxMessageBytes);
+    return exchange.decode(parseKibernetikaJsonJob, [body, maxMessageBytes], body);
+  }
+  const type = request.headers["content-type"] ?? "";
+  if (!isLarge) return parseKibernetikaForm(body, type, maxMessageBytes);
+  return exchange.decode(parseKibernetikaFormJob, [body, type, maxMessageBytes], body);
+}
+
+function isTaken(mediaType: string): boolean {
+  const isJson = JSON_TYPES.has(mediaType) || /[/+]json$/.test(mediaType);
+  return isJson || mediaType === ENCODED_FORM || mediaType === "multipart/form-data";
+}
+
+/** An encoded form begins with the letter of a field's name, and no JSON object does. */
+function isForm(mediaType: string, body: Uint8Array): boolean {
+  if (mediaType !== ENCODED_FORM) return mediaType === "multipart/form-data";
+  return /^[A-Za-z]/.test(String.fromCharCode(body[0] ?? 0));
+}
+
+function unsupportedType(mediaType: string): HttpError {
+  return new HttpError(
+    415,
+    `Content-Type "${mediaType}" is not supported; send application/json or multipart/form-data.`,
+  );
+}
+
+async function predictJson(service: InferenceService, exchange: HttpExchange): Promise<HttpAnswer> {
+  const json = await exchange.readBody();
+  if (json.length === 0) {
+    throw invalidArgument("The body is empty; expected a JSON object with an input under each name.");
+  }
+  const answer = await inferJson(service, json, exchange.callInfo());
+  return { contentType: "application/json", body: answeredJson(answer), headers: answer.metadata };
+}
+
+/** Paths of OpenAPI for the original proxy: `/predict/NAME` of each model, and PredictJSON. */
+export function kibernetikaPaths(models: readonly (readonly [name: string, signature: Signature])[]): Paths {
+  const paths: Paths = { "/serving-proxy": { post: predictJsonOperation() } };
+  for (const [name, signature] of models) {
+    const encoded = encodeURIComponent(name);
+    const operationId = `proxy_${encoded.replace(/[^A-Za-z0-9]/g, "_")}`;
+    paths[`/predict/${encoded}`] = { post: { operationId, tags: [name], ...predictOperation(name, signature) } };
+  }
+  return paths;
+}
+
+function predictOperation(name: string, signature: Signature): object {
+  const { inputs, outputs } = signature;
+  const body = {
+    type: "object",
+    required: ["inputs"],
+    properties: {
+      inputs: inputs === undefined ? ANY_INPUTS : namedSchema(inputs, { isRequired, schemaOf: inputSchema }),
+      out_filter: { type: "array", items: { type: "string" }, description: "The outputs wanted; all without it" },
+      out_mime_type: { type: "string", description: "Type of an answer that is the bytes of the only output" },
+    },
+  };
+  return {
+    summary: `Run the model ${name}, by the original proxy's JSON`,
+    description: "The same path takes forms, with fields such as byte_image and float_threshold.",
+    requestBody: { required: true, content: jsonContent(body, exampleBody(signature)) },
+    responses: {
+      200: {
+        description: "A value for each output.",
+        content: jsonContent(outputs === undefined ? OBJECT : namedSchema(outputs)),
+      },
+      ...refusals(),
+    },
+  };
+}
+
+function exampleBody(signature: Signature): object | undefined {
+  const values = exampleValues(signature);
+  const needed = signature.inputs?.filter(isRequired);
+  if (values === undefined || needed === undefined || needed.some(takesImages)) return undefined;
+  return { inputs: Object.fromEntries(needed.map(({ name, dtype }) => [name, { dtype, data: values[name] }])) };
+}
+
+const OBJECT = { type: "object" };
+const ANY_INPUTS = { type: "object", additionalProperties: tensorSchema({}, {}) };
+
+function predictJsonOperation(): object {
+  return {
+    operationId: "proxy_json",
+    tags: ["PredictJSON"],
+    summary: "Give the hooks of the default model plain JSON",
+    requestBody: { required: true, content: jsonContent(OBJECT) },
+    responses: {
+      200: { description: "What the hooks return.", content: jsonContent(OBJECT) },
+      ...refusals(),
+    },
+  };
+}
+
+function isRequired(spec: TensorSpec): boolean {
+  return spec.default === undefined;
+}
+
+/** A dtype is a name, or TensorFlow's number. */
+function inputSchema(spec: TensorSpec): object {
+  const numbers = DATA_TYPES.flatMap(([, number, dtype]) => (dtype === spec.dtype ? [number] : []));
+  return tensorSchema({ enum: [...numbers, spec.dtype] }, valueSchema(spec));
+}
+
+function tensorSchema(dtype: object, data: object): object {
+  return { type: "object", required: ["dtype", "data"], properties: { dtype, data } };
+}

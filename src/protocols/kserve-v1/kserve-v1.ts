@@ -3,7 +3,7 @@ import type { HttpAnswer, HttpRoute, PathParameters } from "../../proxy/http-rou
 import type { InferenceService } from "../../serving/inference-service.ts";
 import type { Protocol } from "../protocol.ts";
 import { malformedRequest } from "../tensorflow-serving/malformed-request.ts";
-import { readyStatus } from "../tensorflow-serving/ready-status.ts";
+import { readyStatus } from "../tensorflow-serving/model-status.ts";
 import { jsonAnswer } from "../text-answer.ts";
 
 /**

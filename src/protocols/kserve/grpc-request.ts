@@ -12,7 +12,7 @@ import { readParameter } from "./grpc-parameters.ts";
 import type { KserveRequest, RequestedOutput, SharedInput } from "./kserve-request.ts";
 import { type Parameter, type Parameters, readBoolean } from "./parameters.ts";
 import { fromRaw, type InputContext, type InputHead } from "./raw-tensor.ts";
-import { readPlace } from "./read-place.ts";
+import { readPlace } from "./shared-memory-places.ts";
 
 /** Field numbers of inference.ModelInferRequest and its tensors. */
 const REQUEST = { model: 1, version: 2, id: 3, parameters: 4, inputs: 5, outputs: 6, raw: 7 } as const;

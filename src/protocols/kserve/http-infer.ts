@@ -6,7 +6,7 @@ import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
-import { MISSING_TEXT } from "../tensorflow-serving/mixed-rows.ts";
+import { MISSING_TEXT } from "../tensorflow-serving/table-rows.ts";
 import { textAnswer } from "../text-answer.ts";
 import { decodeInfer, decodeInferJob } from "./http-decode.ts";
 import type { KserveCall } from "./http-endpoint.ts";

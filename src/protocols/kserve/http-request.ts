@@ -1,5 +1,6 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
-import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import { parseJson } from "../../tensor/codecs/json/json-reader.ts";
 import {
   dumpJson,
@@ -144,4 +145,10 @@ function shown(value: JsonValue | undefined): string {
 
 function unable(member: string, why: string): ServingError {
   return invalidArgument(`Unable to parse '${member}': ${why}`);
+}
+
+/** Reads an optional JSON body. */
+export async function readObject(exchange: HttpExchange): Promise<JsonObject> {
+  const body = await exchange.readSmallBody();
+  return body.length === 0 ? {} : parseKserveObject(body, new DecodeBudget(exchange.maxMessageBytes));
 }

@@ -14,7 +14,7 @@ import type { AnsweredOutput, KserveAnswer } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { readUnsigned, type Scheduling } from "./parameters.ts";
-import { namesSharedMemory, refuseSharedMemory } from "./refuse-shared-memory.ts";
+import { namesSharedMemory, refuseSharedMemory } from "./shared-memory-places.ts";
 
 /** The call that a request came with, and what its tensors may use. */
 export interface InferOptions {

@@ -10,7 +10,7 @@ import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-an
 import type { KserveRequest } from "./kserve-request.ts";
 import { fromRaw, type InputHead, rawSize, toRaw } from "./raw-tensor.ts";
 import { fromRawJob, toRawJob } from "./raw-tensor-jobs.ts";
-import { readPlace } from "./read-place.ts";
+import { readPlace } from "./shared-memory-places.ts";
 
 /** The request that the tensors are of, and the most that its inputs may take in memory, in bytes. */
 interface SharedTensorsOptions {

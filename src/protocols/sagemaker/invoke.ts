@@ -18,7 +18,7 @@ import {
   toPredictions,
   type WritePredicted,
 } from "../tensorflow-serving/http-predict.ts";
-import { versionHeaders } from "../tensorflow-serving/http-version.ts";
+import { versionHeaders } from "../tensorflow-serving/http-response.ts";
 import { answerByHandlers, type HandlerDependencies } from "./answer-by-handlers.ts";
 import { type CustomAttributes, readCustomAttributes } from "./custom-attributes.ts";
 import {

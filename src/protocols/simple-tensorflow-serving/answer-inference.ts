@@ -1,15 +1,32 @@
-import { invalidArgument } from "../../errors.ts";
+import { invalidArgument, publicText } from "../../errors.ts";
+import { toAbortSignal } from "../../platform/async/cancel-source.ts";
+import { codecs } from "../../platform/codec-host/codec-pool.ts";
 import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { InferenceService, InferResponse } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
+import { decodeImage } from "../../tensor/media/decode-image.ts";
+import type { ImageTensor } from "../../tensor/media/image-tensor.ts";
 import { type ChosenSignature, chooseSignature, toPlainSignature } from "../../tensor/signature/choose-signature.ts";
-import type { Tensors } from "../../tensor/tensor.ts";
+import {
+  type Dimension,
+  knownInputs,
+  type Signature,
+  type TensorSpec,
+  toSize,
+} from "../../tensor/signature/signature.ts";
+import { createTensors, elementCount, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
-import { versionHeaders } from "../tensorflow-serving/http-version.ts";
-import { parseForm, parseFormJob } from "./form-request.ts";
-import { readFormTensors } from "./form-tensors.ts";
+import { versionHeaders } from "../tensorflow-serving/http-response.ts";
+import {
+  assemblePixelsJob,
+  encodeFiles,
+  encodeFilesJob,
+  type FormRequest,
+  parseForm,
+  parseFormJob,
+} from "./form-request.ts";
 import {
   type InferenceHead,
   parseJsonRequest,
@@ -48,6 +65,30 @@ export async function answerInference(service: InferenceService, exchange: HttpE
   }
 }
 
+/** The model of a request that names none. */
+const DEFAULT_MODEL = "default";
+/** Names that an error lists. */
+const MAX_NAMES = 20;
+
+/**
+ * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument`
+ * with the original's text for a model that is not served; where another server answers, that one decides.
+ */
+function chooseModel(service: InferenceService, name: string | undefined): string {
+  const served = [...new Set(service.index().map(({ model }) => model))];
+  if (name === undefined && served.length <= 1) return "";
+  const model = name ?? DEFAULT_MODEL;
+  if (served.length === 0 || served.includes(model)) return model;
+  const names = served.slice(0, MAX_NAMES).map((each) => `'${each}'`);
+  throw invalidArgument(`Invalid model name: ${model}, available models: [${names.join(", ")}]`);
+}
+
+function findSignature(name: string, { signatures }: ServableDescription): ChosenSignature {
+  const chosen = chooseSignature(name, signatures);
+  if (chosen !== undefined) return chosen;
+  throw invalidArgument(`Fail to request the signature name: ${name}, please check the request JSON`);
+}
+
 function readRequest(exchange: HttpExchange): Promise<ReadRequest> {
   if (exchange.mediaType === "application/json") return readJson(exchange);
   if (exchange.mediaType === "multipart/form-data") return readMultipart(exchange);
@@ -72,6 +113,21 @@ async function readJson(exchange: HttpExchange): Promise<ReadRequest> {
   return { head, tensors };
 }
 
+/** The tensor of estimators that the original decodes if a request says `base64_decode`. */
+const EXAMPLE_TENSOR = "input_example_tensor:0";
+
+function encodedInput({ spec }: ChosenSignature): string | undefined {
+  return spec?.inputs?.find(({ nativeName }) => nativeName === EXAMPLE_TENSOR)?.name;
+}
+
+/** An object with a value for each output, written in a codec thread if it is large. */
+async function toOutputsAnswer(response: InferResponse, exchange: HttpExchange): Promise<HttpAnswer> {
+  const outputs = answeredTensors(response);
+  const isLarge = isLargeText(Object.values(outputs));
+  const body = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
+  return { contentType: "application/json", body, ...versionHeaders(response) };
+}
+
 async function readMultipart(exchange: HttpExchange): Promise<ReadRequest> {
   const { "content-type": type = "" } = exchange.request.headers;
   const body = await exchange.readBody();
@@ -81,44 +137,126 @@ async function readMultipart(exchange: HttpExchange): Promise<ReadRequest> {
   return { head: form.head, tensors };
 }
 
-/** The tensor of estimators that the original decodes if a request says `base64_decode`. */
-const EXAMPLE_TENSOR = "input_example_tensor:0";
-
-function encodedInput({ spec }: ChosenSignature): string | undefined {
-  return spec?.inputs?.find(({ nativeName }) => nativeName === EXAMPLE_TENSOR)?.name;
-}
-
-function findSignature(name: string, { signatures }: ServableDescription): ChosenSignature {
-  const chosen = chooseSignature(name, signatures);
-  if (chosen !== undefined) return chosen;
-  throw invalidArgument(`Fail to request the signature name: ${name}, please check the request JSON`);
-}
-
-/** The model of a request that names none. */
-const DEFAULT_MODEL = "default";
-/** Names that an error lists. */
-const MAX_NAMES = 20;
+/** Names of the input that the original gives a form's files to; the second one is that of its older versions. */
+const INPUTS = ["images", "image"];
 
 /**
- * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument`
- * with the original's text for a model that is not served; where another server answers, that one decides.
+ * The one input that a form's files are: URL-safe base64 of each if it takes strings, or is not described; their
+ * pixels if it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
  */
-function chooseModel(service: InferenceService, name: string | undefined): string {
-  const served = [...new Set(service.index().map(({ model }) => model))];
-  if (name === undefined && served.length <= 1) return "";
-  const model = name ?? DEFAULT_MODEL;
-  if (served.length === 0 || served.includes(model)) return model;
-  const names = served.slice(0, MAX_NAMES).map((each) => `'${each}'`);
-  throw invalidArgument(`Invalid model name: ${model}, available models: [${names.join(", ")}]`);
+async function readFormTensors(form: FormRequest, known: Signature, exchange: HttpExchange): Promise<Tensors> {
+  const target = targetOf(known);
+  const isText = typeof target === "string" || target.dtype === "bytes";
+  const tensor = isText ? await toTexts(form.files, exchange) : await decodeImages(form, target, exchange.callInfo());
+  return createTensors([[typeof target === "string" ? target : target.name, tensor]]);
+}
+
+/** The input's description, or its name alone. */
+function targetOf(signature: Signature): TensorSpec | string {
+  const names = knownInputs(signature)?.map(({ name }) => name);
+  const only = names?.length === 1 ? names[0] : undefined;
+  const name = INPUTS.find((each) => names?.includes(each)) ?? only ?? (names === undefined ? INPUTS[0] : undefined);
+  if (name !== undefined) return signature.inputs?.find((spec) => spec.name === name) ?? name;
+  const known = names?.map((each) => `'${each}'`).join(", ");
+  throw invalidArgument(
+    `Input op name 'images' does not exist in the model, which has ${known}; a form is for a model with one input, or one that is called images.`,
+  );
+}
+
+async function toTexts(files: readonly Uint8Array[], exchange: HttpExchange): Promise<Tensor> {
+  const { maxMessageBytes: maxBytes } = exchange;
+  const bytes = files.reduce((sum, file) => sum + file.length, 0);
+  return bytes > LARGE_MESSAGE_BYTES
+    ? exchange.encode(encodeFilesJob, [files, maxBytes])
+    : encodeFiles(files, maxBytes);
+}
+
+type Images = Pick<FormRequest, "files" | "shape" | "channels">;
+type Channels = 1 | 3 | 4;
+
+/** Memory for a value while it is put together and converted. */
+const SCRATCH_BYTES = 9;
+
+/** The meaning of a numeric input's dimensions. */
+interface PixelLayout {
+  readonly isChannelsFirst: boolean;
+  readonly height: number | undefined;
+  readonly width: number | undefined;
+  readonly channels: Channels | undefined;
 }
 
 /**
- * The answer to an inference request: an object with a value for each output, written
- * in a codec thread if it is large.
+ * Decodes a form's files into the pixels of one numeric input: grey, RGB or RGBA from 0 to 255, each image in the
+ * input's size, all in the form's shape if it has one. Throws `invalid_argument` for what is not an image, and for
+ * images that do not fit together.
  */
-async function toOutputsAnswer(response: InferResponse, exchange: HttpExchange): Promise<HttpAnswer> {
-  const outputs = answeredTensors(response);
-  const isLarge = isLargeText(Object.values(outputs));
-  const body = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
-  return { contentType: "application/json", body, ...versionHeaders(response) };
+async function decodeImages(
+  { files, shape, channels: wanted = 3 }: Images,
+  spec: TensorSpec,
+  { signal, memory }: CallOptions,
+): Promise<Tensor> {
+  const layout = layoutOf(spec);
+  const { height, width, channels = wanted, isChannelsFirst } = layout;
+  const size = { ...(height !== undefined && { height }), ...(width !== undefined && { width }) };
+  const pixels: ImageTensor[] = [];
+  for (const [index, file] of files.entries()) {
+    const options = { ...size, channels, exif: false, ...(signal && { signal: toAbortSignal(signal) }) };
+    pixels.push(await decodeImage(file, options).catch((reason) => refuse(reason, index)));
+  }
+  const finalShape = shape ?? naturalShape(pixels, spec, isChannelsFirst);
+  checkCount(pixels, finalShape);
+  const scratchBytes = SCRATCH_BYTES * elementCount(finalShape);
+  const options = { transfer: "owned" as const, signal, memory, scratchBytes };
+  return codecs.run(assemblePixelsJob, [pixels, { isChannelsFirst, shape: finalShape, dtype: spec.dtype }], options);
+}
+
+function refuse(reason: unknown, index: number): never {
+  throw invalidArgument(`File ${index + 1} of the form: ${publicText(reason)}`, reason);
+}
+
+const CHANNELS: readonly Dimension[] = [1, 3, 4];
+
+/** The channels are the last dimension unless only the second one can be. */
+function layoutOf({ shape, imageLayout }: TensorSpec): PixelLayout {
+  if (shape?.length !== 4) return { isChannelsFirst: false, height: undefined, width: undefined, channels: undefined };
+  const [, second = -1, third = -1, last = -1] = shape;
+  const isFirst =
+    imageLayout === undefined ? !CHANNELS.includes(last) && CHANNELS.includes(second) : imageLayout === "NCHW";
+  const [height, width, channels] = isFirst ? [third, last, second] : [second, third, last];
+  const isKnown = CHANNELS.includes(channels);
+  return {
+    isChannelsFirst: isFirst,
+    height: sideOf(height),
+    width: sideOf(width),
+    channels: isKnown ? (channels as Channels) : undefined,
+  };
+}
+
+function sideOf(dimension: Dimension): number | undefined {
+  return typeof dimension === "number" && dimension > 0 ? dimension : undefined;
+}
+
+function naturalShape(pixels: readonly ImageTensor[], { name, shape }: TensorSpec, isChannelsFirst: boolean) {
+  if (shape !== undefined && shape.length !== 4) {
+    const known = shape.map(toSize).join(",");
+    throw invalidArgument(
+      `The input '${name}' has the shape ${known}, not that of images; send the field shape too, such as -F shape=1,784.`,
+    );
+  }
+  const [height = 0, width = 0, channels = 0] = (pixels[0] as ImageTensor).shape;
+  const rest = isChannelsFirst ? [channels, height, width] : [height, width, channels];
+  return [pixels.length, ...rest];
+}
+
+function checkCount(pixels: readonly ImageTensor[], shape: readonly number[]): void {
+  const sizes = [...new Set(pixels.map((each) => each.shape.join(" x ")))];
+  const count = pixels.reduce((sum, { data }) => sum + data.length, 0);
+  if (sizes.length > 1)
+    throw invalidArgument(
+      `The images have different sizes (${sizes.slice(0, 3).join(", ")}); the input takes equal ones.`,
+    );
+  if (count === elementCount(shape)) return;
+  throw invalidArgument(
+    `${pixels.length} images of ${sizes[0]} are ${count} values; the shape ${shape.join(",")} has ${elementCount(shape)}.`,
+  );
 }

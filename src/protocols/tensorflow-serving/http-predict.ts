@@ -21,8 +21,7 @@ import {
   readInputs,
   usedNames,
 } from "./http-request.ts";
-import { hasFewLists, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
-import { versionHeaders } from "./http-version.ts";
+import { hasFewLists, versionHeaders, writePredictionsJob, writePredictionsTo } from "./http-response.ts";
 import { checkMethodName } from "./method-names.ts";
 
 /** A predict request of the REST API. */

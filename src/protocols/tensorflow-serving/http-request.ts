@@ -15,10 +15,9 @@ import {
 import { type ChosenSignature, chooseSignature, type UsedNames } from "../../tensor/signature/choose-signature.ts";
 import { type Signature, type TensorSpec, takesImages } from "../../tensor/signature/signature.ts";
 import { createTensors, type Tensors } from "../../tensor/tensor.ts";
-import { readDataFrame } from "./data-frame.ts";
 import { type KnownInputs, readInstances, UNNAMED_INPUT } from "./http-rows.ts";
 import { isBase64Object, rulesOf, rulesWithMissing } from "./json-tensor-rules.ts";
-import { columnsOfRows, MISSING_TEXT, withoutMissingTexts } from "./mixed-rows.ts";
+import { columnsOfRows, MISSING_TEXT, readDataFrame, withoutMissingTexts } from "./table-rows.ts";
 
 /** A predict request's JSON, before the model is known. */
 export interface PredictBody {

@@ -1,6 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { invalidArgument } from "../../errors.ts";
 import { defineJob } from "../../platform/codec-host/job.ts";
+import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type { InferResponse } from "../../serving/inference-service.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { rowWriter, type TensorStyle, writeItems, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -121,4 +123,25 @@ function writeEncoded(writer: JsonWriter, bytes: Uint8Array): void {
   writer.ascii('{"b64": ');
   writer.base64(bytes);
   writer.ascii("}");
+}
+
+/** Characters that a header may contain. */
+const PLAIN = /^[\x21-\x7e]*$/;
+
+/**
+ * The headers of an answer: those that hooks set, and the answering model and version (an addition to the original).
+ */
+export function versionHeaders({
+  model,
+  version,
+  metadata,
+}: InferResponse): Pick<HttpAnswer, "headers" | "ownHeaders"> {
+  const [name, number] = [PLAIN.test(model) ? model : encodeURIComponent(model), String(version)];
+  for (const _ in metadata) return { headers: { "x-model-name": name, "x-model-version": number, ...metadata } };
+  return {
+    ownHeaders: [
+      ["x-model-name", name],
+      ["x-model-version", number],
+    ],
+  };
 }

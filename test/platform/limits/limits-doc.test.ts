@@ -12,7 +12,7 @@ import {
   SMALL_REQUEST_BYTES,
   TRANSPORT_LIMITS,
 } from "../../../src/platform/limits/transport-limits.ts";
-import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/health-service.ts";
+import { MAX_OF_CLIENT } from "../../../src/protocols/grpc-standard/grpc-standard.ts";
 import { MAX_IN_FLIGHT } from "../../../src/protocols/kserve/grpc-stream.ts";
 import { DEFAULT_MAX_PIXELS } from "../../../src/tensor/media/image-tensor.ts";
 import { MAX_RANK } from "../../../src/tensor/tensor.ts";
@@ -121,7 +121,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "open streams of `Watch` of a client; 10000 of all",
     String(MAX_OF_CLIENT),
-    "protocols/grpc-standard/health-service",
+    "protocols/grpc-standard/health",
     "has no more streams of a client than some",
   ],
   ["inputs of a request", String(MAX_INPUTS), "platform/limits/memory/decode-budget", "2048 inputs are taken"],

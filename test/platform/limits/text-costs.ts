@@ -18,7 +18,7 @@ import { withOwnIds } from "../../../src/protocols/endpoint-paths.ts";
 import { readCustomAttributes } from "../../../src/protocols/sagemaker/custom-attributes.ts";
 import { acceptedType } from "../../../src/protocols/sagemaker/invoke.ts";
 import { splitForm } from "../../../src/protocols/split-form.ts";
-import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-model-service.ts";
+import { readReloadConfig } from "../../../src/protocols/tensorflow-serving/grpc-service.ts";
 import { parseVersion } from "../../../src/serving/parse-version.ts";
 import { readConfigOverride } from "../../../src/serving/repository/client-overrides.ts";
 import { parseJsonTree } from "../../../src/tensor/codecs/config/config-node.ts";

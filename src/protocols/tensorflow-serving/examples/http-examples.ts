@@ -4,14 +4,13 @@ import type { HttpAnswer } from "../../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../../serving/inference-service.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { PredictRequest } from "../http-predict.ts";
-import { versionHeaders } from "../http-version.ts";
+import { versionHeaders } from "../http-response.ts";
 import { recordedBytes } from "../recorded-bytes.ts";
 import { EXAMPLE_LOGS } from "./example-methods.ts";
 import { type ExampleRequest, recordedRequest } from "./example-request.ts";
-import { readExamplesJson, readExamplesJsonJob } from "./examples-json.ts";
+import { readExamplesJson, readExamplesJsonJob, writeResult, writeResultJob } from "./examples-json.ts";
 import { encodeResult, isLargeResult } from "./result-messages.ts";
 import type { ExampleMethod } from "./results.ts";
-import { writeResult, writeResultJob } from "./results-json.ts";
 import { runExamples } from "./run-examples.ts";
 
 /** Answers `:classify` or `:regress`. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { DecodeBudget } from "../../../src/platform/limits/memory/decode-budget.ts";
+import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-map.ts";
 import { TensorProtoFields } from "../../../src/protocols/tensorflow-serving/tensor-proto-fields.ts";
-import { toTensor } from "../../../src/protocols/tensorflow-serving/tensor-proto-reader.ts";
 import { WireReader } from "../../../src/tensor/codecs/protobuf/wire-reader.ts";
 import {
   bytesField,
