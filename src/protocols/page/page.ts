@@ -1,25 +1,18 @@
-import { basename } from "node:path";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { gzipSync } from "node:zlib";
 import { currentScope } from "../../access/call-scope.ts";
 import { isLocalCaller } from "../../access/control-access.ts";
+import { failedPrecondition, ServingError } from "../../errors.ts";
 import { callerOf } from "../../proxy/caller-of.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
-import type { HttpAnswer, HttpDependencies, HttpRoute } from "../../proxy/http-route.ts";
+import type { HttpAnswer, HttpDependencies, HttpRoute, PathParameters } from "../../proxy/http-route.ts";
 import type { PageSources } from "../../proxy/page-sources.ts";
-import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
-import { maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
-import {
-  defaultSignatureName,
-  type KnownInput,
-  knownInputs,
-  type Signature,
-  takesImages,
-  toSize,
-} from "../../tensor/signature/signature.ts";
-import { readVersion } from "../../version.ts";
+import type { InferenceService } from "../../serving/inference-service.ts";
 import { endpointPaths, withOwnIds } from "../endpoint-paths.ts";
 import { HEALTH_ENDPOINT } from "../http-standard/http-standard.ts";
 import { kibernetikaPaths } from "../kibernetika/kibernetika.ts";
-import { datatypeOf } from "../kserve/datatype.ts";
 import { describeAll } from "../kserve/describe-all.ts";
 import { KSERVE_ENDPOINTS } from "../kserve/http-endpoints.ts";
 import { type OpenApiDocument, openApiDocument } from "../kserve/openapi.ts";
@@ -28,16 +21,7 @@ import type { Protocol } from "../protocol.ts";
 import { sagemakerPaths } from "../sagemaker/sagemaker.ts";
 import { simpleTensorflowServingPaths } from "../simple-tensorflow-serving/simple-tensorflow-serving.ts";
 import { tensorflowPaths } from "../tensorflow-serving/openapi.ts";
-import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";
-import {
-  controlRoutes,
-  exampleRoute,
-  liveRoutes,
-  PAGE_FILES,
-  type PageFile,
-  PageFiles,
-  readRoute,
-} from "./page-routes.ts";
+import { exampleFinder, pageState } from "./page-data.ts";
 
 /** The server's own page for people: its program at `/` and `/ui`, and what it asks for. */
 export const page: Protocol = {
@@ -50,6 +34,7 @@ export const page: Protocol = {
 
 function pageRoutes(dependencies: HttpDependencies, sources: PageSources): readonly HttpRoute[] {
   const files = new PageFiles(sources.token.text);
+  const findExample = exampleFinder(dependencies.service);
   return [
     { ...fileRoute(files, "/", "index.html"), takes: ({ headers }) => headers.accept?.includes("text/html") === true },
     fileRoute(files, "/ui", "index.html"),
@@ -57,7 +42,9 @@ function pageRoutes(dependencies: HttpDependencies, sources: PageSources): reado
     ...PAGE_FILES.map((name) => fileRoute(files, `/ui/${name}`, name)),
     ...controlRoutes(dependencies.service),
     ...liveRoutes(sources, mayWatch),
-    exampleRoute(dependencies.service),
+    readRoute("/ui/models/:name/versions/:version/example", (_, { name = "", version = "" }) =>
+      findExample(name, version),
+    ),
     readRoute("/docs/openapi.json", () => apiDocument(dependencies)),
     readRoute("/ui/models", ({ request }) =>
       pageState(dependencies.service, { ...permissionsOf(request, dependencies), token: sources.token.text }),
@@ -82,6 +69,61 @@ function redirectTo(path: string): HttpAnswer {
     body: Buffer.from(`The page is at ..${path}\n`),
     headers: { location: `..${path}` },
   };
+}
+
+/** A route that only the page reads, as JSON that is not kept. */
+function readRoute(
+  path: string,
+  read: (exchange: HttpExchange, parameters: PathParameters) => object | Promise<object>,
+): HttpRoute {
+  const answer: HttpRoute["answer"] = async (exchange, parameters) => {
+    const body = Buffer.from(JSON.stringify(await read(exchange, parameters)));
+    return { contentType: "application/json", body, headers: { "cache-control": "no-store" } };
+  };
+  return { method: "GET", path, kind: "read", isForOwnPage: true, answer };
+}
+
+/** The page's calls that change the server, for callers that may. */
+function controlRoutes(service: InferenceService): readonly HttpRoute[] {
+  return [
+    controlRoute("/ui/models/:name/load", ({ name = "" }) => service.load(name)),
+    controlRoute("/ui/models/:name/unload", ({ name = "" }) => service.unload(name)),
+    controlRoute("/ui/rescan", () => service.rescan()),
+  ];
+}
+
+function controlRoute(path: string, change: (parameters: PathParameters) => Promise<void>): HttpRoute {
+  const answer: HttpRoute["answer"] = async (_, parameters) => {
+    await change(parameters);
+    return DONE;
+  };
+  return { method: "POST", path, kind: "control", isForOwnPage: true, answer };
+}
+
+const REFUSAL =
+  "Requests and the log are shown at the server's own machine, and to callers with a name who may read about all models.";
+
+/** The page's views of a running server; `mayWatch` tells who may see them. */
+function liveRoutes(
+  { history, recent, log }: PageSources,
+  mayWatch: (request: HttpExchange["request"]) => boolean,
+): readonly HttpRoute[] {
+  const watch = (path: string, read: (after: number) => object): HttpRoute =>
+    readRoute(path, ({ request }) => {
+      if (!mayWatch(request)) throw new ServingError("permission_denied", REFUSAL);
+      return read(readAfter(request.url));
+    });
+  return [
+    watch("/ui/history", (after) => ({ samples: history.after(after) })),
+    watch("/ui/requests", () => ({ requests: recent.look() })),
+    watch("/ui/log", (after) => ({ lines: log.after(after) })),
+  ];
+}
+
+/** `?after=N`: the newest that the page has. */
+function readAfter(url = ""): number {
+  const after = Number(new URL(url, "http://server").searchParams.get("after") ?? 0);
+  return Number.isFinite(after) ? after : 0;
 }
 
 function permissionsOf(request: HttpExchange["request"], { policy }: HttpDependencies) {
@@ -123,69 +165,85 @@ async function apiDocument({
   return { ...document, info: { ...document.info, title: "kserving" }, paths: withOwnIds(paths) };
 }
 
-type StageFacts = NonNullable<ServableDescription["models"]>[number];
+const DONE: HttpAnswer = { contentType: "application/json", body: Buffer.from('{"done":true}') };
 
-/** Every version of every model that the caller may know of. */
-async function pageState(
-  service: InferenceService,
-  ofPage: Pick<PageState, "mayControl" | "mayWatch" | "token">,
-): Promise<PageState> {
-  const states = service.index({ loadable: true });
-  const models = await Promise.all(states.map((state) => toVersion(service, state)));
-  return { version: readVersion(), user: currentScope()?.user ?? "", ...ofPage, models };
+/** Built; the same from src/ and from dist/. */
+const FOLDER = new URL("../../../dist/page/", import.meta.url);
+const TYPES = {
+  "index.html": "text/html; charset=utf-8",
+  "page.js": "text/javascript; charset=utf-8",
+  "page.css": "text/css; charset=utf-8",
+  "icon.svg": "image/svg+xml",
+  "licences.txt": "text/plain; charset=utf-8",
+} as const;
+
+/** Files of the page. */
+type PageFile = keyof typeof TYPES;
+
+/** Names of the page's other files. */
+const PAGE_FILES = (Object.keys(TYPES) as PageFile[]).filter((name) => name !== "index.html");
+
+/** Nothing but the server's own files is loaded, or asked; images may be a model's answer. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src blob:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const HEADERS = {
+  "cache-control": "no-cache",
+  "content-security-policy": POLICY,
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+interface ReadyFile {
+  readonly plain: Buffer;
+  readonly gzip: Buffer;
+  readonly etag: string;
 }
 
-async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
-  const { model, version, isReady, labels, unavailableReason, error } = state;
-  const description = await describe(service, state);
-  const { models = [], hooks, signatures = {} } = description ?? {};
-  const first = defaultSignatureName(signatures);
-  const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
-  return {
-    model,
-    version: String(version),
-    state: state.state,
-    isReady,
-    reason: error?.message ?? unavailableReason,
-    labels,
-    stages: models.map(toStage),
-    hooks: hooks?.hookPlaces ?? [],
-    maxBatchSize: description === undefined ? 0 : maxBatchSize(description),
-    signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
-  };
-}
+/** The files of the page as answers, read once. */
+class PageFiles {
+  readonly #token: string;
+  readonly #ready = new Map<PageFile, ReadyFile>();
 
-/** Undefined for a version that is not available, or not any more. */
-async function describe(
-  service: InferenceService,
-  { model, version, state }: ServableState,
-): Promise<ServableDescription | undefined> {
-  if (state !== "AVAILABLE") return undefined;
-  try {
-    const lease = await service.acquire({ model, version });
-    lease.release();
-    return lease.description;
-  } catch {
-    return undefined;
+  /** `token`: that of the running server, which the page gets. */
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  /** A file; 304 for a client that has it. Throws `failed_precondition` if the program was built without. */
+  answer(name: PageFile, { headers }: IncomingMessage): HttpAnswer {
+    const { plain, gzip, etag } = this.#read(name);
+    const own = { ...HEADERS, etag };
+    const contentType = TYPES[name];
+    if (headers["if-none-match"]?.split(/, */).includes(etag))
+      return { status: 304, contentType, body: Buffer.alloc(0), headers: { ...own, vary: "Accept-Encoding" } };
+    const isGzip = /\bgzip\b/i.test(String(headers["accept-encoding"] ?? ""));
+    if (!isGzip) return { contentType, body: plain, headers: { ...own, vary: "Accept-Encoding" } };
+    return { contentType, body: gzip, contentEncoding: "gzip", headers: own };
+  }
+
+  #read(name: PageFile): ReadyFile {
+    const known = this.#ready.get(name);
+    if (known !== undefined) return known;
+    const plain = name === "index.html" ? this.#withToken(readFile(name)) : readFile(name);
+    const etag = `W/"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`;
+    const ready = { plain, gzip: gzipSync(plain, { level: 9 }), etag };
+    this.#ready.set(name, ready);
+    return ready;
+  }
+
+  #withToken(html: Buffer): Buffer {
+    return Buffer.from(html.toString().replace("{{token}}", this.#token));
   }
 }
 
-function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
-  return { driver, file: basename(path), runtime, loadMs, memoryBytes };
-}
-
-function toSignature(name: string, signature: Signature): PageSignature {
-  return { name, inputs: knownInputs(signature)?.map(toTensor), outputs: signature.outputs?.map(toTensor) };
-}
-
-function toTensor(spec: KnownInput): PageTensor {
-  const { name, dtype, shape, labels, default: value } = spec;
-  return {
-    name,
-    datatype: dtype === undefined ? "" : (datatypeOf(dtype)?.name ?? dtype),
-    shape: shape?.map(toSize),
-    takesImages: dtype !== undefined && takesImages({ ...spec, dtype }),
-    isOptional: value !== undefined,
-    labels,
-  };
+function readFile(name: PageFile): Buffer {
+  try {
+    return readFileSync(new URL(name, FOLDER));
+  } catch (cause) {
+    throw failedPrecondition(
+      "This kserving was built without its page; install it again, or build it by npm run build.",
+      cause,
+    );
+  }
 }
