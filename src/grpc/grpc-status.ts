@@ -11,6 +11,33 @@ import {
   textField,
 } from "../tensor/codecs/protobuf/wire-writer.ts";
 
+/** An error as a client sees it: one of gRPC's status numbers, and a text. */
+export interface GrpcStatus {
+  readonly code: number;
+  readonly details: string;
+  /** A google.rpc.Status in base64, if the error has machine-readable details. */
+  readonly statusDetails?: string | undefined;
+  /** Milliseconds after which a client may try again; undefined = it is for the client to say. */
+  readonly retryDelayMs?: number | undefined;
+  /** Trailers with the ways to authenticate; undefined for errors of other kinds. */
+  readonly challenge?: AnswerHeaders;
+}
+
+/** The status for any thrown value; causes stay on the server. */
+export function toGrpcStatus(reason: unknown): GrpcStatus {
+  const { code: name, message, details } = ServingError.from(reason);
+  const status = { code: STATUS[name].grpc, details: cutText(message), ...challengeOf(reason) };
+  if (!isErrorDetails(details)) return status;
+  const statusDetails = encodeStatusDetails({ code: status.code, message: status.details, details });
+  return { ...status, statusDetails, retryDelayMs: retryDelayMs(details) };
+}
+
+/** As `WWW-Authenticate` of HTTP; gRPC has no form for it. */
+function challengeOf(reason: unknown): Pick<GrpcStatus, "challenge"> {
+  const challenge = AccessError.headersOf(reason);
+  return Object.keys(challenge).length > 0 ? { challenge } : {};
+}
+
 /** The header with a `google.rpc.Status`, from which clients read details. */
 export const STATUS_DETAILS = "grpc-status-details-bin";
 
@@ -27,8 +54,8 @@ interface DetailedStatus {
   readonly details: readonly ErrorDetail[];
 }
 
-/** The value of {@link STATUS_DETAILS}; undefined where it would be too large. */
-export function encodeStatusDetails({ code, message, details }: DetailedStatus): string | undefined {
+/** The value of {@link STATUS_DETAILS}; undefined if it would be too large. */
+function encodeStatusDetails({ code, message, details }: DetailedStatus): string | undefined {
   const parts = details.map(({ type, value }) =>
     messageField(FIELDS.details, [textField(ANY.type, type), bytesField(ANY.value, Buffer.from(value, "base64"))]),
   );
@@ -37,7 +64,7 @@ export function encodeStatusDetails({ code, message, details }: DetailedStatus):
   return encoded.length > MAX_BYTES ? undefined : encoded;
 }
 
-/** The details in a `google.rpc.Status`; none where it cannot be read. */
+/** The details in a `google.rpc.Status`; none if it cannot be read. */
 export function decodeStatusDetails(bytes: Uint8Array): readonly ErrorDetail[] {
   try {
     return readDetails(new WireReader(bytes, "google.rpc.Status"));
@@ -69,31 +96,4 @@ function readAny(reader: WireReader): ErrorDetail {
 
 function tagOf(field: number): number {
   return field * 8 + WIRE.bytes;
-}
-
-/** An error as a client sees it: one of gRPC's status numbers, and a text. */
-export interface GrpcStatus {
-  readonly code: number;
-  readonly details: string;
-  /** A google.rpc.Status in base64, where the error has machine-readable details. */
-  readonly statusDetails?: string | undefined;
-  /** Milliseconds after which a client may try again; undefined = it is for the client to say. */
-  readonly retryDelayMs?: number | undefined;
-  /** Trailers with the ways to authenticate; undefined for errors of other kinds. */
-  readonly challenge?: AnswerHeaders;
-}
-
-/** The status for any thrown value; causes stay on the server. */
-export function toGrpcStatus(reason: unknown): GrpcStatus {
-  const { code: name, message, details } = ServingError.from(reason);
-  const status = { code: STATUS[name].grpc, details: cutText(message), ...challengeOf(reason) };
-  if (!isErrorDetails(details)) return status;
-  const statusDetails = encodeStatusDetails({ code: status.code, message: status.details, details });
-  return { ...status, statusDetails, retryDelayMs: retryDelayMs(details) };
-}
-
-/** As `WWW-Authenticate` of HTTP; gRPC has no form of its own for it. */
-function challengeOf(reason: unknown): Pick<GrpcStatus, "challenge"> {
-  const challenge = AccessError.headersOf(reason);
-  return Object.keys(challenge).length > 0 ? { challenge } : {};
 }

@@ -160,7 +160,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "bytes per second that a client sends or takes at least",
     bytes(minClientRate.default),
-    "limits/fair-shares",
+    "platform/limits/fair-shares",
     "a body that comes too slowly",
   ],
   ["time of a request", orNone(requestTimeoutMs.default), "serving/local-service", "longer than the request timeout"],
