@@ -45,7 +45,7 @@ interface Arrived {
   isRun: boolean;
 }
 
-/** Answers a new stream, now or, where this turn of the event loop has no time left, in a later one. */
+/** Answers a new stream, now or, if this turn of the event loop has no time left, in a later one. */
 export function answerStream(stream: ServerHttp2Stream, received: ReceivedHeaders, answering: Answering): void {
   const { byName: headers } = received;
   // A broken stream also closes, which ends its call.

@@ -37,7 +37,7 @@ export interface ReceivedHeaders {
 export function readCallHeaders({ byName: headers, raw }: ReceivedHeaders): CallHead {
   const metadata = createRecord<string>();
   const binary = new Set<string>();
-  // Node's object by name has no shape of its own; to list its names takes V8 a microsecond and a half.
+  // Node's object by name has no own shape; to list its names takes V8 a microsecond and a half.
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;
     if (name.startsWith(":") || CALL_HEADERS.has(name)) continue;

@@ -4,7 +4,7 @@ import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 import { peerOf } from "./peer.ts";
 
-/** Begins the record of a call; with times where an observer needs them. */
+/** Begins the record of a call; with times if an observer needs them. */
 export function openRecord(
   { session }: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -32,7 +32,7 @@ export class ConnectionWatch {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `timeoutMs` limits the handshake and, where the rules have no other limit, the answer to a ping. */
+  /** `timeoutMs` limits the handshake and, if the rules have no other limit, the answer to a ping. */
   constructor(
     timeoutMs: number,
     { pingTimeoutMs = timeoutMs, pingIntervalMs = TRANSPORT_LIMITS.pingIntervalMs }: PingRules = {},
@@ -42,7 +42,7 @@ export class ConnectionWatch {
     this.#pingIntervalMs = pingIntervalMs;
   }
 
-  /** Closes a connection that has been ended here, where its client does not end it too in the time for a handshake. */
+  /** Closes a connection that has been ended here, if its client does not end it too in the time for a handshake. */
   limitEnd(socket: Socket): void {
     socket.once("finish", () => {
       const timer = setTimeout(() => socket.destroy(), this.#timeoutMs).unref();

@@ -49,7 +49,7 @@ export abstract class GrpcCall extends ListMember {
   readonly #session: Http2Session | undefined;
   #headers: IncomingHttpHeaders = {};
   #record: RequestRecord | undefined;
-  /** Undefined where callers need no name. */
+  /** Undefined if callers need no name. */
   #scope: CallScope | undefined;
   #deadline: number | undefined;
   /** The status that follows the last message; undefined = OK. */
@@ -116,7 +116,7 @@ export abstract class GrpcCall extends ListMember {
   /** Reads the messages and sends the answer. */
   protected abstract answer(info: CallInfo, encoding: CallEncoding): Promise<void>;
 
-  /** Counts the call of a client whose limits another thread knows; false where it is over meanwhile. */
+  /** Counts the call of a client whose limits another thread knows; false if it is over meanwhile. */
   async #count(begun: Promise<() => void>): Promise<boolean> {
     const leave = await begun;
     if (this.#isClosed) leave();
@@ -193,7 +193,7 @@ export abstract class GrpcCall extends ListMember {
     this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...trailers }, TRAILERS_ALONE);
   }
 
-  /** Releases the answer's memory; aborts the signal where the client left before the answer. */
+  /** Releases the answer's memory; aborts the signal if the client left before the answer. */
   #close(): void {
     this.#isClosed = true;
     this.#leave?.();
@@ -245,7 +245,7 @@ const OK_TRAILERS = { "grpc-status": "0" };
 
 /**
  * The trailers of a call that ends with a failure, or without one, and the times of
- * its request where these are asked for.
+ * its request if these are asked for.
  */
 function callTrailers(failure: GrpcStatus | undefined, record: RequestRecord | undefined): OutgoingHttpHeaders {
   const status = failure === undefined ? OK_TRAILERS : failureTrailers(failure, record);

@@ -59,7 +59,7 @@ export interface StreamExchange extends CallInfo {
    * Sends a message; resolves once it has been sent or the call is over, so that a method can wait for a slow client.
    */
   write(message: FramedMessage): Promise<void>;
-  /** Resets the call unless all of its answer has been sent; where its client reads nothing, its connection too. */
+  /** Resets the call unless all of its answer has been sent; if its client reads nothing, its connection too. */
   cut(): void;
 }
 

@@ -72,7 +72,7 @@ export class Http2Connections {
   }
 
   /**
-   * Asks clients to open other connections for their next calls: at once where that can be told without refusing calls
+   * Asks clients to open other connections for their next calls: at once if that can be told without refusing calls
    * that are on their way, else with the next call. Connections that come later are not asked.
    */
   retire(): void {
@@ -119,7 +119,7 @@ function cutOnceEnded(socket: Socket): void {
 
 function ignore(): void {}
 
-/** Tells the client before, where there is a session. */
+/** Tells the client before, if there is a session. */
 function endIdle(socket: Socket): void {
   const session = sessionOf(socket);
   if (session === undefined) socket.destroy();
@@ -133,7 +133,7 @@ const FRAME = Buffer.from([0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 255, 255, 255, 0, 0,
 
 /**
  * Tells a client that the connection is about to close and that its calls are still answered, those included that are
- * on their way. Returns false where that cannot be told: the connection is encrypted, or has unsent bytes.
+ * on their way. Returns false if that cannot be told: the connection is encrypted, or has unsent bytes.
  *
  * Written past Node: after its own `session.goaway()` it would ignore further streams, and it aborts the process when
  * bytes that are not its own have been written to a session's socket.

@@ -11,7 +11,7 @@ export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
 export interface CallEncoding {
   /** Compression of request messages that have the compressed flag. */
   readonly request: Compression | undefined;
-  /** The client's own encoding, where it also accepts it in answers. */
+  /** The client's own encoding, if it also accepts it in answers. */
   readonly response: Compression | undefined;
 }
 

@@ -28,7 +28,7 @@ export interface MessageLimits {
   readonly pool: MemoryPool;
   /** Place of its large values; absent = it has none. */
   readonly nesting?: Nesting | undefined;
-  /** True where the call's headers name a compression. Default false. */
+  /** True if the call's headers name a compression. Default false. */
   readonly mayBeCompressed?: boolean;
   /** Ends its call with an error; absent = it has none. */
   readonly end?: (error: ServingError) => void;
@@ -156,7 +156,7 @@ export class MessageReader {
     return length;
   }
 
-  /** Index of the first incomplete value; 0 where there is none. */
+  /** Index of the first incomplete value; 0 if there is none. */
   #payloadStart(head: Buffer): number {
     const { nesting } = this.#limits;
     const start = nesting && !this.#isCompressed ? payloadStart(head.subarray(PREFIX_BYTES), nesting) : undefined;

@@ -36,7 +36,7 @@ export class PacedConnection {
   #isStopped = false;
   /** True while it is not read, so that others are read first. */
   #isHeld = false;
-  /** True where it was held the last time, so that it is not again. */
+  /** True if it was held the last time, so that it is not again. */
   #wasHeld = false;
 
   private constructor(session: Http2Session) {
@@ -75,7 +75,7 @@ export class PacedConnection {
 
   /**
    * Received bytes that Node reported nothing of: those beyond the largest frame for each call and piece of data. Falls
-   * where frames were smaller.
+   * if frames were smaller.
    */
   get silentBytes(): number {
     if (this.#session.destroyed) return 0;
@@ -95,7 +95,7 @@ export class PacedConnection {
     stopReading();
   }
 
-  /** Stops reading and starting calls, until it is destroyed; returns false where it was stopped before. */
+  /** Stops reading and starting calls, until it is destroyed; returns false if it was stopped before. */
   stop(): boolean {
     if (this.#isStopped) return false;
     this.#isStopped = true;

@@ -47,7 +47,7 @@ export class CallPasser {
     });
   }
 
-  /** Undefined where this server ends. */
+  /** Undefined if this server ends. */
   #begin(client: Http2Session, headers: IncomingHttpHeaders): ClientHttp2Stream | undefined {
     try {
       return this.#sessionOf(client).request({ ...headers }, { endStream: false });

@@ -5,7 +5,7 @@ export type Nesting = readonly number[];
 
 /**
  * Index of the value in a message that reaches beyond `head`, its first bytes, so that a buffer can be chosen in which
- * that value is aligned. A guess, valid for any bytes: undefined where there is none.
+ * that value is aligned. A guess, valid for any bytes: undefined if there is none.
  */
 export function payloadStart(head: Uint8Array, nesting: Nesting): number | undefined {
   let depth = 0;

@@ -3,11 +3,11 @@ import { peerName } from "../platform/net/sockets.ts";
 
 /** The other end of a connection. */
 export interface Peer {
-  /** Its IP address; empty where it has none. */
+  /** Its IP address; empty if it has none. */
   readonly address: string;
-  /** As gRPC names it; empty where it is not known. */
+  /** As gRPC names it; empty if it is not known. */
   readonly name: string;
-  /** The connection, which may have a client's certificate; undefined where it closed before it was asked for. */
+  /** The connection, which may have a client's certificate; undefined if it closed before it was asked for. */
   readonly connection: object | undefined;
 }
 

@@ -68,7 +68,7 @@ export function countReset(session: Http2Session | undefined): void {
   if (limit !== undefined && (count > limit.perTurn || !takeOne(limit))) endFlood(session, "too_many_resets");
 }
 
-/** Takes a reset from those that are left; false where there is none. */
+/** Takes a reset from those that are left; false if there is none. */
 function takeOne(limit: ResetLimits): boolean {
   const now = performance.now();
   const regained = ((now - limit.countedAt) / 1000) * STORE.perSecond;

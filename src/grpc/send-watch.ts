@@ -23,7 +23,7 @@ export class SendWatch {
   }
 
   /**
-   * Resets the stream; where the whole connection is stuck, the reset does not reach the client, and the connection is
+   * Resets the stream; if the whole connection is stuck, the reset does not reach the client, and the connection is
    * ended too.
    */
   cut(stream: ServerHttp2Stream, code: number = constants.NGHTTP2_CANCEL): void {

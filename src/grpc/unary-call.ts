@@ -100,7 +100,7 @@ function returnAll(pieces: FramedMessage): void {
 }
 
 /**
- * Bytes that stay in memory until an answer is sent: its pieces, and the request's message where they view it or its
+ * Bytes that stay in memory until an answer is sent: its pieces, and the request's message if they view it or its
  * memory will be reused.
  */
 function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecycled: boolean): number {

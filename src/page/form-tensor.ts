@@ -122,7 +122,7 @@ export function toBinary(datatype: string, values: readonly Element[]): Uint8Arr
   return new Uint8Array(data.buffer);
 }
 
-/** The elements of {@link toBinary}. Throws where there are others than the shape has. */
+/** The elements of {@link toBinary}. Throws if there are others than the shape has. */
 export function fromBinary(head: InputHead, bytes: Uint8Array): readonly Element[] {
   const { dtype, data } = fromRaw(head, bytes, { model: "", budget: new DecodeBudget(Number.POSITIVE_INFINITY) });
   const [, from = same] = CARRIED[dtype] ?? [];

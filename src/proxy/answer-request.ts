@@ -85,7 +85,7 @@ function countUntilAnswered(response: ServerResponse, end: () => void): void {
 }
 
 /**
- * Waits until the bytes are read that came with a request's head: its connection goes on where the body was among them.
+ * Waits until the bytes are read that came with a request's head: its connection goes on if the body was among them.
  */
 async function arrivedTogether(request: IncomingMessage): Promise<void> {
   if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
@@ -117,7 +117,7 @@ function acceptedCompression({ headers }: IncomingMessage): Compression | undefi
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Compresses an answer, unless it is small. Throws `unavailable` where memory is short. */
+/** Compresses an answer, unless it is small. Throws `unavailable` if memory is short. */
 async function compressAnswer(
   answer: HttpAnswer,
   compression: Compression,

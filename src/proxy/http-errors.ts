@@ -13,7 +13,7 @@ import { setServerTiming } from "./set-server-timing.ts";
 
 /** Time for a client that is still sending to read why it is refused, in milliseconds. */
 export const LINGER_MS = 1000;
-/** Value of Retry-After where the server has no room or restarts a thread, in seconds. */
+/** Value of Retry-After if the server has no room or restarts a thread, in seconds. */
 const RETRY_AFTER_S = "1";
 
 /** An error with a status that only HTTP has; all others are {@link ServingError}. */

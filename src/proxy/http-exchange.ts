@@ -110,13 +110,13 @@ export class HttpExchange {
     this.#memory.belongTo(client);
   }
 
-  /** Counts an answer of this size instead of the request; throws `unavailable` where there is no room. */
+  /** Counts an answer of this size instead of the request; throws `unavailable` if there is no room. */
   holdAnswer(bytes: number): void {
     this.#memory.setTo(bytes);
   }
 
   /**
-   * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, where
+   * Keeps the counted memory reserved until the answer has been sent. Then the memory of its bytes is returned, if
    * nothing else uses it.
    */
   beginSending(pieces: readonly Uint8Array[]): void {

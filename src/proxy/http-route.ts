@@ -35,7 +35,7 @@ export interface HttpDependencies {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders; absent = no platform does. */
   readonly platform?: PlatformModels | undefined;
-  /** True where another thread knows these models. */
+  /** True if another thread knows these models. */
   readonly hasPlatformElsewhere?: boolean | undefined;
   /** Regions that clients of KServe V2 register; absent = they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
@@ -53,7 +53,7 @@ export interface HttpProtocol {
   readonly inference: readonly InferenceRoute[];
   /** All other routes. */
   readonly routes?: readonly HttpRoute[];
-  /** True where the case of a path's fixed parts does not count. Default false. */
+  /** True if the case of a path's fixed parts does not count. Default false. */
   readonly anyCase?: boolean;
   /** Matches the URLs, without their query, that belong to the protocol, including those without a route. */
   readonly prefix?: RegExp;
@@ -94,11 +94,11 @@ export interface HttpRoute {
    * to running models, but runs none.
    */
   readonly kind: CallKind;
-  /** Clients that may send it where it is a control call. Default: those of `--allow-control`. */
+  /** Clients that may send it if it is a control call. Default: those of `--allow-control`. */
   readonly access?: ControlAccess;
-  /** True where pages of other origins cannot read the answers, whatever they are permitted. Default false. */
+  /** True if pages of other origins cannot read the answers, whatever they are permitted. Default false. */
   readonly isForOwnPage?: true;
-  /** True where clients that accept compressed answers to inference expect plain ones here. Default false. */
+  /** True if clients that accept compressed answers to inference expect plain ones here. Default false. */
   readonly neverCompressed?: true;
   /** Requests that it answers; the others go on to the next protocol that has the path. Default: all. */
   readonly takes?: (request: IncomingMessage) => boolean;

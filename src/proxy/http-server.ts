@@ -66,7 +66,7 @@ export interface HttpServerOptions {
   readonly grpcPort?: number | undefined;
   /** Models that a platform loads by their folders. Default: no platform does. */
   readonly platform?: PlatformModels | undefined;
-  /** True where a platform loads models, which another thread knows. Default false. */
+  /** True if a platform loads models, which another thread knows. Default false. */
   readonly hasPlatformElsewhere?: boolean | undefined;
   /** Regions that clients of KServe V2 register. Default: they may not. */
   readonly sharedMemory?: SharedMemory | undefined;
@@ -128,7 +128,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   };
 }
 
-/** Resolves with the address on which the server listens; port 0 where its connections are accepted elsewhere. */
+/** Resolves with the address on which the server listens; port 0 if its connections are accepted elsewhere. */
 async function open(server: Server, { host, port, fd, connections }: HttpServerOptions) {
   if (port !== "shared") return listen(server, { host, port, fd }, connections);
   // Node checks for slow requests only once a server listens, which this one never does.

@@ -3,7 +3,7 @@ import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turn
 import { isPausedByHttp, receiveInto } from "../platform/net/node-members.ts";
 
 /**
- * Bytes for the parser at once: the minimum, the first size where there is time, and the maximum. The smallest request
+ * Bytes for the parser at once: the minimum, the first size if there is time, and the maximum. The smallest request
  * has 26 bytes.
  */
 const SLICE_BYTES = { least: 1024, first: 4 * 1024, most: 64 * 1024 };
@@ -50,7 +50,7 @@ export class PacedReader {
   }
 
   /**
-   * Replaces the listener by which Node feeds its parser; undefined, without effect, where there is none.
+   * Replaces the listener by which Node feeds its parser; undefined, without effect, if there is none.
    * While `hasEnough` returns true, the parser gets no more data.
    */
   static of(socket: Socket, hasEnough: () => boolean): PacedReader | undefined {

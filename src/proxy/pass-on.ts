@@ -19,7 +19,7 @@ const OWN: ReadonlySet<string> = new Set(["connection", "keep-alive", "proxy-con
 
 /**
  * Passes requests on as they are to where another thread of this server answers them,
- * each over a connection of its own.
+ * each over its own connection.
  */
 export function passOn(connect: Connect, log: Logger): RequestListener {
   return (request: IncomingMessage, response: ServerResponse) => {

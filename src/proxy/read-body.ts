@@ -97,7 +97,7 @@ function tooLarge(maxBytes: number): HttpError {
   );
 }
 
-/** HTTP has a status of its own for a body that comes too slowly. */
+/** HTTP has its own status for a body that comes too slowly. */
 function toTimeout(error: ServingError): Error {
   return error.code === "deadline_exceeded" ? new HttpError(408, error.message) : error;
 }

@@ -14,7 +14,7 @@ import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 
 /**
- * Answers every request: routes of hooks where these are wanted, and inference, by the
+ * Answers every request: routes of hooks if these are wanted, and inference, by the
  * whole URL, all others by an Express application.
  */
 export function createRequestListener(
@@ -101,7 +101,7 @@ function toOriginForm(request: IncomingMessage): void {
   setHost(request, authority);
 }
 
-/** In its list too, which is passed on; a missing one stays missing, where it has to be there. */
+/** In its list too, which is passed on; a missing one stays missing, if it has to be there. */
 function setHost({ headers, rawHeaders, httpVersion }: IncomingMessage, host: string): void {
   let isThere = false;
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -71,7 +71,7 @@ function refuseBytes(error: ParserError, socket: Duplex): number | undefined {
   return Number.parseInt(status, 10);
 }
 
-/** Answers where Node has created no response, and closes. */
+/** Answers if Node has created no response, and closes. */
 function answerRaw(socket: Duplex, status: string, message: string): void {
   const body = errorBody(message);
   const head = `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;

@@ -30,7 +30,7 @@ interface SendChoices {
 
 /**
  * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a
- * hook chose another. Returns a promise where it is streamed, which settles once all of it is written, or its client
+ * hook chose another. Returns a promise if it is streamed, which settles once all of it is written, or its client
  * has left; rejects with the stream's error.
  */
 export function sendAnswer(
@@ -158,7 +158,7 @@ export function heldBytes(answer: HttpAnswer): number {
   return answerBytes(answer) + (answer.stream?.heldBytes ?? 0);
 }
 
-/** Length of an answer's body, without what is streamed. */
+/** Length of an answer's body, without its streamed part. */
 export function answerBytes({ body, rest }: HttpAnswer): number {
   return rest === undefined ? body.length : rest.reduce((sum, part) => sum + part.length, body.length);
 }

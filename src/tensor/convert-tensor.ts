@@ -15,7 +15,7 @@ type Value = number | bigint;
 /**
  * The tensor with its numbers as another dtype, neither of them complex or `bytes`. Floats are rounded to the nearest,
  * but not to infinity; an integer dtype takes only what it holds exactly: throws `invalid_argument`, naming the
- * element, for a fraction and for what is out of range.
+ * element, for a fraction and for a value out of range.
  */
 export function convertTensor(tensor: Tensor, dtype: DType): Tensor {
   if (tensor.dtype === dtype) return tensor;
@@ -102,7 +102,7 @@ function fits(leaves: readonly Leaf[], dtype: DType): boolean {
   return leaves.every((leaf) => isExact(leaf) && within(leaf, range));
 }
 
-/** Integers alone must keep their value; where a fraction is among them, all may be rounded, but not to infinity. */
+/** Integers alone must keep their value; if a fraction is among them, all may be rounded, but not to infinity. */
 function floatFits(leaves: readonly Leaf[], dtype: FloatDType): boolean {
   const [round, overflow] = [FLOAT_ROUNDING[dtype], overflowOf(dtype)];
   const mayRound = leaves.some((leaf) => typeof leaf === "number" && !Number.isSafeInteger(leaf));

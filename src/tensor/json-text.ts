@@ -10,7 +10,7 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * infinities are null (JSON has no word for them), bytes are their text when they are UTF-8 and base64 else, what has a
  * `toJSON` is what that returns (a Date its ISO 8601 text). Throws `invalid_argument` for a tensor whose data does not
  * fill its shape, and, naming the place, for what JSON would leave nothing of: promises, functions, symbols, and
- * instances of classes without members, such as a Map; also for what contains itself. Throws `out_of_range` where the
+ * instances of classes without members, such as a Map; also for what contains itself. Throws `out_of_range` if the
  * text would be longer than a string can be.
  */
 export function toJsonText(value: unknown): string {

@@ -32,7 +32,7 @@ type Scalar = number | bigint | boolean | string;
 const encoder = new TextEncoder();
 
 /**
- * Converts named values to tensors; `dtypeOf` returns the dtype for a name's numbers, where it is known. Throws
+ * Converts named values to tensors; `dtypeOf` returns the dtype for a name's numbers, if it is known. Throws
  * `invalid_argument` as {@link toTensor} does.
  */
 export function toTensors(values: Values, dtypeOf: (name: string) => DType | undefined = () => undefined): Tensors {

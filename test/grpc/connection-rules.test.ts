@@ -13,7 +13,7 @@ async function openSession(...channelArguments: string[]) {
   const { address } = await serve(new ScriptedService(), { channelArguments });
   const session = connect(`http://${address}`);
   onTestFinished(() => session.destroy());
-  // The server cuts it where a test says so.
+  // The server cuts it if a test says so.
   session.on("error", () => {});
   return session;
 }

@@ -18,7 +18,7 @@ interface Flood {
   readonly encoding: string;
 }
 
-/** All that a client sends to call a method with a message of which each byte is in a frame of its own. */
+/** All that a client sends to call a method with a message of which each byte is in its own frame. */
 export function* floodFrames(path: string, { messageBytes, encoding }: Flood): Generator<Buffer> {
   const message = Buffer.alloc(5);
   message.writeUInt32BE(messageBytes, 1);

@@ -29,7 +29,7 @@ it("lets a client send 1 MB ahead on a stream and 16 MB on a connection", async 
   expect(await remoteWindow(session)).toBe(CONNECTION_WINDOW_BYTES);
 });
 
-/** The window update follows the settings in a frame of its own; a ping's answer comes after both. */
+/** The window update follows the settings in its own frame; a ping's answer comes after both. */
 async function remoteWindow(session: Http2Session): Promise<number | undefined> {
   await new Promise((resolve) => session.ping(resolve));
   return session.state.remoteWindowSize;

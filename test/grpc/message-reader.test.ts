@@ -134,7 +134,7 @@ describe("a large value", () => {
 it.each([
   // The place where the first bytes of any message land, a megabyte, and one of its size.
   [16_384, 3, "is copied once, when a megabyte of it has come in whole frames"],
-  // Before them a small one of its own.
+  // Before them its own small one.
   [1_000, 4, "is copied twice while it grows"],
 ])("in pieces of %i bytes uses %i buffers: it %s, however large it is", (pieceBytes, count) => {
   const bytes = 20_000_000;

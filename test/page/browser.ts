@@ -23,7 +23,7 @@ let browser: Promise<Browser> | undefined;
 afterAll(async () => (await browser)?.close());
 
 /**
- * A page in a browser of its own user; the test fails where it logs an error, or asks a server for anything but its own
+ * A page in a browser of its own user; the test fails if it logs an error, or asks a server for anything but its own
  * and `others`.
  */
 export async function openPage(

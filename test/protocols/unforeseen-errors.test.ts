@@ -19,7 +19,7 @@ async function serve(service: InferenceService) {
   return { events, server: { grpcAddress: grpc.address, httpUrl: http.url } };
 }
 
-/** A bug of ours, with a place of its own in its stack. */
+/** A bug of ours, with its own place in its stack. */
 function bugAt(place: string): never {
   throw new TypeError(`a bug at ${place}`);
 }

@@ -13,21 +13,21 @@ import { createEventLog } from "../helpers/event-log.ts";
 import { startServer } from "../helpers/start-server.ts";
 import { type Question, WIRES, type Wire, type WireName } from "./wires.ts";
 
-/** An error's text, after its code where that is not the fault's. */
+/** An error's text, after its code if that is not the fault's. */
 type Told = string | RegExp | readonly [ErrorCode, string];
 
 /** Something that may be wrong, and how it is told. */
 interface Fault {
   readonly question?: Question;
   readonly options?: Partial<ServerOptions>;
-  /** Options and arrangement of a server with a state of its own. */
+  /** Options and arrangement of a server with its own state. */
   readonly prepare?: () => Pick<Fault, "options" | "arrange">;
   /** Brings the server into its state. */
   readonly arrange?: (server: Server) => unknown;
   readonly code: ErrorCode;
-  /** HTTP's status where it is not the code's. */
+  /** HTTP's status if it is not the code's. */
   readonly httpStatus?: number;
-  /** True where the call fails before there is a request. */
+  /** True if the call fails before there is a request. */
   readonly endsStream?: boolean;
   /** The error by wire, else by protocol, else for all. One that has none cannot be asked so, and answers well. */
   readonly texts: Readonly<

@@ -32,7 +32,7 @@ export interface Wire {
   readonly transport: "grpc" | "http";
   /** Its gRPC method, or the pattern of its URL. */
   readonly path: string;
-  /** True where a request that fails leaves its call as it is. */
+  /** True if a request that fails leaves its call as it is. */
   readonly errorsAreMessages?: boolean;
   ask(server: Pick<Server, "grpcAddress" | "httpUrl">, question: Question): Promise<Outcome>;
 }

@@ -21,7 +21,10 @@ import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob 
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
 
-/** The original server's protocol; over HTTP `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and `POST /serving-proxy`. */
+/**
+ * The original server's protocol: PredictJSON over gRPC; over HTTP `POST /predict[/MODEL[/SIGNATURE[/VERSION]]]` and
+ * `POST /serving-proxy`.
+ */
 export const kibernetika: Protocol = {
   name: "kibernetika",
   grpc: createKibernetikaGrpc,

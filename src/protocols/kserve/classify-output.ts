@@ -7,7 +7,7 @@ import { CLASS_BYTES, type ClassifiedOutput, classify, classifyJob } from "./cla
 /** Memory for the texts of one output's classes: half of the default for all requests together. */
 const MAX_CLASS_BYTES = 256 * 1024 * 1024;
 
-/** {@link classify}, in a codec thread where that takes long. `isOnly`: no other output is answered. */
+/** {@link classify}, in a codec thread if that takes long. `isOnly`: no other output is answered. */
 export function classifyOutput(
   tensor: Tensor,
   output: ClassifiedOutput,

@@ -145,7 +145,7 @@ class LastOnTop {
     }
   }
 
-  /** Swaps two places where the lower one belongs higher; returns true if it did. */
+  /** Swaps two places if the lower one belongs higher; returns true if it did. */
   #swapIfLater(higher: number, lower: number): boolean {
     const heap = this.#heap;
     const [above, below] = [heap[higher] as number, heap[lower] as number];

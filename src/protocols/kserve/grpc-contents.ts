@@ -47,7 +47,7 @@ export class KserveContents {
     this.#budget = budget;
   }
 
-  /** True where no value was sent. */
+  /** True if no value was sent. */
   get isEmpty(): boolean {
     return this.#blocks.size === 0 && this.#strings.count === 0;
   }
@@ -185,7 +185,7 @@ function notHeld({ name, datatype }: InputHead, model: string, value: number): S
   );
 }
 
-/** The fields of a tensor's InferTensorContents; undefined where the protocol has no typed field (FP16, BF16). */
+/** The fields of a tensor's InferTensorContents; undefined if the protocol has no typed field (FP16, BF16). */
 export function contentsParts(tensor: Tensor, datatype: string): WirePart[] | undefined {
   const field = datatypeNamed(datatype)?.contents?.field;
   if (field === undefined) return undefined;

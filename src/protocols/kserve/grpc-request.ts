@@ -28,7 +28,7 @@ export const INFER_NESTING: Nesting = [REQUEST.inputs, INPUT.contents];
 const REQUEST_PLACES: ValuePlaces = { nesting: INFER_NESTING, viewedFields: VIEWED_CONTENTS, rawField: REQUEST.raw };
 
 /**
- * Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, where every output has one.
+ * Place of an answer's values: `raw` = raw_output_contents, `typed` = the typed fields, if every output has one.
  * `both` is for clients that send typed fields: they read either, as KServe's, MLServer's and OpenVINO's servers answer
  * typed requests in typed fields, and Triton in raw_output_contents alone.
  */
@@ -37,7 +37,7 @@ export type KserveEncoding = "raw" | "typed" | "both";
 /** The form of an answer over gRPC. */
 export interface GrpcForm {
   readonly encoding: KserveEncoding;
-  /** True where each answer in a stream has to be marked as the last one to its request. */
+  /** True if each answer in a stream has to be marked as the last one to its request. */
   readonly tellsFinal: boolean;
 }
 
@@ -52,7 +52,7 @@ export function decodeInferRequest(bytes: Uint8Array, maxBytes: number): KserveR
 /** {@link decodeInferRequest} for a codec thread. */
 export const decodeInferRequestJob = defineJob(import.meta.url, "decodeInferRequestJob", decodeInferRequest);
 
-/** {@link decodeInferRequest} for the main thread; undefined where that would take long. */
+/** {@link decodeInferRequest} for the main thread; undefined if that would take long. */
 export function decodeInferRequestQuickly(bytes: Uint8Array, maxBytes: number): KserveRequest<GrpcForm> | undefined {
   if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
   return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));

@@ -186,7 +186,7 @@ const ID = 3;
 /** Number of fields that are searched for it: clients write it among the first. */
 const SEARCHED_FIELDS = 64;
 
-/** The id of a ModelInferRequest that was not or cannot be read; empty where none of its first valid fields has it. */
+/** The id of a ModelInferRequest that was not or cannot be read; empty if none of its first valid fields has it. */
 export function readRequestId(bytes: Uint8Array): string {
   const reader = new WireReader(bytes, "ModelInferRequest");
   let id = "";

@@ -112,7 +112,7 @@ class BinaryPart {
   take(input: JsonInput, isLast: boolean): Tensor {
     const size = input.parameters.get(SIZE);
     const sizes = typeof size === "string" ? parseSizes(size) : undefined;
-    // OpenVINO Model Server 2022 took images in the form of several sizes, each image without a length of its own.
+    // OpenVINO Model Server 2022 took images in the form of several sizes, each image without its own length.
     if (sizes !== undefined && sizes.length > 1) return this.#takeImages(input, sizes);
     const bytes = this.#takeBytes(sizes?.[0] ?? this.#sizeOf(input, isLast), input.name);
     return this.#isBare(input, bytes) ? this.#toElements(input, [bytes]) : fromRaw(input, bytes, this.#context);

@@ -3,7 +3,7 @@ import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpDependencies } from "../../proxy/http-route.ts";
 import type { EndpointSchemas } from "../endpoint-paths.ts";
 
-/** A request to an endpoint; model and version are empty where its path has none. */
+/** A request to an endpoint; model and version are empty if its path has none. */
 export interface KserveCall extends Pick<HttpDependencies, "service" | "sharedMemory" | "settings" | "tracer" | "log"> {
   readonly model: string;
   readonly version: string;
@@ -21,7 +21,7 @@ export interface KserveEndpoint {
   readonly path: string;
   /** Its purpose, for the OpenAPI document. */
   readonly summary: string;
-  /** True where the answer is only a status; default false. */
+  /** True if the answer is only a status; default false. */
   readonly isEmpty?: true;
   /** Schemas of its body and answer, for the OpenAPI document. */
   readonly schemas?: EndpointSchemas;

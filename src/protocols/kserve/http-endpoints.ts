@@ -73,7 +73,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
   ...MODEL_TRACE_ENDPOINTS,
 ];
 
-/** The metadata, and OpenVINO Model Server's member with the notes of an IR where clients see the model itself. */
+/** The metadata, and OpenVINO Model Server's member with the notes of an IR if clients see the model itself. */
 function withNotes(service: InferenceService, description: ServableDescription): object {
   const notes = modelItself(description)?.modelInfo;
   const metadata = modelMetadata(service, description);

@@ -79,7 +79,7 @@ interface ReceivedInfer {
   readonly path: ModelPath;
 }
 
-/** Decodes a body, at once where that is short; releases the lease where the body cannot be read. */
+/** Decodes a body, at once if that is short; releases the lease if the body cannot be read. */
 function read(
   { body, header, path }: ReceivedInfer,
   lease: Lease,

@@ -95,7 +95,7 @@ function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): rea
   return outputs.length === wanted.length ? outputs : outputs.filter(({ name }) => wanted.includes(name));
 }
 
-/** The call with the request's own parameters; the same object where there are none. */
+/** The call with the request's own parameters; the same object if there are none. */
 function withScheduling(
   call: CallOptions,
   id: string,
@@ -119,7 +119,7 @@ function allOutputs(tensors: Tensors, signature: Signature | undefined): Answere
   return names.map((name) => toOutput(name, tensors[name] as Tensor));
 }
 
-/** In the client's order, classified where it asked for that. */
+/** In the client's order, classified if it asked for that. */
 async function requestedOutputs(
   tensors: Tensors,
   requested: readonly RequestedOutput[],

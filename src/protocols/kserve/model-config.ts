@@ -11,7 +11,7 @@ export interface ModelConfig {
   readonly version_policy: { readonly latest: { readonly num_versions: number } };
   /** 0: dims have every dimension. Otherwise dims do not include the first one, the batch. */
   readonly max_batch_size: number;
-  /** Present where requests are put together. */
+  /** Present if requests are put together. */
   readonly dynamic_batching?: object;
   readonly input: readonly ConfigInput[];
   readonly output: readonly ConfigOutput[];

@@ -51,7 +51,7 @@ function toModelStatistics(statistics: NamedStatistics): ModelStatistics {
   const { model, version, requests, runs } = statistics;
   const { succeeded, failed, lastRequest } = requests;
   const { inputMs, outputMs } = preparationTimes(statistics);
-  // perf_analyzer finds a version by its count in the queue, also where hooks answer without a model.
+  // perf_analyzer finds a version by its count in the queue, also if hooks answer without a model.
   const answered = Math.max(runs.requests, succeeded.count);
   return {
     name: model,

@@ -66,7 +66,7 @@ function inferOperation({ inputs, outputs }: Signature): object {
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
 const PARAMETERS = { type: "object", additionalProperties: { type: ["string", "number", "boolean"] } };
 
-/** The JSON content of a request, with an example where all inputs are known, and short enough to be read. */
+/** The JSON content of a request, with an example if all inputs are known, and short enough to be read. */
 function requestContent(specs: readonly TensorSpec[] | undefined): object {
   const inputs = specs?.map(exampleInput);
   const isShort = inputs !== undefined && inputs.length > 0 && inputs.every((input) => input !== undefined);
@@ -149,7 +149,7 @@ function shapeSchema(spec: TensorSpec | undefined): object {
 /** More elements are not read by people. */
 const MAX_ELEMENTS = 100;
 
-/** An input of a request as people may send it; undefined where it would be too long to be read. */
+/** An input of a request as people may send it; undefined if it would be too long to be read. */
 function exampleInput(spec: TensorSpec): object | undefined {
   const { name, dtype } = spec;
   if (takesImages(spec)) return { name, datatype: "BYTES", shape: [1], data: [{ b64: exampleImage(spec) }] };

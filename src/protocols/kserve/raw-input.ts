@@ -10,7 +10,7 @@ import { takesInputs } from "./takes-inputs.ts";
 /**
  * The input that a body stands for which is one tensor and nothing else (Triton's raw request): its name, datatype and
  * shape are those of the model's only input. A BYTES input gets the body as its one element, an image input may get an
- * image. Throws `invalid_argument` where that cannot be deduced.
+ * image. Throws `invalid_argument` if that cannot be deduced.
  */
 export function toRawInput(
   specs: readonly TensorSpec[] | undefined,

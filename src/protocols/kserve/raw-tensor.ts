@@ -18,7 +18,7 @@ export interface InputHead {
 export interface InputContext {
   /** The model's name, for errors. */
   readonly model: string;
-  /** The request's id, for errors; absent or empty where its client gave none. */
+  /** The request's id, for errors; absent or empty if its client gave none. */
   readonly id?: string;
   /** Limits the memory of the input besides views of its bytes. */
   readonly budget: DecodeBudget;
@@ -31,7 +31,7 @@ export const LENGTH_BYTES = 4;
 
 /**
  * The tensor whose values lie in `raw`: little-endian, row-major, each BYTES element after 4 bytes of length. Views
- * `raw` where it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
+ * `raw` if it can. Throws `invalid_argument` with the texts of Triton, whose clients assert on them.
  */
 export function fromRaw(head: InputHead, raw: Uint8Array, { model, id = "", budget }: InputContext): Tensor {
   const { name, shape } = head;
@@ -73,7 +73,7 @@ export function elementsOf(head: InputHead, model: string): number {
 
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** Throws, with Triton's texts, where the number of elements or bytes exceeds 64 bits. */
+/** Throws, with Triton's texts, if the number of elements or bytes exceeds 64 bits. */
 function assertNoOverflow({ name, shape, datatype }: InputHead): void {
   if (shape.reduce((product, size) => product * size, 1) <= Number.MAX_SAFE_INTEGER) return;
   const count = shape.reduce((product, size) => product * BigInt(size), 1n);

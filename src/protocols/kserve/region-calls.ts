@@ -11,7 +11,7 @@ export const SHARED_MEMORY_KINDS = ["system", "cuda"] as const;
 /** One of {@link SHARED_MEMORY_KINDS}. */
 export type SharedMemoryKind = (typeof SHARED_MEMORY_KINDS)[number];
 
-/** The regions of a server; undefined where it has none, as it does unless it is asked to. */
+/** The regions of a server; undefined if it has none, as it does unless it is asked to. */
 type Regions = SharedMemory | undefined;
 
 /** A region, as answers list it. */
@@ -30,7 +30,7 @@ export function listRegions(kind: SharedMemoryKind, name: string, regions: Regio
   throw notFound(`The region named '${name}' is registered as system shared memory, not CUDA shared memory`);
 }
 
-/** Registers a region by its `key`, `offset` and `byte_size`; throws, with Triton's texts, where it cannot be used. */
+/** Registers a region by its `key`, `offset` and `byte_size`; throws, with Triton's texts, if it cannot be used. */
 export function registerRegion(kind: SharedMemoryKind, name: string, facts: Parameters, regions: Regions): void {
   const memory = assertEnabled(regions);
   if (kind === "cuda") throw noCudaMemory();

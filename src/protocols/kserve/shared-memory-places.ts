@@ -9,7 +9,7 @@ const OFFSET = "shared_memory_offset";
 const BYTE_SIZE = "shared_memory_byte_size";
 
 /**
- * The place in shared memory that the parameters of an input or output (`tensor`, its name) state; undefined where they
+ * The place in shared memory that the parameters of an input or output (`tensor`, its name) state; undefined if they
  * state none. Throws `invalid_argument`, with Triton's texts, for a part of them.
  */
 export function readPlace(parameters: Parameters, tensor: string): MemoryPlace | undefined {
@@ -38,7 +38,7 @@ export function namesSharedMemory({ shared, outputs }: Places): boolean {
   return shared !== undefined || outputs.some(({ name, parameters }) => readPlace(parameters, name) !== undefined);
 }
 
-/** The error for such a request where there is no shared memory. */
+/** The error for such a request if there is no shared memory. */
 export function refuseSharedMemory({ shared, outputs }: Places): ServingError {
   const input = shared?.[0]?.head.name;
   const output = outputs.find(({ name, parameters }) => readPlace(parameters, name) !== undefined)?.name;

@@ -25,7 +25,7 @@ export class SharedTensors {
   readonly #inputs: (readonly [InputHead, HeldMemory])[] = [];
   readonly #outputs = new Map<string, HeldMemory>();
 
-  /** Throws, with Triton's texts, where the regions do not have the places that the request names. */
+  /** Throws, with Triton's texts, if the regions do not have the places that the request names. */
   constructor(request: KserveRequest, regions: SharedMemory, options: SharedTensorsOptions) {
     this.#request = request;
     this.#options = options;

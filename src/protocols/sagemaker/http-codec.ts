@@ -25,7 +25,7 @@ export function bodyForm(mediaType: string): BodyForm | undefined {
 /** A request of TensorFlow Serving's REST API. */
 interface PredictBody {
   readonly json: Uint8Array;
-  /** Offsets in it at which the lines of the body begin, where it was joined of lines. */
+  /** Offsets in it at which the lines of the body begin, if it was joined of lines. */
   readonly places?: Uint32Array<ArrayBuffer>;
 }
 
@@ -170,7 +170,7 @@ function toField(bytes: Uint8Array): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Removes the line breaks of JSON, where they stand between values only. */
+/** Removes the line breaks of JSON, if they stand between values only. */
 export function withoutLineBreaks(json: Uint8Array): Uint8Array {
   let length = 0;
   const result = new Uint8Array(json.length);

@@ -16,7 +16,7 @@ const INVOCATIONS = /^\/invocations\/?(?:\?|$)/;
 
 /**
  * The contract of a container that serves models under Amazon SageMaker: `GET /ping` and `POST /invocations`, and
- * `/models` where the platform loads the models.
+ * `/models` if the platform loads the models.
  */
 export const sagemaker: Protocol = {
   name: "sagemaker",

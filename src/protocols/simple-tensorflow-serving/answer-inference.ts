@@ -72,7 +72,7 @@ const MAX_NAMES = 20;
 
 /**
  * The model that a request means: the one that it names, else `default`, or the only one. Throws `invalid_argument`
- * with the original's text for a model that is not served; where another server answers, that one decides.
+ * with the original's text for a model that is not served; if another server answers, that one decides.
  */
 function chooseModel(service: InferenceService, name: string | undefined): string {
   const served = [...new Set(service.index().map(({ model }) => model))];
@@ -142,7 +142,7 @@ const INPUTS = ["images", "image"];
 
 /**
  * The one input that a form's files are: URL-safe base64 of each if it takes strings, or is not described; their
- * pixels if it takes numbers. Throws `invalid_argument` where the model has several inputs and none of the names.
+ * pixels if it takes numbers. Throws `invalid_argument` if the model has several inputs and none of the names.
  */
 async function readFormTensors(form: FormRequest, known: Signature, exchange: HttpExchange): Promise<Tensors> {
   const target = targetOf(known);
@@ -187,8 +187,8 @@ interface PixelLayout {
 
 /**
  * Decodes a form's files into the pixels of one numeric input: grey, RGB or RGBA from 0 to 255, each image in the
- * input's size, all in the form's shape if it has one. Throws `invalid_argument` for what is not an image, and for
- * images that do not fit together.
+ * input's size, all in the form's shape if it has one. Throws `invalid_argument` for a file that is not an image, and
+ * for images that do not fit together.
  */
 async function decodeImages(
   { files, shape, channels: wanted = 3 }: Images,

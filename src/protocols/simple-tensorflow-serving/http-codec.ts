@@ -86,8 +86,8 @@ interface JsonRequest {
 }
 
 /**
- * Parses the JSON of a request. Throws `invalid_argument` for what is not an object
- * with `data`. `maxBytes` bounds what is made of it.
+ * Parses the JSON of a request. Throws `invalid_argument` for anything but an object
+ * with `data`. `maxBytes` limits the memory of the result.
  */
 export function parseJsonRequest(body: Uint8Array, maxBytes: number): JsonRequest {
   const budget = new DecodeBudget(maxBytes);
@@ -225,7 +225,7 @@ function missing(name: string, data: JsonValue) {
 
 /**
  * Writes the outputs as Python's JSON does: NaN and Infinity are words. Bytes are text
- * where they are UTF-8, else `{"b64": …}`.
+ * if they are UTF-8, else `{"b64": …}`.
  */
 export function writeOutputs(outputs: Tensors): Uint8Array {
   const writer = new JsonWriter();

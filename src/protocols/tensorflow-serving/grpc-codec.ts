@@ -55,7 +55,7 @@ export function decodePredictRequest(bytes: Uint8Array, maxBytes: number): Predi
 /** {@link decodePredictRequest} for a codec thread. */
 export const decodePredictRequestJob = defineJob(import.meta.url, "decodePredictRequestJob", decodePredictRequest);
 
-/** {@link decodePredictRequest} for the main thread; undefined where that would take long. */
+/** {@link decodePredictRequest} for the main thread; undefined if that would take long. */
 export function decodePredictRequestQuickly(bytes: Uint8Array, maxBytes: number): PredictRequest | undefined {
   if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
   return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));
@@ -95,7 +95,7 @@ export function decodePredictResponse(bytes: Uint8Array, maxBytes: number): Pred
 /** {@link decodePredictResponse} for a codec thread. */
 export const decodePredictResponseJob = defineJob(import.meta.url, "decodePredictResponseJob", decodePredictResponse);
 
-/** {@link decodePredictResponse} for the main thread; undefined where that would take long. */
+/** {@link decodePredictResponse} for the main thread; undefined if that would take long. */
 export function decodePredictResponseQuickly(bytes: Uint8Array, maxBytes: number): PredictResponse | undefined {
   if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, RESPONSE_PLACES)) return undefined;
   return decodeQuickly(maxBytes, (budget) => readResponse(bytes, budget));

@@ -165,7 +165,7 @@ interface CountedServer {
 
 /**
  * The values of counters by the original's own names, such as `/tensorflow/serving/request_count`, in their order: of
- * several series the first, as there; 0 for what is not counted here.
+ * several series the first, as there; 0 if it is not counted here.
  */
 async function readMetrics(names: readonly string[], { service, metrics }: CountedServer): Promise<readonly number[]> {
   if (names.length === 0) return [];

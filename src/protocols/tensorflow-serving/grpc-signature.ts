@@ -8,7 +8,7 @@ import { checkMethodName } from "./method-names.ts";
 
 /**
  * Chooses a request's signature and checks its input names as TensorFlow Serving does, with the texts that its clients
- * assert on; where it is asked for, its method name too. What a servable does not tell is not checked,
+ * assert on; if it is asked for, its method name too. What a servable does not tell is not checked,
  * and neither are dtypes and shapes.
  */
 export function checkSignature(

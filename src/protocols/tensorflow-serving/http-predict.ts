@@ -63,7 +63,7 @@ interface Predicted {
   readonly answer: InferResponse;
 }
 
-/** Writes the answer of `:predict`, in a codec thread where it is large. */
+/** Writes the answer of `:predict`, in a codec thread if it is large. */
 export async function toPredictions(
   { signature, format, answer }: Predicted,
   exchange: HttpExchange,

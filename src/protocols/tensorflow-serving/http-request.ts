@@ -148,7 +148,7 @@ function rulesFor({ isCsv }: PredictBody, { isTabular, inputs }: Signature): Jso
   return isCsv ? rulesWithMissing(new Uint8Array(0)) : rulesOf(inputs);
 }
 
-/** True where texts of CSV such as `nan` are missing values: no input takes texts, or pandas would read them so. */
+/** True if texts of CSV such as `nan` are missing values: no input takes texts, or pandas would read them so. */
 function mayMiss({ isCsv }: PredictBody, { isTabular, inputs = [] }: Signature): boolean {
   return isCsv && (isTabular === true || (inputs.length > 0 && inputs.every(({ dtype }) => FLOATS.has(dtype))));
 }
@@ -161,7 +161,7 @@ function featuresOf({ suggestedInputs: [only, ...others] = [] }: Signature): rea
   return others.length === 0 ? (only.features ?? undefined) : [only, ...others].map(({ name }) => name);
 }
 
-/** The value of one name, or the value itself where it has no names. */
+/** The value of one name, or the value itself if it has no names. */
 function valueNamed(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(value) && !isBase64Object(value) ? value[name] : value;
 }

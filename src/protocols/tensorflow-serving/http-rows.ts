@@ -22,13 +22,13 @@ import type { TensorSpec } from "../../tensor/signature/signature.ts";
 import { createTensors, MAX_RANK, type Tensor, type Tensors } from "../../tensor/tensor.ts";
 import { isBase64Object, rulesOf, tensorflowRules } from "./json-tensor-rules.ts";
 
-/** The input that a plain value is for, where nothing names one. */
+/** The input that a plain value is for, if nothing names one. */
 export const UNNAMED_INPUT = "inputs";
 
 /** Facts about a model's inputs that are known. */
 export interface KnownInputs {
   readonly specs: readonly TensorSpec[] | undefined;
-  /** The only input, where its name alone is known. */
+  /** The only input, if its name alone is known. */
   readonly unnamed?: string | undefined;
   /** Default: {@link rulesOf} the specs. */
   readonly rules?: JsonTensorRules;

@@ -23,7 +23,7 @@ const TYPE_NAMES: Partial<Record<DType, string>> = {
 };
 
 /**
- * TensorFlow Serving's rules for JSON as tensors, and its texts where JSON breaks them. More than the original it takes
+ * TensorFlow Serving's rules for JSON as tensors, and its texts if JSON breaks them. More than the original it takes
  * uint16, half and bfloat16, and it checks the ranges of 8- and 16-bit integers instead of cutting values off.
  */
 export const tensorflowRules: JsonTensorRules = {
@@ -48,7 +48,7 @@ export function rulesOf(specs: readonly unknown[] | undefined): JsonTensorRules 
   return specs === undefined ? UNDECLARED : tensorflowRules;
 }
 
-/** The same where values may be missing, which null says: NaN among numbers, and the text given among texts. */
+/** The same if values may be missing, which null says: NaN among numbers, and the text given among texts. */
 export function rulesWithMissing(nullText: Uint8Array): JsonTensorRules {
   return { ...UNDECLARED, nullText };
 }

@@ -15,7 +15,7 @@ export interface LogMetadata {
   readonly spec: ModelSpec;
   /** The part of the requests that is recorded. */
   readonly rate: number;
-  /** Arrival, in milliseconds since 1970 with decimals; undefined where it is unknown. */
+  /** Arrival, in milliseconds since 1970 with decimals; undefined if it is unknown. */
   readonly timeMs?: number | undefined;
 }
 

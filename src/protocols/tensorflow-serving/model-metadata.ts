@@ -49,7 +49,7 @@ export async function encodeModelMetadata(metadata: JsonObject): Promise<Buffer>
 
 /**
  * The same as OpenVINO Model Server's REST API gives it: the whole message, with protobuf's own names of fields. It has
- * no defaults of inputs, a field that clients with TensorFlow 1 do not know, and refuse even where it is empty.
+ * no defaults of inputs, a field that clients with TensorFlow 1 do not know, and refuse even if it is empty.
  */
 export async function toOpenvinoMetadata(metadata: JsonObject): Promise<JsonObject> {
   const { decodeMessage } = await import("../../tensor/codecs/protobuf/proto-messages.ts");
@@ -59,7 +59,7 @@ export async function toOpenvinoMetadata(metadata: JsonObject): Promise<JsonObje
   return message;
 }
 
-/** A version with the signatures of its file that cannot be run, where clients see the model itself. */
+/** A version with the signatures of its file that cannot be run, if clients see the model itself. */
 async function describe(service: InferenceService, ref: ModelRef) {
   const lease = await service.acquire(ref);
   lease.release();

@@ -26,7 +26,7 @@ export interface ModelSpec {
   readonly version?: bigint;
   readonly label?: string;
   readonly versionEncoding: VersionEncoding;
-  /** True where the message has none. */
+  /** True if the message has none. */
   readonly isAbsent?: true;
 }
 

@@ -28,7 +28,7 @@ const KINDS: ReadonlyMap<number, LogKind> = new Map(
 export interface PredictionLog {
   readonly kind: LogKind;
   readonly request: Uint8Array;
-  /** Undefined where none was recorded. */
+  /** Undefined if none was recorded. */
   readonly response?: Uint8Array | undefined;
 }
 
@@ -45,7 +45,7 @@ export function encodePredictionLog({ kind, request, response }: PredictionLog, 
 
 /** A PredictionLog; its messages are views. */
 export interface ReadPredictionLog extends PredictionLog {
-  /** Arrival, in milliseconds since 1970; undefined where it is unknown. */
+  /** Arrival, in milliseconds since 1970; undefined if it is unknown. */
   readonly timeMs?: number | undefined;
 }
 

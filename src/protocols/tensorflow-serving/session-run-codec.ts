@@ -46,7 +46,7 @@ function decode(bytes: Uint8Array, maxBytes: number): SessionRunRequest {
 /** Reads a SessionRunRequest in a codec thread; throws `invalid_argument`, and nothing else, whatever the bytes are. */
 export const decodeSessionRunJob = defineJob(import.meta.url, "decodeSessionRunJob", decode);
 
-/** {@link decodeSessionRunJob} for the main thread; undefined where that would take long. */
+/** {@link decodeSessionRunJob} for the main thread; undefined if that would take long. */
 export function decodeSessionRunQuickly(bytes: Uint8Array, maxBytes: number): SessionRunRequest | undefined {
   if (bytes.length > LARGE_MESSAGE_BYTES && !isQuickToRead(bytes, REQUEST_PLACES)) return undefined;
   return decodeQuickly(maxBytes, (budget) => readRequest(bytes, budget));

@@ -59,7 +59,7 @@ function orNull(value: JsonValue): JsonValue {
   return typeof value === "string" && MISSING_TEXTS.has(value) ? null : value;
 }
 
-/** Undefined where an instance is no row, or another has more values. */
+/** Undefined if an instance is no row, or another has more values. */
 function toRows(instances: JsonList, budget: DecodeBudget): readonly Row[] | undefined {
   const rows: Row[] = [];
   for (const instance of instances) {
@@ -91,7 +91,7 @@ function headerOf(row: Row, features: readonly string[] | undefined): readonly s
 }
 
 /**
- * Texts beside numbers or truth. Missing values may be beside any; beside texts they may be numbers, where columns have
+ * Texts beside numbers or truth. Missing values may be beside any; beside texts they may be numbers, if columns have
  * names.
  */
 function isMixed(rows: readonly Row[], hasNames: boolean): boolean {
@@ -104,7 +104,7 @@ function isMixed(rows: readonly Row[], hasNames: boolean): boolean {
 /**
  * The rows of a data frame as KServe's clients write it, in forms that TensorFlow Serving does not have: objects as
  * `inputs`; an instance that is a list of objects, each a row; an object of objects, which has by column the values of
- * its rows. For a model of tables, rows that are objects are one too. A value that a row lacks is null. Undefined where
+ * its rows. For a model of tables, rows that are objects are one too. A value that a row lacks is null. Undefined if
  * the request has none of these.
  */
 export function readDataFrame(

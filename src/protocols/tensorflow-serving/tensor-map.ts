@@ -70,7 +70,7 @@ export function tensorFields(field: number, tensors: Tensors, encoding: TensorEn
 /**
  * The tensor that a TensorProto stands for, by the rules of TensorFlow's own reader: `tensor_content` before typed
  * values, a short list repeats its last value, no values are zeros, a long list is cut, no shape is a scalar. Numbers
- * view the message where they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
+ * view the message if they can. Throws `invalid_argument` with TensorFlow Serving's text for an input,
  * `tensor parsing error: NAME`, followed by what was wrong.
  */
 export function toTensor(fields: TensorProtoFields, name: string, budget: DecodeBudget): Tensor {
@@ -157,7 +157,7 @@ function allocate(claim: Claim): NumericData {
   return new array(claim.count * slots);
 }
 
-/** Fills the rest with the last of the `found` slots; leaves zeros where there was none. */
+/** Fills the rest with the last of the `found` slots; leaves zeros if there was none. */
 function repeatLast<Data extends NumericData>(values: Data, found: number, slots: 1 | 2): Data {
   if (found === 0) return values;
   if (slots === 1) return values.fill(values[found - 1] as never, found) as Data;

@@ -158,7 +158,7 @@ function percentDecode(text: string): string {
 
 /**
  * The routes that OpenVINO Model Server adds to TensorFlow Serving's API: the states of all models, and a look at the
- * configuration and the version folders, which answers 201 where it has changed anything, else 200.
+ * configuration and the version folders, which answers 201 if it has changed anything, else 200.
  * https://docs.openvino.ai/2025/model-server/ovms_docs_rest_api_tfs.html
  */
 function configRoutes(service: InferenceService): readonly HttpRoute[] {

@@ -22,7 +22,7 @@ interface Header {
   /** Offset of the rows, and bytes of each. */
   readonly start: number;
   readonly stride: number;
-  /** Red, green and blue of each colour, where pixels are indices. */
+  /** Red, green and blue of each colour, if pixels are indices. */
   readonly palette: Uint8Array;
   /** Masks of red, green, blue and alpha in a pixel. */
   readonly masks: readonly number[];
@@ -155,7 +155,7 @@ function maskedRow(row: Uint8Array, bytes: Uint8Array, { width, bits, masks, cha
   }
 }
 
-/** The value of a mask's bits as a byte: its upper bits, where they are fewer; all of them if there is no mask. */
+/** The value of a mask's bits as a byte: its upper bits, if they are fewer; all of them if there is no mask. */
 function scaleOf(mask: number): (pixel: number) => number {
   if (mask === 0) return () => 255;
   const low = 31 - Math.clz32(mask & -mask);

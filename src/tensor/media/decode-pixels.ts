@@ -18,7 +18,7 @@ export interface DecodePixelsOptions {
   readonly exif: boolean;
   /** Refuse larger images before any pixel is decoded. Default 100 million. */
   readonly maxPixels?: number;
-  /** The image's header, where it was read before. */
+  /** The image's header, if it was read before. */
   readonly header?: PixelHeader;
 }
 

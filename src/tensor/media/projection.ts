@@ -11,7 +11,7 @@ export type Corners = readonly [Point, Point, Point, Point];
 
 /**
  * The projection that maps the four corners of `from` to those of `to`; undefined
- * where the corners of `from` lie on one line.
+ * if the corners of `from` lie on one line.
  */
 export function projectionBetween(from: Corners, to: Corners): Projection | undefined {
   const rows = from.flatMap(({ x, y }, index) => {

@@ -14,7 +14,7 @@ export function defaultSignatureName(signatures: Readonly<Record<string, unknown
 export interface Signature {
   /** Absent = any names and dtypes. */
   readonly inputs?: readonly TensorSpec[];
-  /** The inputs' names, where their dtypes are not known; absent if `inputs` has them, or they are unknown too. */
+  /** The inputs' names, if their dtypes are not known; absent if `inputs` has them, or they are unknown too. */
   readonly inputNames?: readonly string[];
   /**
    * Inputs that clients may send if any names and dtypes are taken; information for people and metadata, which
@@ -27,7 +27,7 @@ export interface Signature {
   readonly outputs?: readonly TensorSpec[];
   /** The API of TensorFlow Serving that the exporter meant it for; absent = predict. */
   readonly method?: "predict" | "classify" | "regress";
-  /** The method name in the model's file, where it means none of these APIs; may be empty. */
+  /** The method name in the model's file, if it means none of these APIs; may be empty. */
   readonly methodName?: string;
 }
 
@@ -56,7 +56,7 @@ export interface TensorSpec {
    * The runtime's own name, if that is another, which requests may use: `serving_default_x:0` of a TensorFlow graph.
    */
   readonly nativeName?: string;
-  /** The dtype in the model's file, where its graph takes another one; for clients that ask for the declaration. */
+  /** The dtype in the model's file, if its graph takes another one; for clients that ask for the declaration. */
   readonly declaredDType?: DType;
   /** Layout of an input's images; set by a driver only if one of its own options determines it. */
   readonly imageLayout?: "NHWC" | "NCHW";
@@ -89,7 +89,7 @@ export function knownInputs({ inputs, suggestedInputs, inputNames }: Signature):
   return inputs ?? suggestedInputs ?? inputNames?.map((name) => ({ name }));
 }
 
-/** A dimension where there is no form for ranges: -1 for any size, also within a range. */
+/** A dimension if there is no form for ranges: -1 for any size, also within a range. */
 export function toSize(dimension: Dimension): number {
   return typeof dimension === "number" ? dimension : -1;
 }

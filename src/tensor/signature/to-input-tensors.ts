@@ -19,7 +19,7 @@ export function toInputTensors(values: Values, specs: readonly TensorSpec[] | un
   return createTensors(shaped);
 }
 
-/** A typed array has no shape: it takes the input's, where that leaves one size open at most. */
+/** A typed array has no shape: it takes the input's, if that leaves one size open at most. */
 function inShapeOf(tensor: Tensor, spec: TensorSpec | undefined): Tensor {
   const { shape = [-1] } = spec ?? {};
   const fixed = shape.filter(isFixed);

@@ -33,7 +33,7 @@ async function startEncrypted(): Promise<string> {
   return grpcAddress.split(":").at(-1)!;
 }
 
-/** Sends a request whose hook, in a thread of its own, calls an address; returns the answer. */
+/** Sends a request whose hook, in its own thread, calls an address; returns the answer. */
 async function askByHook(address: string, remoteTls?: RemoteTlsPaths) {
   const code = `export default { preprocess: (inputs, ctx) => ctx.remote("${address}").predict(inputs) };`;
   const hooks = join(tempFolder({ "hooks.ts": code }), "hooks.ts");

@@ -21,7 +21,7 @@ interface Answer {
 type Stages = { driver: string; path?: string }[];
 type Send = (path: string, init?: RequestInit) => Promise<Answer>;
 
-/** Sends requests to a server of its own. */
+/** Sends requests to its own server. */
 export async function connect(stages: Stages): Promise<Send> {
   const { httpUrl } = await startServer({ stages, allowControl: "local" });
   return (path, init) => send(httpUrl + path, init);

@@ -17,7 +17,7 @@ function start() {
   return startServer({ stages, allowClientShm: true });
 }
 
-/** Runs a Python module in a folder of its own; its output is in the error when it fails. */
+/** Runs a Python module in its own folder; its output is in the error when it fails. */
 async function python(module: string, ...args: string[]): Promise<string> {
   const options = { cwd: tempFolder(), timeout: LIMIT_MS, env: { ...process.env, NO_COLOR: "1" } };
   try {

@@ -58,8 +58,8 @@ export function clientUrl(httpUrl: string, model: string, language: string): str
 }
 
 /**
- * Fetches a program, runs it in a folder of its own, and gives the JSON that it
- * printed; throws where it has written a file.
+ * Fetches a program, runs it in its own folder, and gives the JSON that it
+ * printed; throws if it has written a file.
  */
 export async function runClient(url: string, file: string, command: readonly [string, ...string[]]): Promise<string> {
   const answer = await fetch(url);

@@ -19,8 +19,8 @@ export function serializedInput({ inputs }: Signature): string | undefined {
 
 /**
  * The inputs of a model that knows no tf.Example, made of the features of those names: a row for each example. Of a
- * model that does not tell its inputs every feature of the first example is one. `maxBytes` bounds what is made.
- * Throws `invalid_argument` naming a feature that is missing, or whose values do not fit.
+ * model that does not tell its inputs every feature of the first example is one. `maxBytes` limits the memory of the
+ * result. Throws `invalid_argument` naming a feature that is missing, or whose values do not fit.
  */
 export function featureInputs(examples: Tensor<"bytes">, { inputs }: Signature, maxBytes: number): Tensors {
   const budget = new DecodeBudget(maxBytes);

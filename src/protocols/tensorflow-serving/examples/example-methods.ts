@@ -8,7 +8,7 @@ const METHODS: ReadonlyMap<string, ExampleMethod> = new Map([
   ["tensorflow/serving/regress", "regress"],
 ]);
 
-/** Logs of the methods, where requests are recorded. */
+/** Logs of the methods, if requests are recorded. */
 export const EXAMPLE_LOGS = { classify: "classify_log", regress: "regress_log" } as const satisfies Readonly<
   Record<ExampleMethod, RecordedKind>
 >;

@@ -17,7 +17,7 @@ import { type ModelSpec, modelSpecParts, NO_MODEL_SPEC, readModelSpec } from "..
 /** One thing that a request asks for of its examples. */
 export interface ExampleTask {
   readonly spec: ModelSpec;
-  /** The signature's method, for example `tensorflow/serving/classify`; empty where the RPC determines it. */
+  /** The signature's method, for example `tensorflow/serving/classify`; empty if the RPC determines it. */
   readonly method: string;
 }
 

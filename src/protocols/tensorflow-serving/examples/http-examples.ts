@@ -40,7 +40,7 @@ export async function answerExamples(
   }
 }
 
-/** The request as it would be over gRPC, where it is recorded. */
+/** The request as it would be over gRPC, if it is recorded. */
 function toRequest({ model, version, label }: ModelRef, signature: string, examples: Tensor<"bytes">): ExampleRequest {
   const chosen = { ...(version !== undefined && { version }), ...(label !== undefined && { label }) };
   const spec = { model, signature, ...chosen, versionEncoding: "int64" } as const;

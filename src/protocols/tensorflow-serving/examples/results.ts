@@ -29,7 +29,7 @@ export type ExampleMethod = ExampleResult["kind"];
 /** Names of the outputs for these APIs, as TensorFlow's exporters write them. */
 const OUTPUTS = { classes: "classes", scores: "scores", values: "outputs" } as const;
 
-/** Names of the signature's outputs that a method uses; undefined where it has none of them, or lists none. */
+/** Names of the signature's outputs that a method uses; undefined if it has none of them, or lists none. */
 export function namedOutputs(method: ExampleMethod, { outputs = [] }: Signature): readonly string[] | undefined {
   const wanted: readonly string[] = method === "classify" ? [OUTPUTS.classes, OUTPUTS.scores] : [OUTPUTS.values];
   const found = outputs.map(({ name }) => name).filter((name) => wanted.includes(name));

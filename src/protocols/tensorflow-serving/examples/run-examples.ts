@@ -33,7 +33,7 @@ export interface ExampleRun extends ExampleInputs {
 /**
  * Runs examples: a signature that takes serialised tf.Examples gets them as they are,
  * any other its inputs from the features of their names. Throws `invalid_argument` with
- * the original's texts where the signature, the features or the outputs do not fit.
+ * the original's texts if the signature, the features or the outputs do not fit.
  */
 export async function runExamples(
   lease: Lease,

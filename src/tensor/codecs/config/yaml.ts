@@ -138,7 +138,7 @@ interface YamlPlaces {
 }
 
 /**
- * The documents of a text in YAML. Throws `invalid_argument` where values are nested too deeply, before they are
+ * The documents of a text in YAML. Throws `invalid_argument` if values are nested too deeply, before they are
  * composed: that takes the call stack, and a regular expression that V8 compiles at its end ends the process.
  */
 function parseYamlDocuments(text: string, { lineCounter, place }: YamlPlaces): readonly Document.Parsed[] {

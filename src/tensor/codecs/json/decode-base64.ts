@@ -11,7 +11,7 @@ const [TAB, CARRIAGE_RETURN] = [0x09, 0x0d];
 
 /**
  * A text of ASCII without its white space; others are no base64, and stay. To replace spaces by a pattern takes many
- * times the text's memory, where each stands alone.
+ * times the text's memory, if each stands alone.
  */
 export function withoutSpaces(text: string): string {
   if (Buffer.byteLength(text) !== text.length) return text;

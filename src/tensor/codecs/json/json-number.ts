@@ -17,7 +17,7 @@ const UINT64_MAX = 2n ** 64n - 1n;
 
 /**
  * Moves the number at the cursor to the store: exactly the double that JSON.parse gives, and in addition the integer
- * where a double does not hold it. Takes NaN, Infinity, Inf and their negatives too. Throws for anything else that is
+ * if a double does not hold it. Takes NaN, Infinity, Inf and their negatives too. Throws for anything else that is
  * no JSON number, and for one beyond the range of a double.
  */
 export function readNumber(cursor: JsonCursor, store: NumberStore): void {

@@ -140,7 +140,7 @@ class JsonReader {
   }
 
   /**
-   * Closes the list and opens the next one, where that is all that lies between two numbers and the parent stays
+   * Closes the list and opens the next one, if that is all that lies between two numbers and the parent stays
    * regular; reads rows of integers on its way.
    */
   #skipToRow(frame: ArrayFrame): boolean {

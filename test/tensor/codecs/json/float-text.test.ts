@@ -34,7 +34,7 @@ function* randomNumbers(random: Random, count: number): Generator<number> {
 }
 
 describe("writeFloat32", () => {
-  // Texts that C's printf gives for "%g", or "%.9g" where six digits do not bring the float back.
+  // Texts that C's printf gives for "%g", or "%.9g" if six digits do not bring the float back.
   test.each([
     [0, "0.0"],
     [-0, "-0.0"],
