@@ -25,7 +25,7 @@ export interface CallOptions {
 }
 
 /** The options of a request that has come over a connection. */
-export interface ArrivedCall extends CallOptions {
+interface ArrivedCall extends CallOptions {
   readonly signal: CancelSource;
   readonly memory: MemoryShare;
   readonly record: RequestRecord;
