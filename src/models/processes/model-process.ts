@@ -49,7 +49,7 @@ export interface ModelProcessData extends ModelThreadData, ProcessParts {
 /** Data that a model's process needs in addition to those of a thread. */
 type OwnProcess = Pick<ModelProcessData, "environment">;
 
-/** Functions that start a model in its own process, and again when that has ended; the signal gives up the first load. */
+/** Functions that start a model in its own process, and again when that has ended; a signal gives up the first load. */
 export function processStarts(
   own: OwnProcess,
   signal: AbortSignal | undefined,

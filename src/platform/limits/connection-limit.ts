@@ -10,7 +10,7 @@ export type ConnectionProblem =
   | { readonly kind: "descriptors"; readonly max: number; readonly hasEnded: boolean }
   | { readonly kind: "accept"; readonly error: NodeJS.ErrnoException };
 
-/** What a {@link ConnectionLimit} counts by. */
+/** Options of a {@link ConnectionLimit}. */
 interface ConnectionLimitOptions {
   /** Number of connections; 0 = no limit. */
   readonly max: number;
