@@ -4,9 +4,9 @@ import { keepTickShape } from "../platform/async/keep-tick-shape.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { toAuthority } from "../platform/net/listen.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { bothTransports } from "./both-transports.ts";
 import { importGrpc, importHttp, type Opening, startGrpc, startHttp } from "./start-transport.ts";
 import type { SideAddress, TransportOptions, Transports } from "./transports.ts";
+import { bothTransports } from "./transports.ts";
 
 /**
  * Begins to import what {@link openTransports} needs, while models load in other threads. An import that fails here

@@ -10,6 +10,7 @@ import type { RequestTracer } from "../observability/request-tracer.ts";
 import type { ConnectionLimit } from "../platform/limits/connection-limit.ts";
 import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
+import { LAST_CALL_MS } from "../platform/limits/transport-limits.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { PageSources } from "../proxy/page-sources.ts";
 import type { LocalService } from "../serving/local-service.ts";
@@ -103,4 +104,18 @@ export interface ListenerParts {
   readonly choices: ServerChoices;
   /** Kilobytes of the requests of each thread. */
   readonly held: SharedArrayBuffer;
+}
+
+type Ending = Pick<Transports, "retire" | "close">;
+
+/** Retires and closes two transports together; the second one may be missing. */
+export function bothTransports(grpc: Ending, http: Ending | undefined): Ending & { readonly graceMs: () => number } {
+  let graceMs = 0;
+  const retire = () => {
+    graceMs = LAST_CALL_MS;
+    grpc.retire();
+    http?.retire();
+  };
+  const close = async (ms: number) => void (await Promise.all([grpc.close(ms), http?.close(ms)]));
+  return { retire, close, graceMs: () => graceMs };
 }

@@ -14,10 +14,10 @@ import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
 import { permitCollections } from "../../platform/limits/memory/young-garbage.ts";
 import { sliceSettings } from "../../platform/limits/settings/server-settings.ts";
 import { createHttpServer, type HttpServer, type HttpServerOptions } from "../../proxy/http-server.ts";
-import { bothTransports } from "../../server/both-transports.ts";
 import { openClientAccess } from "../../server/client-access.ts";
 import { GuardedService } from "../../server/guarded-service.ts";
 import { PROTOCOLS } from "../../server/protocols.ts";
+import { bothTransports } from "../../server/transports.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { toReachableAddress } from "../addresses/address-text.ts";
 import { probePort } from "../addresses/probe-port.ts";
@@ -34,8 +34,7 @@ import { openAccessNotice } from "../status-reporter/ready-facts.ts";
 import { openLog } from "./open-log.ts";
 import { ProxyTargets, watchTarget } from "./proxy-targets.ts";
 import { toProxyTls, toTlsPaths } from "./tls-options.ts";
-import { toAuth } from "./to-auth.ts";
-import { toOptions } from "./to-server-options.ts";
+import { toAuth, toOptions } from "./to-server-options.ts";
 
 /** `kserving proxy`: serves HTTP for a gRPC server elsewhere, and resolves once a signal has ended it in good order. */
 export async function proxy({ settings }: ParsedCommandLine<"proxy">, env: Environment): Promise<void> {

@@ -1,3 +1,4 @@
+import type { AuthenticationOptions } from "../../access/authentication/open-authentication.ts";
 import { findDriver } from "../../drivers/registry.ts";
 import { invalidArgument } from "../../errors.ts";
 import { OPTION_ROWS, type SettingOptions } from "../../platform/limits/settings/server-settings.ts";
@@ -8,7 +9,6 @@ import { parseOptionFlags } from "../settings/parse-option-flags.ts";
 import type { ParsedCommandLine } from "../settings/parse-settings.ts";
 import type { Settings } from "../settings/settings.ts";
 import { toRemoteTls, toTlsPaths } from "./tls-options.ts";
-import { toAuth } from "./to-auth.ts";
 
 /**
  * Translates a command line for `createServer`. Throws for a driver that does not exist, and `invalid_argument` if
@@ -95,4 +95,13 @@ function checkTls(settings: Settings<"serve">): void {
     throw invalidArgument(
       `gRPC and HTTP share the port ${port}; with --tls-scope grpc, which encrypts one of them, expected two ports.`,
     );
+}
+
+/** Settings of who may call, if there are any. */
+export function toAuth(settings: Settings<"serve"> | Settings<"proxy">): { readonly auth?: AuthenticationOptions } {
+  const { authUsers: users, authUsername: username, authPasswordFile: passwordFile } = settings;
+  const { authTokens: tokens, authRules: rules } = settings;
+  const { authJwks: jwks, authJwtIssuer: jwtIssuer, authJwtAudience: jwtAudience } = settings;
+  const auth = { users, username, passwordFile, tokens, jwks, jwtIssuer, jwtAudience, rules };
+  return Object.values(auth).every((value) => value === undefined) ? {} : { auth };
 }
