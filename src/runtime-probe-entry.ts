@@ -48,7 +48,7 @@ const probe: Probe = await askRuntime(runtime, library).then(
 // The asking side ends this process: what a runtime does as it is unloaded is of no interest.
 process.send?.(probe);
 
-/** Loads a runtime into this process, for good, and asks it for version and devices; rejects with the loader's error. */
+/** Loads a runtime into this process, for good, and asks it for version and devices. */
 async function askRuntime(name: string, library: string): Promise<RuntimeFacts> {
   const ask = ASKERS[name];
   if (ask === undefined) throw invalidArgument(`There is no runtime "${name}" to ask.`);

@@ -24,6 +24,8 @@ export default defineHooks({
 `;
 
 const HOOK_TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fakeModel, testHooks } from "kserving/testing";
 
 const model = fakeModel({ inputs: [{ name: "x", dtype: "float32", shape: [-1] }] });
 const pipeline = testHooks(new URL("hooks.ts", import.meta.url), { models: [model], options: { factor: "3" } });
@@ -105,6 +107,7 @@ export const PROJECT_FILES: Scaffold = {
 };
 
 const DRIVER = `import { readFile } from "node:fs/promises";
+import { createTensor, DEFAULT_SIGNATURE, defineDriver, ServingError, tensorOf } from "kserving";
 
 /** y = weight · x + bias, with the two numbers in a JSON file. */
 export default defineDriver<{ digits: number }>({
@@ -135,6 +138,9 @@ export default defineDriver<{ digits: number }>({
 `;
 
 const DRIVER_TEST = `import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createServer } from "kserving";
 
 const at = (name) => fileURLToPath(new URL(name, import.meta.url));
 const open = (path) =>
