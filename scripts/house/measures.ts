@@ -55,16 +55,16 @@ const HTTP_CLIENTS = ["fetch", "requestHttp", "requestHttps"];
 /** The figures that `npm run check -- house` prints, each with its bound. */
 export const MEASURES: readonly Measure[] = [
   ...named("flag", ["sendTimeoutMs", "accessLog", "checkMethodNames"], { bounds: [4, 4, 4], goal: 4 }),
-  ...named("fact of a model", ["graphRefusal", "hookPlaces", "maxBatchSize"], { bounds: [4, 9, 17], goal: 4 }),
+  ...named("fact of a model", ["graphRefusal", "hookPlaces", "maxBatchSize"], { bounds: [4, 4, 8], goal: 4 }),
   ...["priority", "peer", "fromHook"].map((name, index) => ({
     point: `files outside protocols/ with the request's field ${name}`,
     figure: (house: House) => filesWith(house, name).filter(({ path }) => !path.startsWith("src/protocols/")).length,
-    bound: [4, 4, 7][index] as number,
+    bound: [4, 2, 2][index] as number,
     goal: 2,
   })),
   { point: "shapes of a request", figure: (house) => declared(house, REQUEST_SHAPES), bound: 6, goal: 6 },
   { point: "shapes of an answer", figure: (house) => declared(house, ANSWER_SHAPES), bound: 5, goal: 5 },
-  { point: "% of files with one importer", figure: sharedByNone, bound: 30.9, goal: 20 },
+  { point: "% of files with one importer", figure: sharedByNone, bound: 21.2, goal: 20 },
   {
     point: `files of at most ${SMALL_LINES} lines that only a neighbour imports`,
     figure: smallRooms,
@@ -72,16 +72,16 @@ export const MEASURES: readonly Measure[] = [
     goal: 15,
   },
   { point: "source files", figure: ({ sources }) => sources.length, bound: 1350, goal: 1350 },
-  { point: "median of their lines", figure: medianLines, bound: 94, goal: 75, atLeast: true },
+  { point: "median of their lines", figure: medianLines, bound: 75, goal: 75, atLeast: true },
   { point: `files over ${MOST_LINES} lines`, figure: ({ sources }) => longer(sources).length, bound: 0, goal: 0 },
   { point: "folders in src", figure: ({ sources }) => foldersOf(sources).length, bound: 18, goal: 20 },
   { point: "files that connect to gRPC servers", figure: grpcClients, bound: 2, goal: 1 },
   { point: "files that call HTTP servers", figure: httpClients, bound: 2, goal: 2 },
   { point: "type assertions in 1000 lines", figure: casts, bound: 9.8, goal: 9 },
   { point: "% of exports with a doc comment", figure: documented, bound: 99.2, goal: 99, atLeast: true },
-  ...commented(/\bwhere\b/i, "where", { bound: 610, goal: 300 }),
-  ...commented(/\bwhat is\b/i, "what is", { bound: 81, goal: 20 }),
-  ...commented(/\bof its own\b/i, "of its own", { bound: 55, goal: 20 }),
+  ...commented(/\bwhere\b/i, "where", { bound: 300, goal: 300 }),
+  ...commented(/\bwhat is\b/i, "what is", { bound: 20, goal: 20 }),
+  ...commented(/\bof its own\b/i, "of its own", { bound: 20, goal: 20 }),
 ];
 
 function named(kind: string, names: readonly string[], { bounds, goal }: { bounds: readonly number[]; goal: number }) {

@@ -26,7 +26,7 @@ function addTensor(hash: Hash, name: string, tensors: Tensors): void {
 }
 
 /** All that makes two tensors equal, piece by piece. */
-export function* tensorParts(name: string, tensor: Tensor): Generator<string | NodeJS.ArrayBufferView> {
+function* tensorParts(name: string, tensor: Tensor): Generator<string | NodeJS.ArrayBufferView> {
   yield JSON.stringify([name, tensor.dtype, tensor.shape]);
   if (tensor.dtype !== "bytes") {
     yield tensor.data;
