@@ -5,7 +5,7 @@ import { markPlainData, markPlainLists } from "../tensor/plain-list.ts";
 /** Bytes of a piece of a JSON text: what takes some milliseconds to parse. */
 const PIECE_BYTES = 64 * 1024;
 /** Numbers of a step: its kind and a range of the text. */
-const STEP_SIZE = 3;
+export const STEP_SIZE = 3;
 /**
  * Steps by which a value is put together: `list`, `object` and `text` begin one, under the key in their range if that
  * is not empty, `values` adds elements or members to it, `part` a part of a text, and `end` ends it.
