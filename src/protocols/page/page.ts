@@ -21,7 +21,7 @@ import type { Protocol } from "../protocol.ts";
 import { sagemakerPaths } from "../sagemaker/sagemaker.ts";
 import { simpleTensorflowServingPaths } from "../simple-tensorflow-serving/simple-tensorflow-serving.ts";
 import { tensorflowPaths } from "../tensorflow-serving/openapi.ts";
-import { exampleFinder, pageState } from "./page-data.ts";
+import { exampleFinder, pageState } from "./page-state.ts";
 
 /** The server's own page for people: its program at `/` and `/ui`, and what it asks for. */
 export const page: Protocol = {

@@ -1,0 +1,122 @@
+import { basename } from "node:path";
+import { currentScope } from "../../access/call-scope.ts";
+import { ServingError } from "../../errors.ts";
+import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
+import { maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
+import {
+  defaultSignatureName,
+  type KnownInput,
+  knownInputs,
+  type Signature,
+  takesImages,
+  toSize,
+} from "../../tensor/signature/signature.ts";
+import { readVersion } from "../../version.ts";
+import { datatypeOf } from "../kserve/datatype.ts";
+
+import type { PageSignature, PageStage, PageState, PageTensor, PageVersion } from "./page-data.ts";
+
+type StageFacts = NonNullable<ServableDescription["models"]>[number];
+
+/** Every version of every model that the caller may know of. */
+export async function pageState(
+  service: InferenceService,
+  ofPage: Pick<PageState, "mayControl" | "mayWatch" | "token">,
+): Promise<PageState> {
+  const states = service.index({ loadable: true });
+  const models = await Promise.all(states.map((state) => toVersion(service, state)));
+  return { version: readVersion(), user: currentScope()?.user ?? "", ...ofPage, models };
+}
+
+async function toVersion(service: InferenceService, state: ServableState): Promise<PageVersion> {
+  const { model, version, isReady, labels, unavailableReason, error } = state;
+  const description = await describe(service, state);
+  const { models = [], hooks, signatures = {} } = description ?? {};
+  const first = defaultSignatureName(signatures);
+  const names = Object.keys(signatures).toSorted((a, b) => Number(b === first) - Number(a === first));
+  return {
+    model,
+    version: String(version),
+    state: state.state,
+    isReady,
+    reason: error?.message ?? unavailableReason,
+    labels,
+    stages: models.map(toStage),
+    hooks: hooks?.hookPlaces ?? [],
+    maxBatchSize: description === undefined ? 0 : maxBatchSize(description),
+    signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
+  };
+}
+
+/** Undefined for a version that is not available, or not any more. */
+async function describe(
+  service: InferenceService,
+  { model, version, state }: ServableState,
+): Promise<ServableDescription | undefined> {
+  if (state !== "AVAILABLE") return undefined;
+  try {
+    const lease = await service.acquire({ model, version });
+    lease.release();
+    return lease.description;
+  } catch {
+    return undefined;
+  }
+}
+
+function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {
+  return { driver, file: basename(path), runtime, loadMs, memoryBytes };
+}
+
+function toSignature(name: string, signature: Signature): PageSignature {
+  return { name, inputs: knownInputs(signature)?.map(toTensor), outputs: signature.outputs?.map(toTensor) };
+}
+
+function toTensor(spec: KnownInput): PageTensor {
+  const { name, dtype, shape, labels, default: value } = spec;
+  return {
+    name,
+    datatype: dtype === undefined ? "" : (datatypeOf(dtype)?.name ?? dtype),
+    shape: shape?.map(toSize),
+    takesImages: dtype !== undefined && takesImages({ ...spec, dtype }),
+    isOptional: value !== undefined,
+    labels,
+  };
+}
+
+/** Versions whose examples are kept. */
+const MAX_EXAMPLES = 256;
+
+/** Finds inputs with which a version of a model runs; they are tried once for each load of it. */
+export function exampleFinder(service: InferenceService): (name: string, version: string) => Promise<object> {
+  const known = new Map<string, Promise<object>>();
+  return async (name, version) => {
+    const state = service.index().find((one) => one.model === name && String(one.version) === version);
+    if (state?.state !== "AVAILABLE") {
+      throw new ServingError("not_found", `Version ${version} of ${name} is not available.`);
+    }
+    const key = `${name}/${version}/${state.generation}`;
+    const found = known.get(key) ?? findExample(service, state);
+    if (known.size >= MAX_EXAMPLES) known.clear();
+    known.set(key, found);
+    return found;
+  };
+}
+
+/** As `{"inputs": [{"name", "shape", "element"}]}`. */
+async function findExample(
+  service: InferenceService,
+  { model, version }: { readonly model: string; readonly version: bigint },
+): Promise<object> {
+  const lease = await service.acquire({ model, version });
+  try {
+    const { inputs = [] } = (await lease.exampleInputs?.()) ?? {};
+    return {
+      inputs: inputs.map(({ name, shape, element }) => ({
+        ...{ name, shape },
+        element: typeof element === "number" ? element : Buffer.from(element).toString(),
+      })),
+    };
+  } finally {
+    lease.release();
+  }
+}
