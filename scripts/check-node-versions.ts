@@ -29,13 +29,13 @@ const WITH_LISTENERS = [
   "server/grpc-socket",
   "server/hooks-of-versions",
   "server/idle-unload",
+  "observability/tracing/trace-settings",
   "server/listeners",
   "server/named-models",
   "server/open-side-port",
   "server/retire",
   "server/split-and-shadow",
   "server/tls",
-  "tracing/trace-settings",
 ].map((name) => `test/${name}.test.ts`);
 const bin = fileURLToPath(new URL("../bin/kserving.cjs", import.meta.url));
 const vitest = fileURLToPath(new URL("../node_modules/vitest/vitest.mjs", import.meta.url));

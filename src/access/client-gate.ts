@@ -4,7 +4,7 @@ import { ConnectionLimit, type ConnectionProblem } from "../platform/limits/conn
 import type { ThreadCounts } from "../platform/limits/thread-counts.ts";
 import type { Caller } from "./caller.ts";
 import { type ClientKey, readClientKey } from "./client-key.ts";
-import { networkOf } from "./network-address.ts";
+import { networkOf, plainAddress } from "./network-address.ts";
 import { onceInAWhile } from "./once-in-a-while.ts";
 import type { TrustedProxies } from "./trusted-proxies.ts";
 
@@ -92,8 +92,19 @@ export function openClientGate(options: ClientOptions): LocalGate | undefined {
   return new LocalGate({ key, rate, burst, maxInFlight, onRefused });
 }
 
-/** The limit of connections, 0 = none; each kind of problem is logged once a minute. */
-export function openConnectionLimit(max: number, log: WarningLog, counts?: ThreadCounts): ConnectionLimit {
+/** The limit of a server's connections, and its exceptions. */
+interface ConnectionOptions {
+  /** 0 = no limit. */
+  readonly max: number;
+  /** Their connections make no room for those of other clients. */
+  readonly proxies: TrustedProxies;
+  /** Those of several threads together. */
+  readonly counts?: ThreadCounts | undefined;
+  readonly log: WarningLog;
+}
+
+/** The limit of connections; each kind of problem is logged once a minute. */
+export function openConnectionLimit({ max, proxies, counts, log }: ConnectionOptions): ConnectionLimit {
   const warn = (problem: ConnectionProblem) => log.warn(textOf(problem));
   const warnOf: Record<ConnectionProblem["kind"], typeof warn> = {
     full: onceInAWhile(warn),
@@ -105,7 +116,7 @@ export function openConnectionLimit(max: number, log: WarningLog, counts?: Threa
   return new ConnectionLimit({
     max,
     onProblem: (problem) => warnOf[problem.kind](problem),
-    clientOf: networkOf,
+    clientOf: (address) => (proxies.trusts(address) ? undefined : networkOf(plainAddress(address) ?? address)),
     counts,
   });
 }

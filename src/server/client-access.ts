@@ -28,7 +28,7 @@ export function openClientAccess(
 ): Required<Pick<TransportOptions, "policy" | "connections" | "accountKey" | "addressOf">> {
   return {
     policy: new AccessPolicy({ ...access, authentication, proxies, pageToken }),
-    connections: openConnectionLimit(limits.maxConnections, log, connections),
+    connections: openConnectionLimit({ max: limits.maxConnections, proxies, counts: connections, log }),
     accountKey: readAccountKey(limits.clientKey, proxies),
     addressOf: proxies.clientAddress.bind(proxies),
   };

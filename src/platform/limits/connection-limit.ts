@@ -10,14 +10,17 @@ export type ConnectionProblem =
   | { readonly kind: "descriptors"; readonly max: number; readonly hasEnded: boolean }
   | { readonly kind: "accept"; readonly error: NodeJS.ErrnoException };
 
+/** The client of a connection from an address; undefined if it is not to make room for others. */
+type ClientOfAddress = (address: string) => string | undefined;
+
 /** Options of a {@link ConnectionLimit}. */
 interface ConnectionLimitOptions {
   /** Number of connections; 0 = no limit. */
   readonly max: number;
   /** Called for each connection that is refused, or ended. */
   readonly onProblem: (problem: ConnectionProblem) => void;
-  /** The client of a connection, from its address; default the address itself. */
-  readonly clientOf?: (address: string) => string;
+  /** Default: the address itself. */
+  readonly clientOf?: ClientOfAddress;
   /** Those of several threads together. */
   readonly counts?: ThreadCounts | undefined;
   readonly descriptors?: DescriptorReserve;
@@ -27,7 +30,7 @@ interface ConnectionLimitOptions {
 export class ConnectionLimit {
   readonly #max: number;
   readonly #onProblem: (problem: ConnectionProblem) => void;
-  readonly #clientOf: (address: string) => string;
+  readonly #clientOf: ClientOfAddress;
   readonly #counts: ThreadCounts;
   readonly #open: OpenConnections;
   readonly #descriptors: DescriptorReserve;
@@ -115,11 +118,13 @@ export function describeConnection(socket: Socket, use: ConnectionUse): void {
 
 /** Connections by their clients, in the order of their age. */
 class OpenConnections {
-  readonly #clientOf: (address: string) => string;
+  readonly #clientOf: ClientOfAddress;
   readonly #clients = new Map<string, Set<Socket>>();
   #size = 0;
+  /** Time from which on an idle one is looked for again, of performance.now(). */
+  #searchAt = 0;
 
-  constructor(clientOf: (address: string) => string) {
+  constructor(clientOf: ClientOfAddress) {
     this.#clientOf = clientOf;
   }
 
@@ -137,21 +142,21 @@ class OpenConnections {
     socket.once("close", () => this.#remove(client, socket));
   }
 
-  /** Ends an idle connection: of the client that has most of them, and of each the oldest. False if none is idle. */
+  /** Ends an idle connection: of the client that has most of them, and of each the oldest. False if none is found. */
   endIdle(newcomer: Socket): boolean {
-    return this.#endOldest(newcomer, 0);
+    return this.#endOldest(newcomer, { above: 0, sparesUnnamed: false });
   }
 
   /** Ends one as {@link endIdle} does, if its client has more than the newcomer's is to have then. */
   endIdleOfGreater(newcomer: Socket): boolean {
     const own = this.#clients.get(this.#client(newcomer))?.size ?? 0;
-    // Without a list of all clients for each connection of one that has much.
+    // Without a look at all clients for each connection of one that has much.
     const isModest = own * this.#clients.size < this.#size;
-    return isModest && this.#endOldest(newcomer, own + 1);
+    return isModest && this.#endOldest(newcomer, { above: own + 1, sparesUnnamed: true });
   }
 
   #client({ remoteAddress = "" }: Socket): string {
-    return this.#clientOf(remoteAddress);
+    return this.#clientOf(remoteAddress) ?? UNNAMED;
   }
 
   #remove(client: string, socket: Socket): void {
@@ -161,21 +166,58 @@ class OpenConnections {
     if (sockets.size === 0) this.#clients.delete(client);
   }
 
-  #endOldest(newcomer: Socket, above: number): boolean {
-    const greater = [...this.#clients].filter(([, sockets]) => sockets.size > above);
-    for (const [client, sockets] of greater.sort(([, a], [, b]) => b.size - a.size)) {
-      for (const socket of sockets) {
-        const use = uses.get(socket);
-        if (socket === newcomer || use?.isBusy() === true) continue;
-        this.#remove(client, socket);
-        if (use === undefined) socket.destroy();
-        else use.end();
-        return true;
-      }
+  #endOldest(newcomer: Socket, { above, sparesUnnamed }: Wish): boolean {
+    // A flood must not cost a search for each of its connections.
+    if (performance.now() < this.#searchAt) return false;
+    const tried = new Set(sparesUnnamed ? [UNNAMED] : []);
+    while (tried.size < MAX_TRIED) {
+      const client = this.#greatest(above, tried);
+      if (client === undefined) break;
+      if (this.#endOldestOf(client, newcomer)) return true;
+      tried.add(client);
+    }
+    this.#searchAt = performance.now() + FRUITLESS_MS;
+    return false;
+  }
+
+  #greatest(above: number, tried: ReadonlySet<string>): string | undefined {
+    let greatest: string | undefined;
+    let most = above;
+    for (const [client, { size }] of this.#clients) {
+      if (size <= most || tried.has(client)) continue;
+      greatest = client;
+      most = size;
+    }
+    return greatest;
+  }
+
+  #endOldestOf(client: string, newcomer: Socket): boolean {
+    for (const socket of this.#clients.get(client) ?? []) {
+      const use = uses.get(socket);
+      if (socket === newcomer || use?.isBusy() === true) continue;
+      this.#remove(client, socket);
+      if (use === undefined) socket.destroy();
+      else use.end();
+      return true;
     }
     return false;
   }
 }
+
+/** Conditions for connections that may be ended. */
+interface Wish {
+  /** Those of clients with more than so many. */
+  readonly above: number;
+  /** True if those without a client stay. */
+  readonly sparesUnnamed: boolean;
+}
+
+/** The connections without a client. */
+const UNNAMED = "";
+/** Clients that are asked for an idle connection before the newcomer is refused. */
+const MAX_TRIED = 64;
+/** Time in which no connection is looked for after none was found, in milliseconds. */
+const FRUITLESS_MS = 50;
 
 /** Open files and sockets of the process, and how many it may have; undefined if the system does not tell. */
 export interface DescriptorCount {

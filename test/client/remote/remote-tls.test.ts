@@ -7,6 +7,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { AccessPolicy } from "../../../src/access/access-policy.ts";
 import { openConnectionLimit } from "../../../src/access/client-gate.ts";
+import { TrustedProxies } from "../../../src/access/trusted-proxies.ts";
 import { openProxyPort } from "../../../src/cli/commands/proxy-command.ts";
 import { ProxyTargets } from "../../../src/cli/commands/proxy-targets.ts";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
@@ -45,7 +46,7 @@ async function askByHook(address: string, remoteTls?: RemoteTlsPaths) {
 async function startProxy(grpcAddress: string, tls: RemoteTlsPaths, portFiles = {}, maxConnections = 0) {
   const targets = new ProxyTargets({ grpcAddress, allowProxyHeaders: true, forwardAuthorization: false, tls });
   const [log, policy] = [createSilentLogger(), new AccessPolicy({})];
-  const connections = openConnectionLimit(maxConnections, log);
+  const connections = openConnectionLimit({ max: maxConnections, proxies: new TrustedProxies([]), log });
   const given = { protocols: PROTOCOLS, settings: sliceSettings({}), policy, connections, log };
   const options = { host: "127.0.0.1", port: 0, ...given };
   const proxy = await openProxyPort(targets.toService(), options, { ...PORT_FILES, ...portFiles });

@@ -62,6 +62,22 @@ test("an idle connection of the client that has most makes room for a client tha
   expect([...others, ...greedy.slice(4)].some(({ destroyed }) => destroyed)).toBe(false);
 });
 
+test("clients of IPv4 are told apart on a port of IPv6, too", async () => {
+  const { server, port } = await start({ maxConnections: 4, host: "::" });
+  const greedy = await Promise.all(Array.from({ length: 4 }, () => idle(port, "127.0.0.2")));
+  await idle(port, "127.0.0.3");
+  await expect.poll(() => greedy.filter(({ closed }) => closed).length).toBe(1);
+  expect(await healthOf({ httpUrl: `http://127.0.0.1:${port}` })).toBe(200);
+  expect(server.httpUrl).toContain("[::]");
+});
+
+test("connections of a trusted proxy make no room", async () => {
+  const { port } = await start({ maxConnections: 4, trustedProxies: ["127.0.0.2"] });
+  const proxied = await Promise.all(Array.from({ length: 4 }, () => idle(port, "127.0.0.2")));
+  expect(await isReset(await idle(port, "127.0.0.3"))).toBe(true);
+  expect(proxied.some(({ destroyed }) => destroyed)).toBe(false);
+});
+
 test("a connection that is busy makes no room", async () => {
   const { server, port } = await start();
   const path = "/v2/models/default/infer";
