@@ -97,10 +97,11 @@ const PROMISES: readonly Promised[] = [
   { says: "It inherits no socket or file of the server but the one to the server", finds: /^listening/, in: ["hook"] },
 ];
 
-/** Asks the spies in all places that there are here. */
+/** Asks the spies in all places that there are here, one after another: what a spy starts is no process of ours. */
 async function findings(ask: (model: string) => Promise<readonly string[]>) {
-  const places = PLACES.filter((place) => place !== "python" || python !== undefined);
-  return new Map(await Promise.all(places.map(async (place) => [place, await ask(place)] as const)));
+  const found = new Map<Place, readonly string[]>();
+  for (const place of PLACES) if (place !== "python" || python !== undefined) found.set(place, await ask(place));
+  return found;
 }
 
 /** Without what the owner of the program has set for hooks, and what the server's process has of its own. */
