@@ -121,8 +121,8 @@ class OpenConnections {
   readonly #clientOf: ClientOfAddress;
   readonly #clients = new Map<string, Set<Socket>>();
   #size = 0;
-  /** Time from which on an idle one is looked for again, of performance.now(). */
-  #searchAt = 0;
+  /** The last search that found none, and the time of performance.now() until which that is believed. */
+  #fruitless = { above: 0, until: 0 };
 
   constructor(clientOf: ClientOfAddress) {
     this.#clientOf = clientOf;
@@ -167,8 +167,8 @@ class OpenConnections {
   }
 
   #endOldest(newcomer: Socket, { above, sparesUnnamed }: Wish): boolean {
-    // A flood must not cost a search for each of its connections.
-    if (performance.now() < this.#searchAt) return false;
+    // A flood must not cost a search for each of its connections, nor spoil the wider search of a client with fewer.
+    if (above >= this.#fruitless.above && performance.now() < this.#fruitless.until) return false;
     const tried = new Set(sparesUnnamed ? [UNNAMED] : []);
     while (tried.size < MAX_TRIED) {
       const client = this.#greatest(above, tried);
@@ -176,7 +176,7 @@ class OpenConnections {
       if (this.#endOldestOf(client, newcomer)) return true;
       tried.add(client);
     }
-    this.#searchAt = performance.now() + FRUITLESS_MS;
+    this.#fruitless = { above, until: performance.now() + FRUITLESS_MS };
     return false;
   }
 

@@ -71,6 +71,15 @@ test("clients of IPv4 are told apart on a port of IPv6, too", async () => {
   expect(server.httpUrl).toContain("[::]");
 });
 
+test("a client that finds no room does not keep out one that has fewer", async () => {
+  const { port } = await start({ maxConnections: 7 });
+  const greatest = await Promise.all(Array.from({ length: 4 }, () => idle(port, "127.0.0.2")));
+  await Promise.all(Array.from({ length: 3 }, () => idle(port, "127.0.0.3")));
+  expect(await isReset(await idle(port, "127.0.0.3"))).toBe(true);
+  await idle(port, "127.0.0.4");
+  await expect.poll(() => greatest.filter(({ closed }) => closed).length).toBe(1);
+});
+
 test("connections of a trusted proxy make no room", async () => {
   const { port } = await start({ maxConnections: 4, trustedProxies: ["127.0.0.2"] });
   const proxied = await Promise.all(Array.from({ length: 4 }, () => idle(port, "127.0.0.2")));
