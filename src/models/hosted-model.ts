@@ -13,7 +13,7 @@ import type { ForeignModel } from "./foreign-model.ts";
 import type { HostChoices } from "./host-options.ts";
 import { hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
-import type { ModelFacts } from "./model-facts.ts";
+import { type ModelFacts, STATED_FACTS } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { BatchPolicy } from "./queue/batch-policy.ts";
 import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
@@ -67,7 +67,7 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
     hookArgs: model.hookArgs ?? {},
     echoes: model.echoes ?? false,
     ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
-    ...knownFacts(model),
+    ...statedFacts(model),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       if (call.targets !== undefined) return runGraph(runnable, inputs, call);
@@ -96,19 +96,10 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
   };
 }
 
-/** The facts that a driver may leave out. */
-function knownFacts(model: Model): Partial<ModelFacts> {
-  const { runtime, isPure, isSteady, runGraph, memoryBytes, likelyInputs, unserved, modelInfo } = model;
-  return {
-    ...(runtime !== undefined && { runtime }),
-    ...(isPure !== undefined && { isPure }),
-    ...(isSteady !== undefined && { isSteady }),
-    ...(runGraph !== undefined && { runsGraph: true }),
-    ...(memoryBytes !== undefined && { memoryBytes }),
-    ...(likelyInputs !== undefined && { likelyInputs }),
-    ...(unserved !== undefined && { unserved }),
-    ...(modelInfo !== undefined && { modelInfo }),
-  };
+/** The facts that the driver states. */
+function statedFacts(model: Model): Partial<ModelFacts> {
+  const stated = STATED_FACTS.filter((name) => model[name] !== undefined).map((name) => [name, model[name]]);
+  return { ...Object.fromEntries(stated), ...(model.runGraph !== undefined && { runsGraph: true }) };
 }
 
 /** The state of a model that runs in its own processes. */

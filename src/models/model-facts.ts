@@ -1,7 +1,19 @@
-import type { ModelNotes, Signature, TensorSpec, UnservedSignature } from "../tensor/signature/signature.ts";
+import type { Model } from "../drivers/driver.ts";
+import type { Signature } from "../tensor/signature/signature.ts";
+
+/** Facts that a driver states with a model, or leaves out. */
+export const STATED_FACTS = [
+  "runtime",
+  "isPure",
+  "isSteady",
+  "likelyInputs",
+  "unserved",
+  "modelInfo",
+  "memoryBytes",
+] as const satisfies readonly (keyof Model)[];
 
 /** Facts about a loaded model, as plain data that crosses threads. */
-export interface ModelFacts {
+export interface ModelFacts extends Pick<Model, (typeof STATED_FACTS)[number]> {
   /** The driver's name. */
   readonly driver: string;
   readonly path: string;
@@ -12,22 +24,8 @@ export interface ModelFacts {
   readonly echoes: boolean;
   /** Rows of one run at most, put together from waiting requests; absent = each runs alone. */
   readonly maxBatchSize?: number;
-  /** The runtime with its version and place; absent = nothing but this program. */
-  readonly runtime?: string;
-  /** True if a run leaves nothing behind; absent = not known. */
-  readonly isPure?: boolean;
-  /** True if the time of a run depends on the shapes of its inputs alone; absent = not known. */
-  readonly isSteady?: boolean;
   /** True if parts of its graph can be run by the names of tensors. */
   readonly runsGraph?: boolean;
-  /** Inputs on which the model probably runs, if the signatures do not say. */
-  readonly likelyInputs?: readonly (readonly TensorSpec[])[];
-  /** Signatures of its file that cannot be run, by name. */
-  readonly unserved?: Readonly<Record<string, UnservedSignature>>;
-  /** Notes of its exporter. */
-  readonly modelInfo?: ModelNotes;
-  /** Memory that it takes, in bytes; absent = not known. */
-  readonly memoryBytes?: number;
   /** True if other models may share its thread. */
   readonly sharesThread?: boolean;
   /** True if it runs in its own process, which may crash alone. */
