@@ -36,7 +36,8 @@ pipeline: platform observability tensor hooks models
 hooks/host: platform observability tensor drivers hooks models pipeline
 serving: platform observability tensor hooks models pipeline
 serving/repository: platform storage observability tensor drivers hooks models pipeline serving
-grpc: platform observability tensor access serving
+http2: platform/limits
+grpc: platform observability tensor access serving http2
 proxy: platform observability tensor access serving
 protocols: platform observability tensor access serving grpc proxy
 client/remote: platform observability tensor access pipeline serving grpc protocols
@@ -73,7 +74,7 @@ const FOLDERS = readdirSync("src", { withFileTypes: true }).flatMap((entry) =>
 );
 const SOURCES = readSources("src", "scripts", "bench");
 /** A row of the page's table: a folder, its purpose, the file to begin with. */
-const ROW = /^\| `([a-z-]+)\/` \| .+ \| `([^`]+)` \|$/gm;
+const ROW = /^\| `([a-z0-9-]+)\/` \| .+ \| `([^`]+)` \|$/gm;
 
 /** Resolves each row to the layers that the folder may import. */
 function toLayers(text: string): ReadonlyMap<string, readonly string[]> {
