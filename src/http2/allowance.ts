@@ -1,0 +1,71 @@
+import { ConnectionError, ERROR } from "./protocol.ts";
+
+/** Number of events that a client may cause at once, and of those that it regains per second. */
+interface AllowanceLimits {
+  readonly most: number;
+  readonly perSecond: number;
+}
+
+/** Frames without any use: they cost little each, and a client that works has few. */
+const USELESS_FRAMES: AllowanceLimits = { most: 1000, perSecond: 100 };
+/** Useless frames that a call regains; and one of data that was sent, whose client may say twice that it has it. */
+const PER_CALL = 10;
+const PER_DATA = 2;
+/** Calls that are reset, by either side: a call may cost much more than its frames (CVE-2023-44487, CVE-2025-8671). */
+const RESETS: AllowanceLimits = { most: 900, perSecond: 33 };
+
+/** An amount that is spent, and regained with time. */
+class Allowance {
+  readonly #limits: AllowanceLimits;
+  #left: number;
+  #countedAt = performance.now();
+
+  constructor(limits: AllowanceLimits) {
+    this.#limits = limits;
+    this.#left = limits.most;
+  }
+
+  /** Returns false if there is nothing left. The clock is asked only then. */
+  spend(): boolean {
+    if (this.#left < 1) {
+      const now = performance.now();
+      this.earn(((now - this.#countedAt) / 1000) * this.#limits.perSecond);
+      this.#countedAt = now;
+    }
+    this.#left--;
+    return this.#left >= 0;
+  }
+
+  earn(amount: number): void {
+    this.#left = Math.min(this.#limits.most, this.#left + amount);
+  }
+}
+
+/** Counts what a connection's client does that is of no use, so that it cannot keep the server busy with it. */
+export class FloodLimits {
+  readonly #useless = new Allowance(USELESS_FRAMES);
+  readonly #resets = new Allowance(RESETS);
+
+  /**
+   * Counts a frame that is of no use; throws the error that ends the connection, with the reason for its client, once
+   * there were too many.
+   */
+  countUseless(why = "too_many_frames"): void {
+    if (!this.#useless.spend()) throw new ConnectionError(ERROR.enhanceYourCalm, why);
+  }
+
+  /** Counts a call that was reset by its client, or because of it; throws as {@link countUseless} does. */
+  countReset(): void {
+    if (!this.#resets.spend()) throw new ConnectionError(ERROR.enhanceYourCalm, "too_many_resets");
+  }
+
+  /** Says that a call has begun. */
+  callBegan(): void {
+    this.#useless.earn(PER_CALL);
+  }
+
+  /** Says that data was sent, which its client will acknowledge. */
+  dataSent(): void {
+    this.#useless.earn(PER_DATA);
+  }
+}

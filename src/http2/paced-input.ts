@@ -1,0 +1,83 @@
+import type { Socket } from "node:net";
+import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
+
+/** Frames between two looks at the clock. */
+const FRAMES_PER_LOOK = 8;
+
+/** Takes one frame, or a part of one, from the given index on; returns the next index. */
+type TakeFrame = (bytes: Buffer, at: number) => number;
+
+/**
+ * The received bytes of one connection, which are taken for as long as a turn of the event loop has time for it. The
+ * rest is kept for a later turn, in fair order with other connections, and no more is read until then.
+ */
+export class PacedInput {
+  readonly #socket: Socket;
+  readonly #takeFrame: TakeFrame;
+  readonly #use = new TurnUse();
+  /** Chunks that were received and not taken; of the first one those bytes before an index were. */
+  #kept: Buffer[] = [];
+  #keptAt = 0;
+  #isStopped = false;
+
+  constructor(socket: Socket, takeFrame: TakeFrame) {
+    this.#socket = socket;
+    this.#takeFrame = takeFrame;
+    socket.on("data", (bytes: Buffer) => this.#receive(bytes));
+  }
+
+  /** Takes no more, and discards what the client still sends. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#kept = [];
+    this.#socket.resume();
+  }
+
+  #receive(bytes: Buffer): void {
+    if (this.#isStopped) return;
+    this.#kept.push(bytes);
+    // A paused socket gives what it has read before.
+    if (this.#kept.length > 1) return;
+    const mayTakeMs = turns.begin(this.#use);
+    if (mayTakeMs > 0 && this.#take(mayTakeMs)) return;
+    this.#wait();
+  }
+
+  /** Takes frames for some time; returns true once there are none. */
+  #take(ms: number): boolean {
+    let framesLeft = FRAMES_PER_LOOK;
+    let until = 0;
+    for (let chunk = this.#kept[0]; chunk !== undefined; chunk = this.#kept[0]) {
+      while (this.#keptAt < chunk.length && !this.#isStopped) {
+        this.#keptAt = this.#takeFrame(chunk, this.#keptAt);
+        if (--framesLeft > 0) continue;
+        framesLeft = FRAMES_PER_LOOK;
+        const now = performance.now();
+        if (until === 0) until = now + ms;
+        else if (now >= until) return false;
+      }
+      this.#keptAt = 0;
+      this.#kept.shift();
+    }
+    return true;
+  }
+
+  #wait(): void {
+    this.#socket.pause();
+    turns.wait(
+      this.#use,
+      () => this.#goOn(),
+      () => isSmallPiece(this.#keptBytes),
+    );
+  }
+
+  get #keptBytes(): number {
+    return this.#kept.reduce((bytes, chunk) => bytes + chunk.length, -this.#keptAt);
+  }
+
+  #goOn(): void {
+    const mayTakeMs = turns.resume(this.#use);
+    if (!this.#take(mayTakeMs)) this.#wait();
+    else if (!this.#isStopped) this.#socket.resume();
+  }
+}
