@@ -2,7 +2,7 @@ import { isLegalField } from "./header-field.ts";
 import type { HeaderList } from "./hpack-decoder.ts";
 import type { SentHeaders } from "./hpack-encoder.ts";
 
-/** Header fields by name; several of one name as one value, joined as HTTP does. Nobody may change them. */
+/** Header fields by name; several of one name as one value, joined as HTTP does; not to be changed. */
 export type ReceivedFields = Readonly<Record<string, string | undefined>>;
 
 /** The headers of a request, which calls of the same headers share. */

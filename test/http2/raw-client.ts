@@ -89,7 +89,7 @@ export class RawClient {
     this.send(FRAME.windowUpdate, 0, id, uint32s(bytes));
   }
 
-  /** The next received frame that the condition allows; those before it are dropped. Rejects at the connection's end. */
+  /** The next frame that the condition allows; those before it are dropped. Rejects at the connection's end. */
   async receive(isWanted: (frame: ReceivedFrame) => boolean = () => true): Promise<ReceivedFrame> {
     for (;;) {
       for (let frame = this.#frames.shift(); frame !== undefined; frame = this.#frames.shift()) {
