@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
+import { createServer as createTlsServer } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
 import { uint32s } from "../../src/http2/frame-output.ts";
 import { ERROR, FLAG, FRAME, MAX_WINDOW_BYTES, SETTING } from "../../src/http2/protocol.ts";
-import type { ServerSession } from "../../src/http2/server-session.ts";
+import { ServerSession } from "../../src/http2/server-session.ts";
 import type { ServerStream } from "../../src/http2/server-stream.ts";
+import { tlsFile } from "../helpers/tls-fixture.ts";
+import { listenOnFreePort } from "./listen-on-free-port.ts";
 import { LIMITS, RawClient, startSessions } from "./raw-client.ts";
 
 type Stream = ServerStream<ServerSession>;
@@ -60,6 +63,25 @@ it("answers requests with data of any size, and with trailers both ways", async 
     expect(answer.headers).toMatchObject({ ":status": 200, "x-trailer": "yes" });
     expect(answer.trailers).toMatchObject({ "x-bytes": String(bytes) });
     expect(answer.data.equals(data)).toBe(true);
+  }
+});
+
+it("answers over TLS", async () => {
+  const key = tlsFile("server.key");
+  const server = createTlsServer({ key, cert: tlsFile("server.pem"), ALPNProtocols: ["h2"] }, (socket) => {
+    const session = new ServerSession(socket, LIMITS);
+    expect(session.encrypted).toBe(true);
+    session.on("stream", echo);
+  });
+  const port = await listenOnFreePort(server);
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+  onTestFinished(() => {
+    session.destroy();
+    server.close();
+  });
+  for (const bytes of [10, 5_000_000]) {
+    const data = Buffer.alloc(bytes, "data");
+    expect((await call(session, data)).data.equals(data)).toBe(true);
   }
 });
 
