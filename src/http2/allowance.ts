@@ -1,3 +1,4 @@
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { ConnectionError, ERROR } from "./protocol.ts";
 
 /** Number of events that a client may cause at once, and of those that it regains per second. */
@@ -7,10 +8,13 @@ interface AllowanceLimits {
 }
 
 /** Frames without any use: they cost little each, and a client that works has few. */
-const USELESS_FRAMES: AllowanceLimits = { most: 1000, perSecond: 100 };
-/** Useless frames that a call regains; and one of data that was sent, whose client may say twice that it has it. */
+const USELESS_FRAMES: AllowanceLimits = { most: TRANSPORT_LIMITS.idlePings, perSecond: 100 };
+/**
+ * Useless frames that a call regains; and one of data that was sent: its client widens two windows for it, and may ping
+ * to measure the network (grpc-go does for each read).
+ */
 const PER_CALL = 10;
-const PER_DATA = 2;
+const PER_DATA = 4;
 /** Calls that are reset, by either side: a call may cost much more than its frames (CVE-2023-44487, CVE-2025-8671). */
 const RESETS: AllowanceLimits = { most: 900, perSecond: 33 };
 
@@ -25,13 +29,11 @@ class Allowance {
     this.#left = limits.most;
   }
 
-  /** Returns false if there is nothing left. The clock is asked only then. */
+  /** Returns false if there is nothing left. */
   spend(): boolean {
-    if (this.#left < 1) {
-      const now = performance.now();
-      this.earn(((now - this.#countedAt) / 1000) * this.#limits.perSecond);
-      this.#countedAt = now;
-    }
+    const now = performance.now();
+    this.earn(((now - this.#countedAt) / 1000) * this.#limits.perSecond);
+    this.#countedAt = now;
     this.#left--;
     return this.#left >= 0;
   }

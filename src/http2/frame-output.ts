@@ -47,6 +47,8 @@ export class FrameOutput {
   /** True while a socket may still have to send bytes of this slab. */
   #isLent = false;
   readonly #chunks: Uint8Array[] = [];
+  /** Indexes of the chunks that are parts of a slab. */
+  readonly #slabChunks: number[] = [];
 
   /** Bytes gathered so far. */
   get bytes(): number {
@@ -87,24 +89,40 @@ export class FrameOutput {
    */
   writeTo(socket: Socket, written: () => void): boolean {
     this.#cut();
+    // A socket that is full may keep its chunks for long, and a few bytes would keep all of a slab.
+    if (socket.writableLength > 0) this.#copySlabs();
     const chunks = this.#chunks;
     const last = chunks.length - 1;
     if (last > 0) socket.cork();
     for (let index = 0; index < last; index++) socket.write(chunks[index] as Uint8Array);
     socket.write(chunks[last] as Uint8Array, written);
     if (last > 0) socket.uncork();
-    chunks.length = 0;
-    this.#bytes = 0;
     const isTaken = socket.writableLength === 0;
-    if (!isTaken) this.#isLent = true;
+    if (!isTaken && this.#slabChunks.length > 0) this.#isLent = true;
+    chunks.length = 0;
+    this.#slabChunks.length = 0;
+    this.#bytes = 0;
     if (!this.#isLent) this.#start = this.#at = 0;
     return isTaken;
   }
 
   /** Makes a chunk of the gathered bytes of the slab. */
   #cut(): void {
-    if (this.#at > this.#start) this.#chunks.push(this.#slab.subarray(this.#start, this.#at));
+    if (this.#at > this.#start) {
+      this.#slabChunks.push(this.#chunks.length);
+      this.#chunks.push(this.#slab.subarray(this.#start, this.#at));
+    }
     this.#start = this.#at;
+  }
+
+  #copySlabs(): void {
+    for (const index of this.#slabChunks) {
+      const chunk = this.#chunks[index] as Uint8Array;
+      const copy = Buffer.allocUnsafeSlow(chunk.length);
+      copy.set(chunk);
+      this.#chunks[index] = copy;
+    }
+    this.#slabChunks.length = 0;
   }
 
   #reserve(bytes: number): void {

@@ -3,7 +3,7 @@ const OVERHEAD_BYTES = 32;
 /** Lower case, as HTTP/2 has it; a colon may only begin a name (RFC 9113 §8.2.1). */
 const LEGAL_NAME = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const ILLEGAL_VALUE = /[\x00\n\r]|^[ \t]|[ \t]$/;
+const ILLEGAL_VALUE = /[\x00\n\r\u0100-\uffff]|^[ \t]|[ \t]$/;
 
 /** One field of a header list, in latin1: a character is a byte. One object stands for all uses of a table's entry. */
 export class HeaderField {
@@ -25,7 +25,7 @@ export class HeaderField {
   }
 }
 
-/** Checks a field's characters (RFC 9113 §8.2.1). */
+/** Checks a field's characters (RFC 9113 §8.2.1), each of which is a byte. */
 export function isLegalField(name: string, value: string): boolean {
   return LEGAL_NAME.test(name) && !ILLEGAL_VALUE.test(value);
 }

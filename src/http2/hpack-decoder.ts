@@ -8,8 +8,12 @@ export const TABLE_BYTES = 4096;
 const MAX_INTEGER = 2 ** 24;
 /** Entries that have left a table before their places are given back. */
 const MAX_LEFT = 64;
-/** Size of the largest block of indexes that is remembered, in bytes. */
+/** Size of the largest block of indexes that is remembered, and of its list, in bytes. */
 const REMEMBERED_BYTES = 256;
+const REMEMBERED_LIST_BYTES = 4096;
+/** Factor by which texts may exceed the number of fields before the connection is ended: to make them takes time. */
+const MOST_TEXTS = 4;
+const NOTHING = Buffer.alloc(0);
 
 /** Limits on a header list. */
 export interface HeaderLimits {
@@ -26,7 +30,7 @@ export interface HeaderList {
 
 /** Entries that both sides of a connection remember in one direction (RFC 7541 §2.3.2), the oldest first. */
 class DynamicTable {
-  #entries: HeaderField[] = [];
+  #entries: (HeaderField | undefined)[] = [];
   /** Index of the oldest entry; those before it have left. */
   #first = 0;
   #bytes = 0;
@@ -51,7 +55,10 @@ class DynamicTable {
   }
 
   #evict(): void {
-    while (this.#bytes > this.#maxBytes) this.#bytes -= (this.#entries[this.#first++] as HeaderField).size;
+    while (this.#bytes > this.#maxBytes) {
+      this.#bytes -= (this.#entries[this.#first] as HeaderField).size;
+      this.#entries[this.#first++] = undefined;
+    }
     if (this.#first <= MAX_LEFT) return;
     this.#entries = this.#entries.slice(this.#first);
     this.#first = 0;
@@ -68,7 +75,7 @@ let text = Buffer.allocUnsafeSlow(4096);
 export class HpackDecoder {
   readonly #limits: HeaderLimits;
   readonly #table = new DynamicTable();
-  #block: Buffer = Buffer.alloc(0);
+  #block: Buffer = NOTHING;
   #at = 0;
   #end = 0;
   /**
@@ -95,11 +102,12 @@ export class HpackDecoder {
     const fields: HeaderField[] = [];
     let size = 0;
     let count = 0;
-    let isIndexed = true;
+    let texts = 0;
     const { maxBytes, maxFields } = this.#limits;
     while (this.#at < end) {
       const first = block[this.#at] as number;
-      if (first < 0x80) isIndexed = false;
+      if (first < 0x80) texts++;
+      if (texts > MOST_TEXTS * maxFields) throw new ConnectionError(ERROR.enhanceYourCalm, "too_many_headers");
       if (first >= 0x20 && first < 0x40) {
         this.#resize(count === 0);
         continue;
@@ -110,7 +118,10 @@ export class HpackDecoder {
       if (size <= maxBytes && count <= maxFields) fields.push(field);
     }
     const list = { fields, isTooLarge: fields.length < count };
-    this.#remember(isIndexed && end - start <= REMEMBERED_BYTES ? list : undefined, start);
+    const isSmall = end - start <= REMEMBERED_BYTES && size <= REMEMBERED_LIST_BYTES;
+    this.#remember(texts === 0 && isSmall ? list : undefined, start);
+    // It may lie in much memory.
+    this.#block = NOTHING;
     return list;
   }
 

@@ -66,13 +66,20 @@ export class HpackEncoder {
   encode(headers: SentHeaders): Buffer {
     this.#at = 0;
     if (this.#hasNewLimit) this.#resize();
+    let hasDigits = false;
+    // JavaScript lists names that are numbers before all others, but pseudo-header fields come first (RFC 9113 §8.3).
     for (const name in headers) {
-      const value = headers[name];
-      if (typeof value === "string") this.#field(name, value);
-      else if (typeof value === "number") this.#field(name, String(value));
-      else if (value !== undefined) for (const one of value) this.#field(name, one);
+      if (isDigit(name.charCodeAt(0))) hasDigits = true;
+      else this.#values(name, headers[name]);
     }
+    if (hasDigits) for (const name in headers) if (isDigit(name.charCodeAt(0))) this.#values(name, headers[name]);
     return block.subarray(0, this.#at);
+  }
+
+  #values(name: string, value: SentHeaders[string]): void {
+    if (typeof value === "string") this.#field(name, value);
+    else if (typeof value === "number") this.#field(name, String(value));
+    else if (value !== undefined) for (const one of value) this.#field(name, one);
   }
 
   /** Zero first, so that the client's table is empty as this one is. */
@@ -136,4 +143,8 @@ export class HpackEncoder {
     block.copy(larger, 0, 0, this.#at);
     block = larger;
   }
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
 }

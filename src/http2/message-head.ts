@@ -33,6 +33,7 @@ const PSEUDO: ReadonlySet<string> = new Set([":authority", ":method", ":path", "
 const COLON = 58;
 /** At most 15 digits: a number that JavaScript has exactly. */
 const LENGTH = /^\d{1,15}$/;
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Reads the headers of a request; undefined if it is malformed (RFC 9113 §8.1.1 to §8.5). */
@@ -59,19 +60,19 @@ export function readRequestHead({ fields }: HeaderList): RequestHead | undefined
 function isTarget({ ":method": method, ":path": path, ":scheme": scheme, ":authority": authority }: ReceivedFields) {
   if (method === undefined || !METHOD.test(method)) return false;
   if (method === "CONNECT") return scheme === undefined && path === undefined && authority !== undefined;
-  if (scheme === undefined || path === undefined) return false;
+  if (scheme === undefined || path === undefined || !SCHEME.test(scheme)) return false;
   return path.startsWith("/") || (path === "*" && method === "OPTIONS");
 }
 
-/** Reads fields that follow a request's data; undefined if they are malformed (RFC 9113 §8.1). */
-export function readTrailers({ fields }: HeaderList): ReceivedFields | undefined {
-  const byName = new Fields();
-  for (const { name, value, isLegal } of fields) {
-    if (!isLegal || name.charCodeAt(0) === COLON || OF_CONNECTION.has(name)) return undefined;
-    const before = byName[name];
-    byName[name] = before === undefined ? value : `${before}, ${value}`;
-  }
-  return byName;
+/**
+ * Reads fields that follow a request's data, each name followed by its value; undefined if they are malformed (RFC 9113
+ * §8.1).
+ */
+export function readTrailers({ fields }: HeaderList): readonly string[] | undefined {
+  const isMalformed = fields.some(
+    ({ name, isLegal }) => !isLegal || name.charCodeAt(0) === COLON || OF_CONNECTION.has(name),
+  );
+  return isMalformed ? undefined : fields.flatMap(({ name, value }) => [name, value]);
 }
 
 /** Throws a TypeError for fields that no peer would take (RFC 9113 §8.2). */

@@ -1,8 +1,9 @@
 import type { Socket } from "node:net";
 import { isSmallPiece, TurnUse, turns } from "../platform/limits/event-loop-turns.ts";
 
-/** Frames between two looks at the clock. */
-const FRAMES_PER_LOOK = 8;
+/** Bytes between two looks at the clock, and those that a frame counts besides its own: a small one is work too. */
+const BYTES_PER_LOOK = 32 * 1024;
+const FRAME_COST_BYTES = 4 * 1024;
 
 /** Takes one frame, or a part of one, from the given index on; returns the next index. */
 type TakeFrame = (bytes: Buffer, at: number) => number;
@@ -45,13 +46,15 @@ export class PacedInput {
 
   /** Takes frames for some time; returns true once there are none. */
   #take(ms: number): boolean {
-    let framesLeft = FRAMES_PER_LOOK;
+    let bytesLeft = BYTES_PER_LOOK;
     let until = 0;
     for (let chunk = this.#kept[0]; chunk !== undefined; chunk = this.#kept[0]) {
       while (this.#keptAt < chunk.length && !this.#isStopped) {
-        this.#keptAt = this.#takeFrame(chunk, this.#keptAt);
-        if (--framesLeft > 0) continue;
-        framesLeft = FRAMES_PER_LOOK;
+        const start = this.#keptAt;
+        this.#keptAt = this.#takeFrame(chunk, start);
+        bytesLeft -= FRAME_COST_BYTES + this.#keptAt - start;
+        if (bytesLeft > 0 || this.#isStopped) continue;
+        bytesLeft = BYTES_PER_LOOK;
         const now = performance.now();
         if (until === 0) until = now + ms;
         else if (now >= until) return false;

@@ -21,11 +21,23 @@ export class ReceiveWindow {
   /** Counts bytes that the program has taken; returns those that the peer is to be granted now, 0 = none yet. */
   take(bytes: number): number {
     this.#taken += bytes;
-    if (this.#taken < this.#size / 2) return 0;
+    return this.#taken < this.#size / 2 ? 0 : this.#grantTaken();
+  }
+
+  #grantTaken(): number {
     const granted = this.#taken;
     this.#taken = 0;
     this.#left += granted;
     return granted;
+  }
+
+  /**
+   * Makes the window larger if little of it is left, since others wait for the program; returns the bytes that the peer
+   * is to be granted.
+   */
+  relieve(mostSize: number): number {
+    if (this.#left >= this.#size / 4) return 0;
+    return this.#size < mostSize ? this.widen(Math.min(mostSize, 2 * this.#size)) : this.#grantTaken();
   }
 
   /** Makes the window larger; returns the bytes that the peer is to be granted. */

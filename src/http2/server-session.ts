@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
@@ -8,21 +9,25 @@ import type { RequestHead } from "./message-head.ts";
 import { PacedInput } from "./paced-input.ts";
 import { ConnectionError, DEFAULT_WINDOW_BYTES, ERROR, FLAG, FRAME, MAX_WINDOW_BYTES, PREFACE } from "./protocol.ts";
 import { ReceiveWindow } from "./receive-window.ts";
-import { ServerStream, type StreamOwner } from "./server-stream.ts";
 import { type InputTarget, SessionInput } from "./session-input.ts";
 import type { SessionLimits } from "./session-limits.ts";
-import { ClientSettings, toSettings } from "./session-settings.ts";
+import { PeerSettings, toSettings } from "./session-settings.ts";
+import { SessionStream, type StreamOwner } from "./session-stream.ts";
 import { SessionWriter } from "./session-writer.ts";
+
+/** A call. */
+export type ServerStream = SessionStream<ServerSession>;
 
 /** Time for the reason of a connection's end to reach the client, in milliseconds. */
 const LINGER_MS = 500;
+const PING_BYTES = 8;
 const NOTHING = Buffer.alloc(0);
 
 /** Events of a session, which come once for a connection, and for each call. */
 interface SessionEvents {
-  stream: [stream: ServerStream<ServerSession>, head: RequestHead];
-  /** The client's settings have come. */
-  remoteSettings: [];
+  stream: [stream: ServerStream, head: RequestHead];
+  /** The client has acknowledged the settings, after its own: the connection is set up. */
+  acknowledged: [];
   close: [];
 }
 
@@ -30,7 +35,7 @@ interface SessionEvents {
 export class ServerSession extends EventEmitter<SessionEvents> implements InputTarget, StreamOwner {
   readonly socket: Socket;
   readonly encrypted: boolean;
-  readonly streams = new Map<number, ServerStream<ServerSession>>();
+  readonly streams = new Map<number, ServerStream>();
   /** True once no new calls are taken. */
   closed = false;
   /** True once the connection has ended, or nothing that it receives is taken any more. */
@@ -40,22 +45,24 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   readonly #limits: SessionLimits;
   readonly #floods = new FloodLimits();
   readonly #window: ReceiveWindow;
-  readonly #settings: ClientSettings;
+  readonly #settings: PeerSettings;
   readonly #reader: FrameReader;
   readonly #input: SessionInput;
   readonly #paced: PacedInput;
   readonly #writer: SessionWriter;
-  readonly #pings = new Map<number, (error: Error | null) => void>();
-  #pingCount = 0;
+  /** By their content. */
+  readonly #pings = new Map<string, (error: Error | null) => void>();
   #prefaceBytes = 0;
+  /** True once the client has said that it is about to leave. */
+  #isLeft = false;
 
   constructor(socket: Socket, limits: SessionLimits) {
     super();
     this.socket = socket;
     this.encrypted = socket instanceof TLSSocket;
     this.#limits = limits;
-    this.#writer = new SessionWriter(socket, this.#floods, (stream) => this.#forget(stream));
-    this.#settings = new ClientSettings(this.#writer, this.streams);
+    this.#writer = new SessionWriter(socket, this.#floods, (stream) => this.#ended(stream));
+    this.#settings = new PeerSettings(this.#writer, this.streams);
     this.#input = new SessionInput(this, limits, this.#floods);
     this.#reader = new FrameReader(this.#input);
     socket.setNoDelay(true);
@@ -64,16 +71,17 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     socket.once("close", () => this.#closed());
     this.#writer.send(FRAME.settings, 0, 0, toSettings(limits));
     this.#window = new ReceiveWindow(DEFAULT_WINDOW_BYTES);
-    const granted = this.#window.widen(limits.connectionWindowBytes);
-    if (granted > 0) this.#writer.send(FRAME.windowUpdate, 0, 0, uint32s(granted));
+    this.#grant(this.#window.widen(limits.connectionWindowBytes));
     this.#paced = new PacedInput(socket, (bytes, at) => this.#takeFrame(bytes, at));
   }
 
   /** Asks the client for a sign of life; returns false if the connection has ended. `done` gets its end as an error. */
   ping(done: (error: Error | null) => void): boolean {
     if (this.destroyed) return false;
-    this.#pings.set(++this.#pingCount, done);
-    this.#writer.send(FRAME.ping, 0, 0, uint32s(0, this.#pingCount));
+    // A client that reads nothing could guess a number.
+    const content = randomBytes(PING_BYTES);
+    this.#pings.set(content.toString("latin1"), done);
+    this.#writer.send(FRAME.ping, 0, 0, content);
     return true;
   }
 
@@ -91,7 +99,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   }
 
   /** Says that the connection ends, and which stream is the last one that is taken. */
-  goaway(code: number, lastId = this.#input.lastId, reason: Uint8Array = NOTHING): void {
+  goaway(code: number, lastId = this.#input.lastTakenId, reason: Uint8Array = NOTHING): void {
     if (this.destroyed) return;
     this.#writer.send(FRAME.goaway, 0, 0, Buffer.concat([uint32s(lastId, code), reason]));
   }
@@ -99,7 +107,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   /** Tells the client why the connection ends, and ends it: for example because it causes too much work. */
   fail(code: number, reason: string): void {
     if (this.destroyed) return;
-    this.goaway(code, this.#input.lastId, Buffer.from(reason));
+    this.goaway(code, this.#input.lastTakenId, Buffer.from(reason));
     this.#writer.flush();
     this.destroyed = true;
     this.closed = true;
@@ -112,22 +120,23 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   /** Ends the connection at once. */
   destroy(): void {
     this.destroyed = true;
+    this.#paced.stop();
     this.socket.destroy();
   }
 
   // A stream's needs.
 
-  ready(stream: ServerStream): void {
+  ready(stream: SessionStream): void {
     this.#writer.ready(stream);
   }
 
-  reset(stream: ServerStream, code: number): void {
+  reset(stream: SessionStream, code: number): void {
     if (this.streams.get(stream.id) === stream) this.resetId(stream.id, code);
   }
 
-  taken(stream: ServerStream, bytes: number): void {
+  taken(stream: SessionStream, bytes: number): void {
     this.takenOfAll(bytes);
-    if (stream.isRemoteEnded || stream.destroyed) return;
+    if (stream.isRemoteEnded || stream.closed) return;
     const granted = stream.receiveWindow.take(bytes);
     if (granted > 0) this.#writer.send(FRAME.windowUpdate, 0, stream.id, uint32s(granted));
   }
@@ -136,7 +145,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
 
   open(id: number, head: RequestHead, endsStream: boolean): void {
     const receive = new ReceiveWindow(this.#limits.streamWindowBytes);
-    const stream = new ServerStream<ServerSession>(this, id, { send: this.#settings.initialWindow, receive });
+    const stream = new SessionStream<ServerSession>(this, id, { send: this.#settings.initialWindow, receive });
     stream.awaitedBytes = head.contentLength;
     stream.isRemoteEnded = endsStream;
     this.streams.set(id, stream);
@@ -151,18 +160,22 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     stream.abort(code);
   }
 
-  wasReset(stream: ServerStream, code: number): void {
+  wasReset(stream: SessionStream, code: number): void {
     this.#forget(stream);
     stream.abort(code);
   }
 
   received(bytes: number): void {
     if (!this.#window.receive(bytes)) throw new ConnectionError(ERROR.flowControl, "more data than the window allows");
+    this.#grant(this.#window.relieve(this.#limits.maxConnectionWindowBytes));
   }
 
   takenOfAll(bytes: number): void {
-    const granted = this.#window.take(bytes);
-    if (granted > 0) this.#writer.send(FRAME.windowUpdate, 0, 0, uint32s(granted));
+    this.#grant(this.#window.take(bytes) + this.#window.relieve(this.#limits.maxConnectionWindowBytes));
+  }
+
+  #grant(bytes: number): void {
+    if (bytes > 0) this.#writer.send(FRAME.windowUpdate, 0, 0, uint32s(bytes));
   }
 
   takeControl(frame: FrameHead, bytes: Buffer, start: number): void {
@@ -195,36 +208,36 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   /** RFC 9113 §6.7. */
   #takePing({ flags, id, length }: FrameHead, bytes: Buffer, start: number): void {
     if (id !== 0) throw new ConnectionError(ERROR.protocol, "PING with a stream");
-    if (length !== 8) throw new ConnectionError(ERROR.frameSize, "PING has not eight bytes");
+    if (length !== PING_BYTES) throw new ConnectionError(ERROR.frameSize, "PING has not eight bytes");
     if ((flags & FLAG.ack) === 0) {
       this.#floods.countUseless("too_many_pings");
-      this.#writer.send(FRAME.ping, FLAG.ack, 0, bytes.subarray(start, start + 8));
+      this.#writer.send(FRAME.ping, FLAG.ack, 0, bytes.subarray(start, start + PING_BYTES));
       return;
     }
-    const number = bytes.readUInt32BE(start + 4);
-    const done = bytes.readUInt32BE(start) === 0 ? this.#pings.get(number) : undefined;
+    const content = bytes.toString("latin1", start, start + PING_BYTES);
+    const done = this.#pings.get(content);
     if (done === undefined) this.#floods.countUseless();
-    this.#pings.delete(number);
+    this.#pings.delete(content);
     done?.(null);
   }
 
   /** RFC 9113 §6.5. */
   #takeSettings(frame: FrameHead, bytes: Buffer, start: number): void {
-    const isFirst = !this.#settings.haveCome;
-    if (!isFirst) this.#floods.countUseless();
-    if (!this.#settings.take(frame, bytes, start)) {
+    if (this.#settings.haveCome) this.#floods.countUseless();
+    if (this.#settings.take(frame, bytes, start)) this.#writer.send(FRAME.settings, FLAG.ack, 0, NOTHING);
+    else if (this.pendingSettingsAck) {
       this.pendingSettingsAck = false;
-      return;
+      this.emit("acknowledged");
     }
-    this.#writer.send(FRAME.settings, FLAG.ack, 0, NOTHING);
-    if (isFirst) this.emit("remoteSettings");
   }
 
   /** RFC 9113 §6.8: the client is about to leave; its calls are still answered. */
   #takeGoaway({ id, length }: FrameHead): void {
     if (id !== 0) throw new ConnectionError(ERROR.protocol, "GOAWAY with a stream");
     if (length < 8) throw new ConnectionError(ERROR.frameSize, "GOAWAY is too short");
-    this.close();
+    this.#floods.countUseless();
+    this.#isLeft = true;
+    this.#endIfIdle();
   }
 
   // Reading, and the end.
@@ -249,14 +262,22 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     return at + part;
   }
 
-  #forget(stream: ServerStream): void {
+  /** Returns true if the client has not ended its request. */
+  #ended(stream: SessionStream): boolean {
+    stream.closed = true;
+    this.#forget(stream);
+    return !stream.isRemoteEnded;
+  }
+
+  #forget(stream: SessionStream): void {
     this.streams.delete(stream.id);
     if (!stream.isRemoteEnded) this.#input.remember(stream.id);
-    if (this.closed) this.#endIfIdle();
+    if (this.closed || this.#isLeft) this.#endIfIdle();
   }
 
   #endIfIdle(): void {
     if (this.streams.size > 0 || this.destroyed) return;
+    this.closed = true;
     this.#writer.whenSent(() => this.socket.end());
   }
 

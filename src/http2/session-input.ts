@@ -4,15 +4,20 @@ import { HeaderBlock } from "./header-block.ts";
 import { type HeaderList, HpackDecoder } from "./hpack-decoder.ts";
 import { type RequestHead, readRequestHead, readTrailers } from "./message-head.ts";
 import { ConnectionError, ERROR, FLAG, FRAME } from "./protocol.ts";
-import type { ServerStream } from "./server-stream.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import type { SessionStream } from "./session-stream.ts";
 
-/** Streams of which the client may not know yet that they were reset: their late frames are ignored. */
-const MAX_REMEMBERED_RESETS = 256;
+/**
+ * Streams of which the client may not know yet that they were reset: their late frames are ignored. As many as a client
+ * may have at once that begins calls before it has read the settings, since more of them would be useless frames.
+ */
+const MAX_REMEMBERED_RESETS = 2048;
+/** Size from which on late data is that of a client that has more to send, in bytes; less of it is of no use. */
+const LEAST_LATE_BYTES = 1024;
 
 /** A session, as far as what it receives concerns it. */
 export interface InputTarget {
-  readonly streams: ReadonlyMap<number, ServerStream>;
+  readonly streams: ReadonlyMap<number, SessionStream>;
   /** True once no new calls are taken. */
   readonly closed: boolean;
   /** Begins a stream. */
@@ -20,7 +25,7 @@ export interface InputTarget {
   /** Resets a stream, which may be over already. */
   resetId(id: number, code: number): void;
   /** The client has reset a stream. */
-  wasReset(stream: ServerStream, code: number): void;
+  wasReset(stream: SessionStream, code: number): void;
   /** Frames without streams' content; throws a ConnectionError for one that is wrong. */
   takeControl(frame: FrameHead, bytes: Buffer, start: number): void;
   /** Counts bytes for the connection's window. */
@@ -28,7 +33,7 @@ export interface InputTarget {
   /** Grants bytes of the connection's window again. */
   takenOfAll(bytes: number): void;
   /** Grants bytes of a stream's window and the connection's again. */
-  taken(stream: ServerStream, bytes: number): void;
+  taken(stream: SessionStream, bytes: number): void;
 }
 
 /** Checks the frames of one connection by RFC 9113, and gives their content to its streams. */
@@ -38,14 +43,15 @@ export class SessionInput implements FrameSink {
   readonly #floods: FloodLimits;
   readonly #decoder: HpackDecoder;
   #hasSettings = false;
-  /** The number of the last stream that the client has begun. */
+  /** The number of the last stream that the client has begun, and of the last one that was not ignored. */
   #lastId = 0;
+  #lastTakenId = 0;
   /** A header block that goes on in the next frame. */
   #block: HeaderBlock | undefined;
   /** Streams that were reset before the client had ended them, the oldest first. */
   readonly #resets = new Set<number>();
   /** The stream of the frame of data that is read; undefined = its data is discarded. */
-  #dataOf: ServerStream | undefined;
+  #dataOf: SessionStream | undefined;
   #endsStream = false;
   #lastList: HeaderList | undefined;
   #lastHead: RequestHead | undefined;
@@ -57,8 +63,9 @@ export class SessionInput implements FrameSink {
     this.#decoder = new HpackDecoder({ maxBytes: limits.maxHeaderBytes, maxFields: limits.maxHeaders });
   }
 
-  get lastId(): number {
-    return this.#lastId;
+  /** The number that a GOAWAY has: it never grows after the first (RFC 9113 §6.8). */
+  get lastTakenId(): number {
+    return this.#lastTakenId;
   }
 
   /** Ignores late frames of a stream that was reset before its client had ended it. */
@@ -102,7 +109,8 @@ export class SessionInput implements FrameSink {
     const stream = this.#openStream(id);
     this.#dataOf = stream;
     const dataBytes = length - paddingBytes;
-    if (dataBytes === 0 && !this.#endsStream) this.#floods.countUseless();
+    const isLateBit = stream === undefined && length < LEAST_LATE_BYTES;
+    if (isLateBit || (dataBytes === 0 && !this.#endsStream)) this.#floods.countUseless();
     if (stream === undefined) {
       this.#target.takenOfAll(paddingBytes);
       return;
@@ -115,7 +123,7 @@ export class SessionInput implements FrameSink {
 
   takeData(bytes: Buffer, start: number, end: number): void {
     const stream = this.#dataOf;
-    if (stream === undefined || stream.destroyed) this.#target.takenOfAll(end - start);
+    if (stream === undefined || stream.isOver) this.#target.takenOfAll(end - start);
     else stream.receive(bytes, start, end);
   }
 
@@ -129,7 +137,7 @@ export class SessionInput implements FrameSink {
    * The stream of a frame that only open streams may have (RFC 9113 §5.1); undefined if the frame is ignored: it is
    * late, or it had its stream reset.
    */
-  #openStream(id: number): ServerStream | undefined {
+  #openStream(id: number): SessionStream | undefined {
     const stream = this.#target.streams.get(id);
     if (stream !== undefined && !stream.isRemoteEnded) return stream;
     if (stream !== undefined) {
@@ -143,8 +151,8 @@ export class SessionInput implements FrameSink {
   }
 
   /** The request has come whole, if its content-length says so too (RFC 9113 §8.1.1). */
-  #endRemote(stream: ServerStream, list?: HeaderList): void {
-    if (stream.destroyed) {
+  #endRemote(stream: SessionStream, list?: HeaderList): void {
+    if (stream.isOver) {
       this.#resets.delete(stream.id);
       return;
     }
@@ -175,6 +183,7 @@ export class SessionInput implements FrameSink {
     // Of a priority that has no effect any more, only this is wrong (RFC 7540 §5.3.1).
     const isOwnParent = hasPriority && (bytes.readUInt32BE(blockStart - 5) & 0x7fffffff) === id;
     if ((flags & FLAG.endHeaders) === 0) {
+      if (isOwnParent) throw new ConnectionError(ERROR.protocol, "a stream is its own parent");
       this.#block = new HeaderBlock(id, flags, 2 * this.#limits.maxHeaderBytes);
       this.#block.add(bytes, blockStart, blockEnd);
     } else this.#takeBlock(id, flags, this.#decoder.decode(bytes, blockStart, blockEnd));
@@ -198,7 +207,10 @@ export class SessionInput implements FrameSink {
       return;
     }
     const stream = this.#openStream(id);
-    if (stream === undefined) return;
+    if (stream === undefined) {
+      this.#floods.countUseless();
+      return;
+    }
     if (this.#endsStream) this.#endRemote(stream, list);
     else this.#refuse(id, ERROR.protocol);
   }
@@ -207,8 +219,13 @@ export class SessionInput implements FrameSink {
     const endsStream = this.#endsStream;
     const { streams, closed } = this.#target;
     // After the GOAWAY that named the last stream, a client knows that this one is not taken (RFC 9113 §6.8).
-    if (closed) this.#ignore(id);
-    else if (streams.size >= this.#limits.maxConcurrentStreams) this.#refuseNew(id, ERROR.refusedStream);
+    if (closed) {
+      this.#ignore(id);
+      this.#floods.countUseless();
+      return;
+    }
+    this.#lastTakenId = id;
+    if (streams.size >= this.#limits.maxConcurrentStreams) this.#refuseNew(id, ERROR.refusedStream);
     else if (list.isTooLarge) this.#refuseNew(id, ERROR.enhanceYourCalm);
     else {
       const head = this.#headOf(list);
@@ -257,8 +274,14 @@ export class SessionInput implements FrameSink {
   #takePriority({ id, length }: FrameHead, bytes: Buffer, start: number): void {
     if (id === 0) throw new ConnectionError(ERROR.protocol, "PRIORITY without a stream");
     this.#floods.countUseless();
-    if (length !== 5) this.#refuse(id, ERROR.frameSize);
-    else if ((bytes.readUInt32BE(start) & 0x7fffffff) === id) this.#refuse(id, ERROR.protocol);
+    if (length !== 5) this.#refusePriority(id, ERROR.frameSize);
+    else if ((bytes.readUInt32BE(start) & 0x7fffffff) === id) this.#refusePriority(id, ERROR.protocol);
+  }
+
+  /** A stream that is idle may have a priority, but not be reset (RFC 9113 §6.4). */
+  #refusePriority(id: number, code: number): void {
+    if (id > this.#lastId || id % 2 === 0) throw new ConnectionError(code, "PRIORITY is wrong");
+    this.#refuse(id, code);
   }
 }
 

@@ -8,8 +8,8 @@ import {
   MAX_WINDOW_BYTES,
   SETTING,
 } from "./protocol.ts";
-import type { ServerStream } from "./server-stream.ts";
 import type { SessionLimits } from "./session-limits.ts";
+import type { SessionStream } from "./session-stream.ts";
 import type { SessionWriter } from "./session-writer.ts";
 
 /** Bytes of one parameter: a number of 16 bits, and its value of 32. */
@@ -33,15 +33,15 @@ export function toSettings(limits: SessionLimits): Buffer {
   return payload;
 }
 
-/** The client's settings, and what follows from a change of them (RFC 9113 §6.5.2, §6.9.2). */
-export class ClientSettings {
+/** The other side's settings, and what follows from a change of them (RFC 9113 §6.5.2, §6.9.2). */
+export class PeerSettings {
   /** Bytes that may be sent on a new stream. */
   initialWindow = DEFAULT_WINDOW_BYTES;
   haveCome = false;
   readonly #writer: SessionWriter;
-  readonly #streams: ReadonlyMap<number, ServerStream>;
+  readonly #streams: ReadonlyMap<number, SessionStream>;
 
-  constructor(writer: SessionWriter, streams: ReadonlyMap<number, ServerStream>) {
+  constructor(writer: SessionWriter, streams: ReadonlyMap<number, SessionStream>) {
     this.#writer = writer;
     this.#streams = streams;
   }
@@ -65,7 +65,7 @@ export class ClientSettings {
   }
 
   /** Lets more be sent on a stream; returns false if its window becomes too large. */
-  widen(stream: ServerStream, bytes: number): boolean {
+  widen(stream: SessionStream, bytes: number): boolean {
     stream.sendWindow += bytes;
     if (stream.queue.length > 0 && stream.sendWindow > 0) this.#writer.ready(stream);
     return stream.sendWindow <= MAX_WINDOW_BYTES;

@@ -3,7 +3,7 @@ import type { FloodLimits } from "./allowance.ts";
 import { FrameOutput, makeFrame, uint32s } from "./frame-output.ts";
 import { HpackEncoder, type SentHeaders } from "./hpack-encoder.ts";
 import { DEFAULT_WINDOW_BYTES, ERROR, FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
-import type { ServerStream } from "./server-stream.ts";
+import type { SessionStream } from "./session-stream.ts";
 
 /** Bytes that may wait in a socket before no more data is written. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
@@ -12,11 +12,27 @@ const STUCK_BYTES = 4 * MAX_UNSENT_BYTES;
 /** Bytes that one stream may send before the others have their turn. */
 const QUANTUM_BYTES = 256 * 1024;
 
-/** A function to be called, or a stream that has ended, once the bytes before are sent. */
-type WhenSent = (() => void) | ServerStream;
+/** Bytes that a turn of the event loop writes in large pieces before others have their turn, and the size of those. */
+const TURN_BYTES = 4 * MAX_UNSENT_BYTES;
+const LARGE_BYTES = 64 * 1024;
+
+/** A function to be called, or a stream of which something is being sent, once the system has taken those bytes. */
+type WhenSent = (() => void) | SessionStream;
 
 /** Gathers the write of the moment; all connections use it in turn. */
 const output = new FrameOutput();
+
+/** Bytes of large writes of this turn, by all connections. */
+let turnBytes = 0;
+
+function countLarge(bytes: number): void {
+  if (turnBytes === 0) {
+    setImmediate(() => {
+      turnBytes = 0;
+    });
+  }
+  turnBytes += bytes;
+}
 
 /**
  * Sends the frames of one connection: all that a turn of the event loop makes ready in one write, within the windows of
@@ -28,19 +44,21 @@ export class SessionWriter {
   maxPayloadBytes: number = MAX_PAYLOAD_BYTES;
   readonly #socket: Socket;
   readonly #floods: FloodLimits;
-  /** Called with a stream whose end is being sent. */
-  readonly #ended: (stream: ServerStream) => void;
+  /** Called with a stream whose end is being sent; returns true if the other side is not to send its own. */
+  readonly #ended: (stream: SessionStream) => boolean;
   #window = DEFAULT_WINDOW_BYTES;
   readonly #control: Buffer[] = [];
-  #ready: ServerStream[] = [];
+  #ready: SessionStream[] = [];
   #isScheduled = false;
+  /** True if streams were not looked at, since the socket or the write were full. */
+  #isCutShort = false;
   /** True once the stream of the moment has its end in a frame that was gathered. */
   #isEndGathered = false;
   #whenSent: WhenSent[] = [];
   /** The same of each write that the socket has not reported as done. */
   readonly #writes: WhenSent[][] = [];
 
-  constructor(socket: Socket, floods: FloodLimits, ended: (stream: ServerStream) => void) {
+  constructor(socket: Socket, floods: FloodLimits, ended: (stream: SessionStream) => boolean) {
     this.#socket = socket;
     this.#floods = floods;
     this.#ended = ended;
@@ -53,7 +71,7 @@ export class SessionWriter {
   }
 
   /** Sends what a stream has as soon as it may. */
-  ready(stream: ServerStream): void {
+  ready(stream: SessionStream): void {
     if (!stream.isReady) this.#ready.push(stream);
     stream.isReady = true;
     this.#schedule();
@@ -84,7 +102,8 @@ export class SessionWriter {
     }
     for (const frame of this.#control) output.copy(frame);
     this.#control.length = 0;
-    if (unsentBytes <= MAX_UNSENT_BYTES && this.#ready.length > 0) this.#gatherStreams();
+    this.#isCutShort = unsentBytes > MAX_UNSENT_BYTES;
+    if (!this.#isCutShort && this.#ready.length > 0) this.#gatherStreams();
     this.#write();
   }
 
@@ -98,14 +117,18 @@ export class SessionWriter {
 
   /** All that becomes ready in this turn's ticks and microtasks is one write. */
   #schedule(): void {
-    if (!this.#isScheduled) process.nextTick(flush, this);
+    if (this.#isScheduled) return;
     this.#isScheduled = true;
+    // Nothing is read between ticks: they may not go on for as long as a client takes all.
+    if (turnBytes > TURN_BYTES) setImmediate(flush, this);
+    else process.nextTick(flush, this);
   }
 
   #write(): void {
     const whenSent = this.#whenSent;
     this.#whenSent = [];
     if (output.bytes > 0) {
+      if (output.bytes > LARGE_BYTES) countLarge(output.bytes);
       this.#writes.push(whenSent);
       if (!output.writeTo(this.#socket, this.#written)) return;
       // The socket's own report comes in a later tick.
@@ -122,7 +145,7 @@ export class SessionWriter {
 
   #goOn(): void {
     const isFull = this.#socket.writableLength > MAX_UNSENT_BYTES;
-    if (!isFull && this.#ready.length > 0 && this.#window > 0) this.#schedule();
+    if (!isFull && this.#ready.length > 0 && (this.#window > 0 || this.#isCutShort)) this.#schedule();
   }
 
   /** The streams in turn, as much of each as its windows and its share allow, until it is enough for one write. */
@@ -133,21 +156,32 @@ export class SessionWriter {
     for (; next < ready.length && output.bytes <= MAX_UNSENT_BYTES; next++) {
       // Those that were looked at wait for the connection's window.
       if (next >= known && this.#window <= 0) break;
-      const stream = ready[next] as ServerStream;
+      const stream = ready[next] as SessionStream;
       stream.isReady = false;
-      if (stream.destroyed || this.#gather(stream) || stream.sendWindow <= 0) continue;
+      if (stream.closed || this.#gather(stream) || stream.sendWindow <= 0) continue;
       stream.isReady = true;
       ready.push(stream);
     }
+    this.#isCutShort = next < ready.length && output.bytes > MAX_UNSENT_BYTES;
     if (next === ready.length) ready.length = 0;
     else ready.splice(0, next);
   }
 
   /** Returns false if the stream has more to send. */
-  #gather(stream: ServerStream): boolean {
-    const { queue, headersToSend } = stream;
+  #gather(stream: SessionStream): boolean {
     // Data and an end wait for the headers that come first.
     if (!stream.headersSent) return true;
+    const bytesBefore = output.bytes;
+    const isDone = this.#gatherAll(stream);
+    if (output.bytes > bytesBefore) {
+      stream.openWrites++;
+      this.#whenSent.push(stream);
+    }
+    return isDone;
+  }
+
+  #gatherAll(stream: SessionStream): boolean {
+    const { queue, headersToSend } = stream;
     this.#isEndGathered = false;
     if (headersToSend !== undefined) {
       stream.headersToSend = undefined;
@@ -156,13 +190,15 @@ export class SessionWriter {
     }
     if (!this.#gatherData(stream)) return false;
     if (!stream.isEnding) return true;
+    stream.sentTrailers = stream.trailersToSend;
     if (stream.sentTrailers !== undefined) this.#gatherHeaders(stream.sentTrailers, stream.id, true);
     else if (!this.#isEndGathered) output.head(0, FRAME.data, FLAG.endStream, stream.id);
-    return this.#end(stream);
+    this.#end(stream);
+    return true;
   }
 
   /** Returns true once all is gathered. */
-  #gatherData(stream: ServerStream): boolean {
+  #gatherData(stream: SessionStream): boolean {
     const { queue } = stream;
     let quantum = QUANTUM_BYTES;
     let index = 0;
@@ -189,7 +225,7 @@ export class SessionWriter {
    * Gathers one frame of a piece; returns the number of its bytes, -1 if none may be sent. The stream then is at the
    * piece's next byte, 0 = it has ended.
    */
-  #gatherPiece(stream: ServerStream, piece: Uint8Array, isLast: boolean, quantum: number): number {
+  #gatherPiece(stream: SessionStream, piece: Uint8Array, isLast: boolean, quantum: number): number {
     const start = stream.queueAt;
     const left = piece.length - start;
     const bytes = Math.min(left, stream.sendWindow, this.#window, this.maxPayloadBytes, quantum);
@@ -220,19 +256,16 @@ export class SessionWriter {
     }
   }
 
-  /** The answer has ended; the client need not send the rest of its request (RFC 9113 §8.1). */
-  #end(stream: ServerStream): true {
-    stream.closed = true;
-    if (!stream.isRemoteEnded) output.copy(makeFrame(FRAME.reset, 0, stream.id, uint32s(ERROR.none)));
-    this.#whenSent.push(stream);
-    this.#ended(stream);
-    return true;
+  /** A client need not send the rest of a request that has been answered (RFC 9113 §8.1). */
+  #end(stream: SessionStream): void {
+    stream.isGiven = true;
+    if (this.#ended(stream)) output.copy(makeFrame(FRAME.reset, 0, stream.id, uint32s(ERROR.none)));
   }
 }
 
 /** True if no trailers follow what the stream has to send. */
-function endsWithData({ isEnding, sentTrailers }: ServerStream): boolean {
-  return isEnding && sentTrailers === undefined;
+function endsWithData({ isEnding, trailersToSend }: SessionStream): boolean {
+  return isEnding && trailersToSend === undefined;
 }
 
 /** Index of the last piece of data; a function may follow it. */
@@ -244,7 +277,7 @@ function lastPiece(queue: readonly (Uint8Array | (() => void))[]): number {
 function callAll(calls: readonly WhenSent[]): void {
   for (const call of calls) {
     if (typeof call === "function") call();
-    else call.finish();
+    else call.written();
   }
 }
 

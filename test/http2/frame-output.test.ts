@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { FrameOutput, makeFrame, uint32s } from "../../src/http2/frame-output.ts";
 import { FRAME } from "../../src/http2/protocol.ts";
 import { listenOnFreePort } from "./listen-on-free-port.ts";
@@ -64,4 +64,19 @@ it("does not touch bytes that a socket has not sent", async () => {
   expect(results.at(-1)).toBe(false);
   const expected = texts.join("");
   expect((await readBytes(receiver, expected.length)).toString()).toBe(expected);
+});
+
+it("keeps no more memory for a socket that is full than its bytes", async () => {
+  const { sender } = await openPair();
+  const output = new FrameOutput();
+  const large = Buffer.alloc(1_000_000);
+  while (sender.writableLength === 0) {
+    output.borrow(large, 0, large.length);
+    output.writeTo(sender, () => {});
+  }
+  const write = vi.spyOn(sender, "write");
+  output.copy(Buffer.from("small"));
+  output.writeTo(sender, () => {});
+  const [piece] = write.mock.calls[0] as unknown as [Buffer];
+  expect([piece.toString(), piece.buffer.byteLength]).toEqual(["small", 5]);
 });

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { STATIC_TABLE } from "../../src/http2/header-field.ts";
 import { HpackDecoder } from "../../src/http2/hpack-decoder.ts";
@@ -158,6 +160,32 @@ it("decodes all of a list that is too large, and returns what is within the limi
   expect(decode(decoder, "be bf")).toEqual(["e: f", "c: d"]);
   const many = new HpackDecoder({ maxBytes: 65_535, maxFields: 3 }).decode(Buffer.alloc(100_000, 0x82), 0, 100_000);
   expect([many.fields.length, many.isTooLarge]).toEqual([3, true]);
+});
+
+it("refuses a list of many times more texts than it may have, each of which takes time", () => {
+  const block = (fields: number) => Buffer.alloc(2 * fields, Buffer.of(0x01, 0));
+  const decoder = new HpackDecoder({ maxBytes: 65_535, maxFields: 3 });
+  expect(decoder.decode(block(12), 0, 24).isTooLarge).toBe(true);
+  expect(() => decoder.decode(block(13), 0, 26)).toThrow(
+    expect.objectContaining({ code: ERROR.enhanceYourCalm, message: "too_many_headers" }),
+  );
+});
+
+it("keeps nothing of entries that the table no longer has, nor of what they came in", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const decoder = new HpackDecoder({ maxBytes: 1e9, maxFields: 1e9 });
+  const refs: WeakRef<object>[] = [];
+  for (let round = 0; round < 20; round++) {
+    // An entry that is larger than the table, as its value's length says: 127 + 0x4000 - 127.
+    const block = Buffer.concat([Buffer.of(0x40, 1, 97, 127, 0x81, 0x7f), Buffer.alloc(0x4000, 98)]);
+    const list = decoder.decode(block, 0, block.length);
+    refs.push(new WeakRef(list.fields[0] as object), new WeakRef(block));
+  }
+  await new Promise(setImmediate);
+  collect();
+  // Those of the last round may still be on the stack.
+  expect(refs.slice(0, -2).filter((ref) => ref.deref() !== undefined)).toEqual([]);
 });
 
 it("says which fields have characters that HTTP/2 forbids", () => {

@@ -83,3 +83,9 @@ it("encodes values of any length", () => {
     ]);
   }
 });
+
+it("sends names that are numbers after pseudo-header fields, which JavaScript lists last", () => {
+  const block = new HpackEncoder().encode({ ":status": 200, a: "b", "1": "x", "2": ["y", "z"] });
+  const { fields } = new HpackDecoder({ maxBytes: 1000, maxFields: 10 }).decode(block, 0, block.length);
+  expect(fields.map(({ name, value }) => name + value)).toEqual([":status200", "ab", "1x", "2y", "2z"]);
+});

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { makeFrame, uint32s } from "../../src/http2/frame-output.ts";
@@ -13,6 +12,7 @@ export const LIMITS: SessionLimits = {
   maxConcurrentStreams: 100,
   streamWindowBytes: 2 ** 20,
   connectionWindowBytes: 2 ** 24,
+  maxConnectionWindowBytes: 2 ** 24,
   maxHeaderBytes: 16_384,
   maxHeaders: 100,
 };
@@ -121,7 +121,8 @@ export class RawClient {
 
   /** Resolves once the connection has ended. */
   async closed(): Promise<void> {
-    if (!this.socket.destroyed) await once(this.socket, "close");
+    // Its errors are no matter here.
+    if (!this.socket.closed) await new Promise((resolve) => this.socket.once("close", resolve));
   }
 
   decode({ payload }: ReceivedFrame): Record<string, string> {

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { makeFrame, uint32s } from "../../src/http2/frame-output.ts";
 import type { SentHeaders } from "../../src/http2/hpack-encoder.ts";
 import { ERROR, FLAG, FRAME, MAX_WINDOW_BYTES, PREFACE, SETTING } from "../../src/http2/protocol.ts";
+import type { ServerSession } from "../../src/http2/server-session.ts";
 import { Random } from "../grpc/random.ts";
 import { LIMITS, RawClient, REQUEST, startSessions } from "./raw-client.ts";
 
@@ -67,6 +68,13 @@ it.each<[string, number, Buffer[]]>([
   ],
   ["a continuation of nothing", ERROR.protocol, [OPEN, makeFrame(FRAME.continuation, FLAG.endHeaders, 1, BLOCK)]],
   ["a priority without a stream", ERROR.protocol, [makeFrame(FRAME.priority, 0, 0, Buffer.alloc(5))]],
+  ["a priority of four bytes of an idle stream", ERROR.frameSize, [makeFrame(FRAME.priority, 0, 1, Buffer.alloc(4))]],
+  ["an idle stream as its own parent", ERROR.protocol, [makeFrame(FRAME.priority, 0, 1, Buffer.of(0, 0, 0, 1, 0))]],
+  [
+    "a stream that is its own parent, in several frames",
+    ERROR.protocol,
+    [makeFrame(FRAME.headers, FLAG.priority, 1, Buffer.of(0, 0, 0, 1, 0, 0x82))],
+  ],
   ["a reset of an idle stream", ERROR.protocol, [makeFrame(FRAME.reset, 0, 1, uint32s(8))]],
   ["a reset without a stream", ERROR.protocol, [makeFrame(FRAME.reset, 0, 0, uint32s(8))]],
   ["a reset of three bytes", ERROR.frameSize, [OPEN, makeFrame(FRAME.reset, 0, 1, Buffer.alloc(3))]],
@@ -160,6 +168,7 @@ const { ":path": _path, ...noPath } = REQUEST;
 it.each<[string, SentHeaders]>([
   ["no method", noMethod],
   ["no scheme", noScheme],
+  ["a scheme that is none", { ...REQUEST, ":scheme": "P T" }],
   ["no path", noPath],
   ["an empty path", { ...REQUEST, ":path": "" }],
   ["a path without its slash", { ...REQUEST, ":path": "a" }],
@@ -307,6 +316,37 @@ it.each(FLOODS)("ends a connection for a flood of %s", async (_, reason, bytes) 
   const client = await RawClient.open(await start());
   client.sendRaw(bytes);
   expect(await client.end()).toEqual({ code: ERROR.enhanceYourCalm, reason });
+});
+
+it("ends a connection that goes on beginning calls after it was told which was the last one", async () => {
+  let server: ServerSession | undefined;
+  const port = await startSessions((session) => {
+    server = session.on("stream", () => {});
+  });
+  const client = await RawClient.open(port);
+  client.sendRaw(OPEN);
+  await client.settle();
+  server?.close();
+  const lastIdOf = async () => (await client.receive(({ type }) => type === FRAME.goaway)).payload.readUInt32BE(0);
+  expect(await lastIdOf()).toBe(1);
+  client.sendRaw(times(2000, (index) => headers(2 * index + 3)));
+  // The number never grows, or the client would take calls for begun that were ignored.
+  expect(await lastIdOf()).toBe(1);
+  await client.closed();
+});
+
+it.each<[string, (client: RawClient) => void]>([
+  ["data", (client) => client.sendData(1, "1")],
+  ["headers", (client) => client.sendHeaders(1, { "x-a": "b" }, 0)],
+])("ends a connection that goes on sending %s of a request that was answered", async (_, send) => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 404 }, true));
+  });
+  const client = await RawClient.open(port);
+  client.sendHeaders(1, undefined, 0);
+  await client.resetOf(1);
+  for (let frame = 0; frame < 2000; frame++) send(client);
+  expect(await client.end()).toEqual({ code: ERROR.enhanceYourCalm, reason: "too_many_frames" });
 });
 
 it("lets a client work that sends many frames of use", async () => {

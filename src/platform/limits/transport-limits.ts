@@ -28,8 +28,8 @@ export const TRANSPORT_LIMITS = {
   /** Time between two pings of a gRPC connection, in milliseconds, if no channel argument says otherwise. */
   pingIntervalMs: 60_000,
   /**
-   * Pings in a row, without any call between them, after which a connection is ended:
-   * clients send one every few seconds at most.
+   * Pings and other frames without use that a gRPC connection may send, beside some for each call and each second:
+   * clients send a ping every few seconds at most.
    */
   idlePings: 1000,
 } as const;
@@ -39,6 +39,14 @@ export const STREAM_WINDOW_BYTES = 1024 * 1024;
 
 /** Window of one HTTP/2 connection, for all its streams together, in bytes. */
 export const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
+
+/** Windows of a connection and its streams, in bytes. */
+export const WINDOWS = {
+  streamWindowBytes: STREAM_WINDOW_BYTES,
+  connectionWindowBytes: CONNECTION_WINDOW_BYTES,
+  // Paused streams of a client do not hold up its others, unless there are very many.
+  maxConnectionWindowBytes: 4 * CONNECTION_WINDOW_BYTES,
+} as const;
 
 /**
  * Time for the beginning of a connection, in milliseconds: until its protocol is known, until an HTTP/2 connection is

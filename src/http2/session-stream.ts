@@ -1,5 +1,5 @@
 import type { SentHeaders } from "./hpack-encoder.ts";
-import { assertSendable, type ReceivedFields } from "./message-head.ts";
+import { assertSendable } from "./message-head.ts";
 import { ERROR } from "./protocol.ts";
 import type { ReceiveWindow } from "./receive-window.ts";
 
@@ -14,29 +14,34 @@ export interface DataReceiver {
 /** The session of a stream, as far as its stream needs it. */
 export interface StreamOwner {
   /** Sends what the stream has, as soon as it may. */
-  ready(stream: ServerStream): void;
-  reset(stream: ServerStream, code: number): void;
+  ready(stream: SessionStream): void;
+  reset(stream: SessionStream, code: number): void;
   /** Grants the client as many bytes again as the program has taken; of a stream that is over, those of all streams. */
-  taken(stream: ServerStream, bytes: number): void;
+  taken(stream: SessionStream, bytes: number): void;
 }
 
 type Listener = () => void;
 
+const NOTHING = Buffer.alloc(0);
+/** Size of memory for small pieces that wait, in bytes; no more than those that wait already. */
+const MOST_SHARED_BYTES = 16 * 1024;
+
 /**
  * A request and its answer on one stream of an HTTP/2 connection: a plain object, whose few events are functions. What
- * is written in one turn is sent together.
+ * is written in one turn is sent together. As a server has it; a client sends its request as a server does its answer.
  */
-export class ServerStream<Owner extends StreamOwner = StreamOwner> {
+export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   readonly id: number;
   readonly session: Owner;
   headersSent = false;
   sentHeaders: SentHeaders | undefined;
+  /** Undefined until all data has been sent that comes before them. */
   sentTrailers: SentHeaders | undefined;
-  /** Trailers of the request; undefined until it has ended, or if it has none. */
-  trailers: ReceivedFields | undefined;
+  /** Trailers of the request, each name followed by its value; undefined until it has ended, or if it has none. */
+  trailers: readonly string[] | undefined;
   /** True once the answer was sent, or the stream was reset: no more can be sent. */
   closed = false;
-  /** True once the system has taken all of the answer, or the stream was reset. */
+  /** True once the system has taken all of the answer; or the stream was reset, and the system has what was sent. */
   destroyed = false;
   /** True if the stream was reset, or its connection has ended, before the answer was sent. */
   aborted = false;
@@ -57,16 +62,24 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
   isReady = false;
   /** The session's own: headers to send; data to send, and functions to be called once what is before them is sent. */
   headersToSend: SentHeaders | undefined;
+  trailersToSend: SentHeaders | undefined;
   readonly queue: (Uint8Array | Listener)[] = [];
   /** The session's own: bytes of the first piece that were sent. */
   queueAt = 0;
-  /** The session's own: true once nothing is added to the queue. */
+  /** The session's own: true once nothing is added to the queue, and once all of it was given to the socket. */
   isEnding = false;
+  isGiven = false;
+  /** The session's own: writes to the socket with something of the stream that the system may not have taken. */
+  openWrites = 0;
+  /** The session's own: true once nothing is received any more. */
+  isOver = false;
 
   #receiver: DataReceiver | undefined;
   #isFlowing = false;
   #isDraining = false;
   #waiting: Buffer[] = [];
+  /** Memory of the last piece that waits. */
+  #tail = NOTHING;
   #onAborted: Listener[] | undefined;
   #onFinish: Listener[] | undefined;
   #onClose: Listener[] | undefined;
@@ -79,8 +92,8 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
   }
 
   /**
-   * Calls back when the stream is aborted, when the system has taken the whole answer, or when the stream is over
-   * (always, and last). A listener never throws.
+   * Calls back when the stream is aborted, when the system has taken the whole answer, or when the stream is over and
+   * its pieces are not used any more (always, and last). A listener never throws.
    */
   once(event: "aborted" | "finish" | "close", listener: Listener): void {
     if (event === "close") this.#onClose = withOne(this.#onClose, listener);
@@ -122,7 +135,7 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
   /** Sends a piece, which must not change until `sent` is called: once the system has taken it. Not called on abort. */
   write(piece: Uint8Array, sent?: Listener): void {
     if (this.closed || this.isEnding) return;
-    this.queue.push(piece);
+    if (piece.length > 0) this.queue.push(piece);
     if (sent !== undefined) this.queue.push(sent);
     this.session.ready(this);
   }
@@ -131,8 +144,8 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
   end(piece?: Uint8Array, trailers?: SentHeaders): void {
     if (this.closed || this.isEnding) return;
     if (trailers !== undefined) assertSendable(trailers);
-    if (piece !== undefined) this.queue.push(piece);
-    this.sentTrailers = trailers;
+    if (piece !== undefined && piece.length > 0) this.queue.push(piece);
+    this.trailersToSend = trailers;
     this.isEnding = true;
     this.session.ready(this);
   }
@@ -148,46 +161,79 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
       this.#give(bytes, start, end);
       return;
     }
-    this.#waiting.push(Buffer.from(bytes.subarray(start, end)));
-    this.readableLength += end - start;
+    this.#keep(bytes.subarray(start, end));
   }
 
   /** To be called by the session once the request has ended. */
-  receiveEnd(trailers?: ReceivedFields): void {
+  receiveEnd(trailers?: readonly string[]): void {
     this.isRemoteEnded = true;
     this.trailers = trailers;
     if (this.#isFlowing && this.readableLength === 0) this.#giveEnd();
   }
 
-  /** To be called by the session once the system has taken all of the answer. */
-  finish(): void {
-    if (this.destroyed) return;
+  /** To be called by the session once the system has taken what one write had of the stream. */
+  written(): void {
+    this.openWrites--;
+    if (this.openWrites > 0 || this.destroyed) return;
+    if (this.isOver) this.#destroy();
+    else if (this.isGiven) this.finish();
+  }
+
+  /** The system has taken all of the answer. */
+  protected finish(): void {
     callAll(this.#onFinish);
+    this.#drop();
     this.#destroy();
   }
 
   /** To be called by the session when the stream ends before its time. */
   abort(code: number): void {
-    if (this.destroyed) return;
+    if (this.isOver) return;
+    const isEarly = !this.closed;
     this.rstCode = code;
-    if (!this.closed) {
-      this.closed = true;
-      this.aborted = true;
-      callAll(this.#onAborted);
-    }
-    this.#destroy();
+    this.closed = true;
+    this.aborted = isEarly;
+    this.#drop();
+    if (isEarly) callAll(this.#onAborted);
+    // A piece of it may still wait in the socket.
+    if (this.openWrites === 0) this.#destroy();
   }
 
-  #destroy(): void {
-    this.destroyed = true;
-    this.closed = true;
+  /** Lets go of what a stream that is over may have to wait for with many others, and that is no use any more. */
+  #drop(): void {
+    this.isOver = true;
     this.queue.length = 0;
+    this.headersToSend = undefined;
+    this.trailersToSend = undefined;
+    this.#receiver = undefined;
     this.#waiting = [];
+    this.#tail = NOTHING;
     const unreadBytes = this.readableLength;
     this.readableLength = 0;
     // The connection's window is that of its other streams too.
     if (unreadBytes > 0) this.session.taken(this, unreadBytes);
-    callAll(this.#onClose);
+  }
+
+  #destroy(): void {
+    this.destroyed = true;
+    const listeners = this.#onClose;
+    this.#onAborted = this.#onFinish = this.#onClose = undefined;
+    callAll(listeners);
+  }
+
+  /** Small pieces share memory: a client that sends byte by byte would cause an object for each. */
+  #keep(piece: Buffer): void {
+    const last = this.#waiting.length - 1;
+    const used = this.#waiting[last]?.length ?? this.#tail.length;
+    if (used + piece.length > this.#tail.length) {
+      this.#tail = Buffer.allocUnsafe(Math.max(piece.length, Math.min(this.readableLength, MOST_SHARED_BYTES)));
+      this.#waiting.push(this.#tail.subarray(0, piece.length));
+      this.#tail.set(piece);
+    } else {
+      this.#tail.set(piece, used);
+      this.#waiting[last] = this.#tail.subarray(0, used + piece.length);
+    }
+    this.readableLength += piece.length;
   }
 
   #drain(): void {
@@ -198,7 +244,7 @@ export class ServerStream<Owner extends StreamOwner = StreamOwner> {
       this.#give(piece, 0, piece.length);
     }
     const hasEnded = this.isRemoteEnded && this.readableLength === 0;
-    if (this.#isFlowing && hasEnded && !this.readableEnded && !this.destroyed) this.#giveEnd();
+    if (this.#isFlowing && hasEnded && !this.readableEnded && !this.isOver) this.#giveEnd();
   }
 
   #give(bytes: Buffer, start: number, end: number): void {
