@@ -1,20 +1,19 @@
-import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
+import type { RequestHead } from "../http2/message-head.ts";
+import type { ServerStream } from "../http2/server-session.ts";
 import type { RequestRecord, RouteName } from "../observability/request-record.ts";
 import type { MemberList } from "../platform/async/member-list.ts";
 import type { Compression } from "../platform/limits/compression.ts";
 import type { CallContext } from "./call-context.ts";
-import { httpRefusal, type ReceivedHeaders } from "./call-headers.ts";
+import { httpRefusal } from "./call-headers.ts";
 import { openRecord, tellOver } from "./call-record.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, StreamRoute, UnaryRoute } from "./grpc-route.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
 import { MessageStream } from "./message-stream.ts";
-import { PacedConnection } from "./paced-connection.ts";
 import type { CallPasser } from "./pass-on.ts";
-import { watchResets } from "./reset-watch.ts";
 import { SliceWriter } from "./slice-writer.ts";
 import { UnaryCall } from "./unary-call.ts";
 
@@ -35,61 +34,46 @@ export interface Answering {
 }
 
 /** The answer to other requests of HTTP/2 than calls. */
-const NO_CALL =
-  "This port serves gRPC: its calls are POST with content-type application/grpc. HTTP is served on --http-port, as HTTP/1.1.\n";
+const NO_CALL = Buffer.from(
+  "This port serves gRPC: its calls are POST with content-type application/grpc. HTTP is served on --http-port, as HTTP/1.1.\n",
+);
 
-interface Arrived {
-  readonly received: ReceivedHeaders;
-  readonly record: RequestRecord;
-  /** True once the call itself handles its end. */
-  isRun: boolean;
-}
-
-/** Answers a new stream, now or, if this turn of the event loop has no time left, in a later one. */
-export function answerStream(stream: ServerHttp2Stream, received: ReceivedHeaders, answering: Answering): void {
-  const { byName: headers } = received;
-  // A broken stream also closes, which ends its call.
-  stream.on("error", ignore);
-  watchResets(stream);
-  const { passer } = answering;
-  if (passer !== undefined && !isSingleRequest(headers[":path"], answering)) {
-    PacedConnection.of(stream.session)?.begin(stream, () => passer.pass(stream, headers));
+/** Answers a new stream. */
+export function answerStream(stream: ServerStream, head: RequestHead, answering: Answering): void {
+  const { byName: headers } = head;
+  const path = headers[":path"] ?? "";
+  const { passer, routes, context, openCalls } = answering;
+  const named = routes.get(path);
+  if (passer !== undefined && !isSingleRequest(named)) {
+    passer.pass(stream, head);
     return;
   }
-  const { observer } = answering.context;
+  const { observer } = context;
   const record = openRecord(stream, headers, observer);
-  record.route = answering.routes.get(headers[":path"] ?? "")?.name;
-  const arrived: Arrived = { received, record, isRun: false };
-  PacedConnection.of(stream.session)?.begin(stream, () => begin(stream, arrived, answering));
-  if (arrived.isRun) return;
-  stream.on("close", () => {
-    if (!arrived.isRun) tellOver(stream, headers, { record, observer });
-  });
+  record.route = named?.name;
+  const status = httpRefusal(headers);
+  if (status !== undefined) {
+    stream.once("close", () => tellOver(stream, headers, { record, observer }));
+    refuse(stream, status);
+    return;
+  }
+  const call = openCall(stream, path, answering);
+  openCalls.add(call);
+  void call.run(head, record, () => openCalls.delete(call));
 }
 
-function isSingleRequest(path: string | undefined, { routes }: Answering): boolean {
-  const { route } = routes.get(path ?? "") ?? {};
+function isSingleRequest({ route }: Partial<NamedRoute> = {}): boolean {
   return route !== undefined && "method" in route && route.kind === "inference";
 }
 
-function begin(stream: ServerHttp2Stream, arrived: Arrived, answering: Answering): void {
-  const { received, record } = arrived;
-  const { byName: headers } = received;
-  const status = httpRefusal(headers);
-  if (status !== undefined) {
-    stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8" });
-    stream.end(NO_CALL);
-    stream.resume();
-    return;
-  }
-  arrived.isRun = true;
-  const call = openCall(stream, headers[":path"] ?? "", answering);
-  const { openCalls } = answering;
-  openCalls.add(call);
-  void call.run(received, record, () => openCalls.delete(call));
+function refuse(stream: ServerStream, status: number): void {
+  const date = new Date().toUTCString();
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", date });
+  stream.end(NO_CALL);
+  stream.resume();
 }
 
-function openCall(stream: ServerHttp2Stream, path: string, { routes, context }: Answering): GrpcCall {
+function openCall(stream: ServerStream, path: string, { routes, context }: Answering): GrpcCall {
   const { route } = routes.get(path) ?? {};
   if (route === undefined)
     return new StreamCall(stream, context, { kind: "inference", stream: () => refuseMethod(path) });
@@ -115,7 +99,7 @@ class StreamCall extends GrpcCall {
   #record: RequestRecord | undefined;
   #encoding: CallEncoding = { request: undefined, response: undefined };
 
-  constructor(stream: ServerHttp2Stream, context: CallContext, route: StreamRoute) {
+  constructor(stream: ServerStream, context: CallContext, route: StreamRoute) {
     super(stream, context);
     this.kind = route.kind;
     this.#route = route;
@@ -176,6 +160,6 @@ class StreamCall extends GrpcCall {
     if (this.isOver) return;
     if (!this.stream.headersSent) this.startAnswer({}, this.#encoding);
     this.markEnded();
-    this.stream.end();
+    this.stream.end(undefined, this.trailers);
   }
 }

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
+import type { ReceivedFields, RequestHead } from "../http2/message-head.ts";
 import { createRecord } from "../tensor/record.ts";
 import { splitBinary } from "./metadata-headers.ts";
 
@@ -21,38 +21,26 @@ export interface CallHead {
 }
 
 /** The HTTP status for a request that is not a gRPC call; undefined for one that is. */
-export function httpRefusal({ ":method": method, "content-type": type = "" }: IncomingHttpHeaders): number | undefined {
+export function httpRefusal({ ":method": method, "content-type": type = "" }: ReceivedFields): number | undefined {
   if (method !== "POST") return 405;
   if (type === "application/grpc") return undefined;
   return /^application\/grpc(?:[+;]|$)/.test(type) ? undefined : 415;
 }
 
-/** The headers of a request: by name, and as they came, each name followed by its value. */
-export interface ReceivedHeaders {
-  readonly byName: IncomingHttpHeaders;
-  readonly raw: readonly string[];
-}
-
 /** Reads the headers of a call; throws `internal`, as grpc-js does, for a malformed timeout. */
-export function readCallHeaders({ byName: headers, raw }: ReceivedHeaders): CallHead {
+export function readCallHeaders({ byName: headers, raw }: Pick<RequestHead, "byName" | "raw">): CallHead {
   const metadata = createRecord<string>();
   const binary = new Set<string>();
-  // Node's object by name has no own shape; to list its names takes V8 a microsecond and a half.
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at] as string;
     if (name.startsWith(":") || CALL_HEADERS.has(name)) continue;
-    metadata[name] = metadata[name] === undefined ? (raw[at + 1] as string) : allOf(headers[name]);
+    metadata[name] = metadata[name] === undefined ? (raw[at + 1] as string) : (headers[name] as string);
     if (name.endsWith("-bin")) binary.add(name);
   }
   // Once for each name, however often it came.
   for (const name of binary) metadata[name] = toPaddedBase64(metadata[name] as string);
-  const timeout = headers["grpc-timeout"] as string | undefined;
+  const timeout = headers["grpc-timeout"];
   return { metadata, deadline: timeout === undefined ? undefined : Date.now() + parseTimeout(timeout) };
-}
-
-/** The values of a header that came several times, as Node joins them. */
-function allOf(value: string | string[] = ""): string {
-  return typeof value === "string" ? value : value.join(", ");
 }
 
 /** Clients may omit the padding. */

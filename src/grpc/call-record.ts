@@ -1,13 +1,15 @@
-import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { fromGrpcStatus } from "../errors.ts";
+import type { SentHeaders } from "../http2/hpack-encoder.ts";
+import type { ReceivedFields } from "../http2/message-head.ts";
+import type { ServerStream } from "../http2/server-session.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 import { peerOf } from "./peer.ts";
 
 /** Begins the record of a call; with times if an observer needs them. */
 export function openRecord(
-  { session }: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  { session }: ServerStream,
+  headers: ReceivedFields,
   observer: RequestObserver,
 ): RequestRecord {
   const record = new RequestRecord(headers);
@@ -21,14 +23,14 @@ export interface ObservedCall {
   readonly observer: RequestObserver;
 }
 
-const NOTHING: OutgoingHttpHeaders = {};
+const NOTHING: SentHeaders = {};
 /** gRPC's status number for a cancelled call. */
 const CANCELLED = 1;
 
 /** Reports a call whose stream has closed, unless there was no observer when it began. */
 export function tellOver(
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  stream: ServerStream,
+  headers: ReceivedFields,
   { record, observer }: ObservedCall,
 ): void {
   if (!record.isTimed) return;

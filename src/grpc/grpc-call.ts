@@ -1,13 +1,9 @@
-import {
-  constants,
-  type Http2Session,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
+import type { SentHeaders } from "../http2/hpack-encoder.ts";
+import type { ReceivedFields, RequestHead } from "../http2/message-head.ts";
+import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -18,24 +14,20 @@ import { deadlinePassed, MAX_TIMER_MS } from "../platform/limits/call-limits.ts"
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { arrivedCall } from "../serving/inference-service.ts";
 import type { CallContext } from "./call-context.ts";
-import { type ReceivedHeaders, readCallHeaders } from "./call-headers.ts";
+import { readCallHeaders } from "./call-headers.ts";
 import { tellOver } from "./call-record.ts";
 import type { CallInfo } from "./grpc-route.ts";
 import { type GrpcStatus, STATUS_DETAILS, toGrpcStatus } from "./grpc-status.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
 import { peerOf } from "./peer.ts";
-import { countReset } from "./reset-watch.ts";
 import type { SendGuard } from "./send-watch.ts";
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
-/** Without a date header, as other gRPC servers answer. */
-const WITH_TRAILERS = { waitForTrailers: true, sendDate: false };
-const TRAILERS_ALONE = { endStream: true, sendDate: false };
 
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
 export abstract class GrpcCall extends ListMember {
-  protected readonly stream: ServerHttp2Stream;
+  protected readonly stream: ServerStream;
   protected readonly context: CallContext;
   protected readonly memory: MemoryShare;
   protected readonly source = new CancelSource();
@@ -46,8 +38,8 @@ export abstract class GrpcCall extends ListMember {
   protected path = "";
   /** True while memory is reserved for an answer, until the stream closes. */
   protected holdsAnswer = false;
-  readonly #session: Http2Session | undefined;
-  #headers: IncomingHttpHeaders = {};
+  readonly #session: ServerSession;
+  #headers: ReceivedFields = {};
   #record: RequestRecord | undefined;
   /** Undefined if callers need no name. */
   #scope: CallScope | undefined;
@@ -59,7 +51,7 @@ export abstract class GrpcCall extends ListMember {
   /** Ends what is counted of its client. */
   #leave: (() => void) | undefined;
 
-  constructor(stream: ServerHttp2Stream, context: CallContext) {
+  constructor(stream: ServerStream, context: CallContext) {
     super();
     this.stream = stream;
     this.#session = stream.session;
@@ -67,11 +59,12 @@ export abstract class GrpcCall extends ListMember {
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
     this.memory.sending = this.guard;
-    stream.on("close", () => this.#close());
+    stream.once("aborted", () => this.#abort());
+    stream.once("close", () => this.#close());
   }
 
   /** Runs the call to its end, of which it notifies the caller; never throws. */
-  async run(received: ReceivedHeaders, record: RequestRecord, ended: () => void): Promise<void> {
+  async run(received: RequestHead, record: RequestRecord, ended: () => void): Promise<void> {
     const headers = received.byName;
     this.#headers = headers;
     this.#record = record;
@@ -158,8 +151,12 @@ export abstract class GrpcCall extends ListMember {
 
   /** Sends the headers of an answer; the status follows the last message. */
   protected startAnswer(metadata: Readonly<Record<string, string>>, { response }: CallEncoding): void {
-    this.stream.respond(responseHeaders(metadata, response), WITH_TRAILERS);
-    this.stream.on("wantTrailers", () => this.stream.sendTrailers(callTrailers(this.#failure, this.#record)));
+    this.stream.respond(responseHeaders(metadata, response));
+  }
+
+  /** The end of the answer: its status, and what belongs to that. */
+  protected get trailers(): SentHeaders {
+    return callTrailers(this.#failure, this.#record);
   }
 
   /** Marks the answer as complete: only its end is still sent. */
@@ -173,7 +170,7 @@ export abstract class GrpcCall extends ListMember {
     this.#hasEnded = true;
     this.#failure = toGrpcStatus(reason);
     this.guard.restart();
-    if (this.stream.headersSent) this.stream.end();
+    if (this.stream.headersSent) this.stream.end(undefined, this.trailers);
     else this.#refuse();
     // Later data from the client is discarded.
     this.stream.resume();
@@ -189,20 +186,21 @@ export abstract class GrpcCall extends ListMember {
   #refuse(): void {
     // A client with an unknown encoding is sent the list of known ones.
     const accepted = { "grpc-accept-encoding": ACCEPTED_ENCODINGS };
-    const trailers = callTrailers(this.#failure, this.#record);
-    this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...trailers }, TRAILERS_ALONE);
+    this.stream.respond({ ...RESPONSE_HEADERS, ...accepted, ...this.trailers }, true);
   }
 
-  /** Releases the answer's memory; aborts the signal if the client left before the answer. */
+  /** The client left before the answer. */
+  #abort(): void {
+    if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
+  }
+
+  /** Releases the answer's memory, which may have waited in the socket until now. */
   #close(): void {
     this.#isClosed = true;
     this.#leave?.();
     this.guard.stop();
-    // Answered before its reset was read; other resets have been counted.
-    const { rstCode, aborted } = this.stream;
-    if (rstCode !== constants.NGHTTP2_NO_ERROR && !aborted) countReset(this.#session);
     if (this.holdsAnswer) this.memory.release();
-    if (!this.#hasEnded) this.source.abort(abortReason(this.#deadline));
+    this.#abort();
     const record = this.#record;
     if (record !== undefined) tellOver(this.stream, this.#headers, { record, observer: this.context.observer });
   }
@@ -247,13 +245,13 @@ const OK_TRAILERS = { "grpc-status": "0" };
  * The trailers of a call that ends with a failure, or without one, and the times of
  * its request if these are asked for.
  */
-function callTrailers(failure: GrpcStatus | undefined, record: RequestRecord | undefined): OutgoingHttpHeaders {
+function callTrailers(failure: GrpcStatus | undefined, record: RequestRecord | undefined): SentHeaders {
   const status = failure === undefined ? OK_TRAILERS : failureTrailers(failure, record);
   const timing = record && serverTiming(record);
   return timing === undefined ? status : { ...status, [SERVER_TIMING]: timing };
 }
 
-function failureTrailers(failure: GrpcStatus, record: RequestRecord | undefined): OutgoingHttpHeaders {
+function failureTrailers(failure: GrpcStatus, record: RequestRecord | undefined): SentHeaders {
   const { code, details, statusDetails, retryDelayMs, challenge } = failure;
   const id = record?.sendableId;
   return {

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
@@ -20,7 +19,6 @@ import { MemoryPool } from "../platform/limits/memory/memory-pool.ts";
 import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { toAuthority } from "../platform/net/listen.ts";
-import { hasReceivePlace } from "../platform/net/node-members.ts";
 import { listenShared, type SharedPort } from "../platform/net/shared-port.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
@@ -30,7 +28,7 @@ import { type ConnectionRules, readChannelArguments } from "./connection-rules.t
 import { ConnectionWatch } from "./connection-watch.ts";
 import type { GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol } from "./grpc-route.ts";
-import { createHttp2Server, Http2Connections } from "./http2-connections.ts";
+import { Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { CallPasser } from "./pass-on.ts";
 import { refuseHttp1 } from "./refuse-http1.ts";
@@ -102,13 +100,12 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const rules = readChannelArguments(options.channelArguments ?? [], log);
   const context = toCallContext(options, settings, rules);
   const { maxMessageBytes, observer } = context;
-  if (!hasReceivePlace())
-    log.warn("gRPC is slower than it could be: this version of Node.js has no place for our receive buffers");
-  const server = createHttp2Server(rules.maxConcurrentStreams);
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, findHttpPort = () => undefined } = options;
-  const connections = new Http2Connections(server, new ConnectionWatch(handshakeTimeoutMs, rules), rules);
-  const accept = (socket: Socket) => void server.emit("connection", socket);
   const { connections: limit } = options;
+  const connections = new Http2Connections(new ConnectionWatch(handshakeTimeoutMs, rules), rules, (stream, head) =>
+    answerStream(stream, head, answering),
+  );
+  const accept = (socket: Socket) => connections.accept(socket);
   const users = { http2: accept, http1: refuseHttp1({ findHttpPort, log }), handshakeTimeoutMs, connections: limit };
   const listener =
     options.port === "shared" ? undefined : await listenShared({ host, port: options.port, fd: options.fd }, users);
@@ -122,9 +119,6 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const openCalls = new MemberList<GrpcCall>();
   const passer = options.passOn && new CallPasser(options.passOn);
   const answering = { routes, context, openCalls, passer };
-  server.on("stream", (stream: ServerHttp2Stream, byName: IncomingHttpHeaders, _flags: number, raw: string[]) =>
-    answerStream(stream, { byName, raw }, answering),
-  );
   const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
   let graceMs = 0;

@@ -1,5 +1,5 @@
-import type { IncomingHttpHeaders } from "node:http2";
 import { ServingError } from "../errors.ts";
+import type { ReceivedFields } from "../http2/message-head.ts";
 import { type Compression, compress, isCompression } from "../platform/limits/compression.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { type FramedMessage, frameCompressed, PREFIX_BYTES } from "./framed-message.ts";
@@ -18,15 +18,15 @@ export interface CallEncoding {
 const PLAIN: CallEncoding = { request: undefined, response: undefined };
 
 /** Reads the encodings of a call from its headers; throws `unimplemented` for one that the server does not know. */
-export function readEncoding(headers: IncomingHttpHeaders): CallEncoding {
-  const encoding = headers["grpc-encoding"] as string | undefined;
+export function readEncoding(headers: ReceivedFields): CallEncoding {
+  const encoding = headers["grpc-encoding"];
   if (encoding === undefined || encoding === "identity") return PLAIN;
   if (!isCompression(encoding)) {
     const expected = `The grpc-encoding "${encoding}" is not supported; send gzip, deflate or identity.`;
     throw new ServingError("unimplemented", expected);
   }
   // Not by a pattern of spaces, whose time grows with the square of their number.
-  const accepted = String(headers["grpc-accept-encoding"] ?? "").split(",");
+  const accepted = (headers["grpc-accept-encoding"] ?? "").split(",");
   return { request: encoding, response: accepted.some((name) => name.trim() === encoding) ? encoding : undefined };
 }
 

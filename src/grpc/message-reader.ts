@@ -34,8 +34,6 @@ export interface MessageLimits {
   readonly end?: (error: ServingError) => void;
 }
 
-/** Buffer for the first bytes of a message; they are copied before others arrive. */
-const LANDING = Buffer.allocUnsafeSlow(64 * 1024);
 const NOTHING = Buffer.alloc(0);
 /** Created once: clients that begin calls and end them at once cause thousands of it, and its stack is expensive. */
 const NOT_WHOLE = new ServingError("unimplemented", "Received no whole request message for a unary method");
@@ -47,7 +45,6 @@ const NOT_WHOLE = new ServingError("unimplemented", "Received no whole request m
 export class MessageReader {
   readonly #limits: MessageLimits;
   readonly #arrival: MessageArrival;
-  /** The bytes so far, prefix included, and space for more. */
   #bytes: Buffer = NOTHING;
   #length = 0;
   #alignedAt = 0;
@@ -61,42 +58,29 @@ export class MessageReader {
     this.#arrival = new MessageArrival(limits.memory, limits.end);
   }
 
-  /**
-   * Buffer for the next bytes, to be committed before any others arrive; never empty, and never part of a returned
-   * message.
-   */
-  writeBuffer(): Uint8Array {
-    return this.#openBytes > 0 ? this.#bytes.subarray(this.#length) : LANDING;
+  /** Memory of the bytes so far, prefix included, with space for more. */
+  get buffer(): ArrayBufferLike {
+    return this.#bytes.buffer;
   }
 
   /**
-   * Takes the bytes that were written to the buffer. Throws as soon as the message is known to be invalid; the reader
-   * is unusable afterwards.
+   * Copies the next bytes, which lie between two indexes. Throws as soon as the message is known to be invalid; the
+   * reader is unusable afterwards.
    */
-  commit(bytes: number): void {
-    if (this.#isDropped) return;
-    this.#arrival.add(bytes);
-    if (this.#neededBytes === undefined) this.#begin(LANDING.subarray(0, bytes));
-    else if (this.#length === this.#neededBytes) throw secondMessage();
-    else this.#length += bytes;
-    const neededBytes = this.#neededBytes ?? 0;
-    if (this.#length === this.#bytes.length && this.#length < neededBytes) this.#grow(neededBytes);
+  add(bytes: Buffer, start = 0, end = bytes.length): void {
+    if (this.#isDropped || start === end) return;
+    this.#arrival.add(end - start);
+    if (this.#neededBytes === undefined) this.#begin(bytes.subarray(start, end));
+    else this.#append(bytes, start, end, this.#neededBytes);
   }
 
-  /** Takes the next piece, as if it had been written to the buffer. */
-  add(piece: Uint8Array): void {
-    const openBytes = this.#openBytes;
-    if (openBytes > 0 && piece.length <= openBytes) {
-      this.#bytes.set(piece, this.#length);
-      this.commit(piece.length);
-      return;
-    }
-    for (let at = 0; at < piece.length; ) {
-      const room = this.writeBuffer();
-      const part = piece.subarray(at, at + room.length);
-      room.set(part);
-      this.commit(part.length);
-      at += part.length;
+  #append(bytes: Buffer, start: number, end: number, neededBytes: number): void {
+    if (this.#length + end - start > neededBytes) throw secondMessage();
+    for (let at = start; at < end; ) {
+      if (this.#length === this.#bytes.length) this.#grow(neededBytes);
+      const copied = bytes.copy(this.#bytes, this.#length, at, end);
+      this.#length += copied;
+      at += copied;
     }
   }
 
@@ -126,13 +110,9 @@ export class MessageReader {
     this.#bytes = NOTHING;
   }
 
-  /** Bytes that the message's own memory has room for. */
-  get #openBytes(): number {
-    return this.#bytes.length - this.#length;
-  }
-
-  #begin(landed: Buffer): void {
-    const head = this.#length === 0 ? landed : Buffer.concat([this.#bytes, landed]);
+  /** The first bytes, or further ones while the prefix is incomplete. */
+  #begin(piece: Buffer): void {
+    const head = this.#length === 0 ? piece : Buffer.concat([this.#bytes, piece]);
     this.#length = head.length;
     if (head.length < PREFIX_BYTES) {
       this.#bytes = Buffer.from(head);

@@ -1,14 +1,13 @@
-import type { ServerHttp2Stream } from "node:http2";
 import { ServingError } from "../errors.ts";
+import { ERROR } from "../http2/protocol.ts";
+import type { ServerStream } from "../http2/server-session.ts";
 import { type Compression, inflate } from "../platform/limits/compression.ts";
 import { ByteList } from "../platform/limits/memory/byte-list.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
-import { endFlood } from "./end-flood.ts";
 import { PREFIX_BYTES } from "./framed-message.ts";
 import { type MessageClock, Timed } from "./message-clock.ts";
 import { notCompressible, tooLarge, tooSlow } from "./message-reader.ts";
-import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 
 /** Limits on the messages of a stream. */
@@ -39,7 +38,7 @@ interface ArrivedMessage {
  * be read, so that a client cannot send more than its window ahead.
  */
 export class MessageStream implements AsyncIterable<Uint8Array> {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: ServerStream;
   readonly #limits: MessageStreamLimits;
   readonly #arrived: ArrivedMessage[] = [];
   /** The incomplete message, prefix included. */
@@ -52,15 +51,16 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   #wake: (() => void) | undefined;
   readonly #endSlow: Timed;
 
-  constructor(stream: ServerHttp2Stream, limits: MessageStreamLimits) {
+  constructor(stream: ServerStream, limits: MessageStreamLimits) {
     this.#stream = stream;
     this.#limits = limits;
     this.#arrival = this.#nextArrival();
     this.#endSlow = new Timed(() => this.fail(tooSlow(limits.messageTimeoutMs)));
-    stream.on("data", (piece: Buffer) => this.#take(piece));
-    stream.on("end", () => this.#end());
-    // For a call that waited for its turn and has no message.
-    this.#hasEnded = stream.readableEnded;
+    stream.receiveInto({
+      // Messages are views of what came.
+      take: (bytes, start, end) => this.#take(Buffer.from(bytes.subarray(start, end))),
+      end: () => this.#end(),
+    });
   }
 
   /** Fails the reader with a reason; later data is discarded. */
@@ -110,9 +110,10 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
   }
 
   #take(piece: Buffer): void {
-    PacedConnection.of(this.#stream.session)?.beginPiece(piece.length);
     if (this.#failure !== undefined) return;
-    if (this.#pieces.isFlood(piece.length)) endFlood(this.#stream.session, "too_many_small_frames");
+    if (this.#pieces.isFlood(piece.length)) {
+      this.#stream.session.fail(ERROR.enhanceYourCalm, "too_many_small_frames");
+    }
     try {
       for (let at = 0; at < piece.length; ) at = this.#gather(piece, at);
     } catch (reason) {

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders } from "node:http2";
+import type { SentHeaders } from "../http2/hpack-encoder.ts";
 import { isMessageHeader } from "../platform/net/message-headers.ts";
 
 /** Request headers that HTTP/2 and gRPC clients set themselves. */
@@ -22,16 +22,16 @@ export function isSendable(name: string): boolean {
 }
 
 /**
- * Metadata as headers; values of `-bin` names are base64. Values that gRPC cannot carry (a line break, a letter outside
- * ASCII) are omitted: a hook's header must not fail the whole answer.
+ * Metadata as headers; values of `-bin` names are base64, others have no spaces at their ends. Values that gRPC cannot
+ * carry (a line break, a letter outside ASCII) are omitted: a hook's header must not fail the whole answer.
  */
-export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {};
+export function toMetadataHeaders(metadata: Readonly<Record<string, string>>): SentHeaders {
+  const headers: Record<string, string | string[]> = {};
   for (const [key, value] of Object.entries(metadata)) {
     const name = key.toLowerCase();
     if (!isSendable(name) || !LEGAL_NAME.test(name)) continue;
     if (name.endsWith("-bin")) headers[name] = splitBinary(value).map((bytes) => bytes.toString("base64"));
-    else if (LEGAL_VALUE.test(value)) headers[name] = value;
+    else if (LEGAL_VALUE.test(value)) headers[name] = value.trim();
   }
   return headers;
 }

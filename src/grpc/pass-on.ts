@@ -1,15 +1,16 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect as connectHttp2,
-  constants,
-  type Http2Session,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
 import type { Socket } from "node:net";
+import { ClientSession } from "../http2/client-session.ts";
+import type { SentHeaders } from "../http2/hpack-encoder.ts";
+import type { RequestHead } from "../http2/message-head.ts";
+import { ERROR } from "../http2/protocol.ts";
+import type { ServerSession, ServerStream } from "../http2/server-session.ts";
+import type { DataReceiver, SessionStream } from "../http2/session-stream.ts";
+import { WINDOWS } from "../platform/limits/transport-limits.ts";
+import { createRecord } from "../tensor/record.ts";
 
-const { NGHTTP2_CANCEL, NGHTTP2_FLAG_END_STREAM, NGHTTP2_NO_ERROR } = constants;
+/** Bytes of a call that wait to be passed on, in each direction, before no more are read; a piece costs some itself. */
+const MAX_WAITING_BYTES = 64 * 1024;
+const PIECE_BYTES = 256;
 /** UNAVAILABLE. */
 const LOST = {
   ":status": 200,
@@ -17,7 +18,6 @@ const LOST = {
   "grpc-status": 14,
   "grpc-message": "The server ends.",
 };
-const AUTHORITY = "http://localhost";
 
 /**
  * Passes calls on as they are to where another thread of this server answers them,
@@ -25,69 +25,61 @@ const AUTHORITY = "http://localhost";
  */
 export class CallPasser {
   readonly #connect: (client: Socket) => Socket;
-  readonly #sessions = new WeakMap<Http2Session, ClientHttp2Session>();
+  readonly #sessions = new WeakMap<ServerSession, ClientSession>();
 
   constructor(connect: (client: Socket) => Socket) {
     this.#connect = connect;
   }
 
   /** Passes a call on, and its answer back. */
-  pass(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-    const { session } = stream;
-    if (session === undefined || session.destroyed || stream.destroyed) return;
-    const inner = this.#begin(session, headers);
-    if (inner === undefined) {
-      stream.respond(LOST, { endStream: true });
-      return;
-    }
-    stream.pipe(inner);
-    passBack(inner, stream);
-    stream.on("close", () => {
-      if (!inner.closed) inner.close(stream.rstCode === NGHTTP2_NO_ERROR ? NGHTTP2_CANCEL : stream.rstCode);
+  pass(stream: ServerStream, { raw }: RequestHead): void {
+    const inner = this.#sessionOf(stream.session).request(toHeaders(raw), (answer, isAll) =>
+      stream.respond(toHeaders(answer), isAll),
+    );
+    stream.receiveInto(passData(stream, inner));
+    inner.receiveInto(passData(inner, stream));
+    stream.once("close", () => inner.reset(stream.rstCode === ERROR.none ? ERROR.cancel : stream.rstCode));
+    inner.once("aborted", () => {
+      if (stream.headersSent) stream.reset(inner.rstCode);
+      else stream.respond(LOST, true);
     });
   }
 
-  /** Undefined if this server ends. */
-  #begin(client: Http2Session, headers: IncomingHttpHeaders): ClientHttp2Stream | undefined {
-    try {
-      return this.#sessionOf(client).request({ ...headers }, { endStream: false });
-    } catch {
-      return undefined;
-    }
-  }
-
   /** One that may not begin calls any more is replaced; those that it has go on. */
-  #sessionOf(client: Http2Session): ClientHttp2Session {
+  #sessionOf(client: ServerSession): ClientSession {
     const known = this.#sessions.get(client);
-    if (known !== undefined && !known.closed && !known.destroyed) return known;
-    const made = connectHttp2(AUTHORITY, { createConnection: () => this.#connect(client.socket) });
-    made.on("error", () => {});
+    if (known !== undefined && !known.closed) return known;
+    const made = new ClientSession(this.#connect(client.socket), WINDOWS);
     client.once("close", () => made.close());
     this.#sessions.set(client, made);
     return made;
   }
 }
 
-/** The answer, its trailers, and how it ends. */
-function passBack(inner: ClientHttp2Stream, stream: ServerHttp2Stream): void {
-  let trailers: IncomingHttpHeaders | undefined;
-  const isOpen = () => !stream.destroyed && !stream.closed;
-  inner.on("response", (headers, flags) => {
-    if (!isOpen()) return;
-    const endStream = (flags & NGHTTP2_FLAG_END_STREAM) !== 0;
-    stream.respond({ ...headers }, { endStream, waitForTrailers: !endStream });
-    if (!endStream) inner.pipe(stream);
-  });
-  inner.on("trailers", (received) => {
-    trailers = received;
-  });
-  stream.on("wantTrailers", () => {
-    if (isOpen()) stream.sendTrailers({ ...trailers });
-  });
-  inner.on("error", () => {});
-  inner.on("close", () => {
-    if (!isOpen()) return;
-    if (!stream.headersSent) stream.respond(LOST, { endStream: true });
-    else if (inner.rstCode !== NGHTTP2_NO_ERROR) stream.close(inner.rstCode);
-  });
+/** Several values of a name become one array. */
+function toHeaders(raw: readonly string[]): SentHeaders {
+  const headers = createRecord<string | string[]>();
+  for (let at = 0; at < raw.length; at += 2) {
+    const [name, value] = [raw[at] as string, raw[at + 1] as string];
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
+  }
+  return headers;
+}
+
+/** Passes data on, and the trailers at its end, no faster than it is taken. */
+function passData(from: SessionStream, to: SessionStream): DataReceiver {
+  let waitingBytes = 0;
+  return {
+    take(bytes, start, end) {
+      const price = PIECE_BYTES + end - start;
+      waitingBytes += price;
+      if (waitingBytes > MAX_WAITING_BYTES) from.pause();
+      to.write(Buffer.from(bytes.subarray(start, end)), () => {
+        waitingBytes -= price;
+        if (waitingBytes <= MAX_WAITING_BYTES) from.resume();
+      });
+    },
+    end: () => to.end(undefined, from.trailers && toHeaders(from.trailers)),
+  };
 }

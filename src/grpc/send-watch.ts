@@ -1,5 +1,6 @@
-import { constants, type Http2Session, type ServerHttp2Stream } from "node:http2";
 import type { ServingError } from "../errors.ts";
+import { ERROR } from "../http2/protocol.ts";
+import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { Transfer } from "../platform/limits/overload-manager.ts";
 import { MessageClock, Timed } from "./message-clock.ts";
 
@@ -10,7 +11,7 @@ const PROBE_MS = 5000;
 export class SendWatch {
   /** Undefined = no limit. */
   readonly #clock: MessageClock | undefined;
-  readonly #probed = new WeakSet<Http2Session>();
+  readonly #probed = new WeakSet<ServerSession>();
 
   /** `timeoutMs` = time in which a client must read something; 0 = no limit. */
   constructor(timeoutMs: number) {
@@ -18,7 +19,7 @@ export class SendWatch {
   }
 
   /** Creates the guard of a stream, not started yet. */
-  guard(stream: ServerHttp2Stream): SendGuard {
+  guard(stream: ServerStream): SendGuard {
     return new SendGuard(this.#clock, (code) => this.cut(stream, code));
   }
 
@@ -26,10 +27,10 @@ export class SendWatch {
    * Resets the stream; if the whole connection is stuck, the reset does not reach the client, and the connection is
    * ended too.
    */
-  cut(stream: ServerHttp2Stream, code: number = constants.NGHTTP2_CANCEL): void {
+  cut(stream: ServerStream, code: number = ERROR.cancel): void {
     const { session } = stream;
-    stream.close(code);
-    if (session === undefined || session.destroyed || this.#probed.has(session)) return;
+    stream.reset(code);
+    if (session.destroyed || this.#probed.has(session)) return;
     this.#probed.add(session);
     const timer = setTimeout(() => session.destroy(), PROBE_MS).unref();
     const isSent = session.ping(() => {
@@ -46,15 +47,13 @@ export class SendGuard extends Timed implements Transfer {
   movedBytes = 0;
   /** Bytes that wait for the client, or will do so: no more than a message. */
   leftBytes = 0;
-  /** Those that were given to Node, which reports the end of them together. */
+  /** Those that were given to the stream, which reports the end of them together. */
   stepBytes = 0;
   readonly #clock: MessageClock | undefined;
 
   constructor(clock: MessageClock | undefined, cut: (code: number) => void) {
     // The code for `resource_exhausted`: a status would wait behind what the client has to take.
-    super((error?: ServingError) =>
-      cut(error === undefined ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_ENHANCE_YOUR_CALM),
-    );
+    super((error?: ServingError) => cut(error === undefined ? ERROR.cancel : ERROR.enhanceYourCalm));
     this.#clock = clock;
   }
 

@@ -1,33 +1,39 @@
-import type { ServerHttp2Stream } from "node:http2";
+import type { SentHeaders } from "../http2/hpack-encoder.ts";
+import type { ServerStream } from "../http2/server-session.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import type { SendGuard } from "./send-watch.ts";
 
 /** Size up to which a message is written at once, in bytes: a photo of 602 KB took a quarter longer in slices. */
 const WHOLE_BYTES = 1024 * 1024;
-/** Size of the slices of a larger one, in bytes: Node reports the end of a write only once all of it has been sent. */
+/** Size of the slices of a larger one, in bytes: the end of a write is reported only once all of it has been sent. */
 const SLICE_BYTES = 256 * 1024;
 
+/** The end of an answer. */
+interface LastMessage {
+  readonly message: FramedMessage;
+  readonly trailers: SentHeaders;
+}
+
 /** Writes the only message of an answer and ends the stream. */
-export function writeLast(stream: ServerHttp2Stream, pieces: FramedMessage, guard: SendGuard): void {
+export function writeLast(stream: ServerStream, guard: SendGuard, { message: pieces, trailers }: LastMessage): void {
   guard.restart(framedBytes(pieces));
   if (pieces.some(({ length }) => length > WHOLE_BYTES)) {
-    void new SliceWriter(stream, guard).write(pieces).then(() => stream.end());
+    void new SliceWriter(stream, guard).write(pieces).then(() => stream.end(undefined, trailers));
     return;
   }
-  if (pieces.length > 1) stream.cork();
   const last = pieces.length - 1;
-  for (let index = 0; index < last; index++) stream.write(pieces[index]);
-  stream.end(pieces[last]);
+  for (let index = 0; index < last; index++) stream.write(pieces[index] as Uint8Array);
+  stream.end(pieces[last], trailers);
 }
 
 /** Writes messages to a stream in slices, so that its guard sees a slow client make progress. */
 export class SliceWriter {
-  readonly #stream: ServerHttp2Stream;
+  readonly #stream: ServerStream;
   readonly #guard: SendGuard;
   /** Functions that end the waits for slices. */
   readonly #waits = new Set<() => void>();
 
-  constructor(stream: ServerHttp2Stream, guard: SendGuard) {
+  constructor(stream: ServerStream, guard: SendGuard) {
     this.#stream = stream;
     this.#guard = guard;
     // A closing stream drops the callbacks of waiting writes.

@@ -1,19 +1,18 @@
-import type { ServerHttp2Stream } from "node:http2";
 import type { CallKind } from "../access/caller.ts";
+import { ERROR } from "../http2/protocol.ts";
+import type { ServerStream } from "../http2/server-session.ts";
+import type { DataReceiver } from "../http2/session-stream.ts";
 import type { CancelSource } from "../platform/async/cancel-source.ts";
 import { type Compression, inflate } from "../platform/limits/compression.ts";
 import { isPooled, returnMemory } from "../platform/limits/memory/memory-pool.ts";
 import { goOnTogether } from "../platform/limits/work-turns.ts";
-import { receiveInto, type StreamReceiver } from "../platform/net/node-members.ts";
 import type { CallContext } from "./call-context.ts";
-import { endFlood } from "./end-flood.ts";
 import { type FramedMessage, framedBytes } from "./framed-message.ts";
 import { GrpcCall } from "./grpc-call.ts";
 import type { CallInfo, UnaryRoute } from "./grpc-route.ts";
 import { Timed } from "./message-clock.ts";
 import { type CallEncoding, compressMessage } from "./message-encoding.ts";
 import { MessageReader, tooSlow } from "./message-reader.ts";
-import { PacedConnection } from "./paced-connection.ts";
 import { PieceWatch } from "./piece-watch.ts";
 import { writeLast } from "./slice-writer.ts";
 
@@ -24,7 +23,7 @@ export class UnaryCall extends GrpcCall {
   protected readonly kind: CallKind;
   readonly #route: UnaryRoute;
 
-  constructor(stream: ServerHttp2Stream, context: CallContext, route: UnaryRoute) {
+  constructor(stream: ServerStream, context: CallContext, route: UnaryRoute) {
     super(stream, context);
     this.kind = route.kind;
     this.#route = route;
@@ -48,7 +47,7 @@ export class UnaryCall extends GrpcCall {
     this.markEnded();
     const framedLength = framedBytes(framed);
     info.record.wrote(framedLength);
-    writeLast(this.stream, framed, this.guard);
+    writeLast(this.stream, this.guard, { message: framed, trailers: this.trailers });
     if (isRecycled) this.#whenSent(() => reader.recycle());
     if (this.memory.isWireOnly && isPooled(framedLength)) this.#whenSent(() => returnAll(framed));
   }
@@ -118,62 +117,47 @@ function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecy
  * is invalid, or when the source aborts.
  */
 export function receiveMessage(
-  stream: ServerHttp2Stream,
+  stream: ServerStream,
   reader: MessageReader,
   source: CancelSource,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const receiver = new MessageReceiver(stream, reader, reject);
-    // Node has buffered data of a call that waited for its turn, or that arrived with its connection's preface; without
-    // data, the stream has ended.
-    if (stream.readableEnded) return receiver.finish(resolve);
-    if (stream.readableLength === 0 && receiveInto(stream, receiver)) stream.resume();
-    else stream.on("data", (piece: Buffer) => receiver.take(piece));
-    stream.on("end", () => receiver.finish(resolve));
+    const receiver = new MessageReceiver(stream, reader, { resolve, reject });
+    stream.receiveInto(receiver);
     source.addEventListener("abort", () => receiver.refuse(source.reason));
   });
 }
 
-class MessageReceiver implements StreamReceiver {
-  readonly #stream: ServerHttp2Stream;
+interface Settle {
+  readonly resolve: (message: Uint8Array) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+class MessageReceiver implements DataReceiver {
+  readonly #stream: ServerStream;
   readonly #pieces = new PieceWatch();
   readonly #reader: MessageReader;
-  readonly #reject: (reason: unknown) => void;
-  readonly #connection: PacedConnection | undefined;
+  readonly #settle: Settle;
 
-  constructor(stream: ServerHttp2Stream, reader: MessageReader, reject: (reason: unknown) => void) {
+  constructor(stream: ServerStream, reader: MessageReader, settle: Settle) {
     this.#stream = stream;
     this.#reader = reader;
-    this.#reject = reject;
-    this.#connection = PacedConnection.of(stream.session);
+    this.#settle = settle;
   }
 
-  writeBuffer(): Uint8Array {
-    return this.#reader.writeBuffer();
-  }
-
-  commit(bytes: number): void {
-    this.#count(bytes);
+  take(bytes: Buffer, start: number, end: number): void {
+    if (this.#pieces.isFlood(end - start)) this.#stream.session.fail(ERROR.enhanceYourCalm, "too_many_small_frames");
     try {
-      this.#reader.commit(bytes);
+      this.#reader.add(bytes, start, end);
     } catch (reason) {
       this.refuse(reason);
     }
   }
 
-  take(piece: Buffer): void {
-    this.#count(piece.length);
-    try {
-      this.#reader.add(piece);
-    } catch (reason) {
-      this.refuse(reason);
-    }
-  }
-
-  finish(resolve: (message: Uint8Array) => void): void {
+  end(): void {
     try {
       const message = this.#reader.finish();
-      goOnTogether(message.length, () => resolve(message));
+      goOnTogether(message.length, () => this.#settle.resolve(message));
     } catch (reason) {
       this.refuse(reason);
     }
@@ -182,11 +166,6 @@ class MessageReceiver implements StreamReceiver {
   /** Discards the message and later bytes. */
   refuse(reason: unknown): void {
     this.#reader.drop();
-    this.#reject(reason);
-  }
-
-  #count(bytes: number): void {
-    this.#connection?.beginPiece(bytes);
-    if (this.#pieces.isFlood(bytes)) endFlood(this.#stream.session, "too_many_small_frames");
+    this.#settle.reject(reason);
   }
 }

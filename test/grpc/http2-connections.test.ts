@@ -61,9 +61,7 @@ it("ends a connection whose client resets calls as fast as it begins them", asyn
   onTestFinished(() => clearInterval(flood));
   const closed = new Promise((resolve) => session.once("close", resolve));
   const [code, , data] = await once(session, "goaway");
-  // Node refuses calls that come with the resets of as many others, from 22.23 and 24 on, and ends who goes on.
-  const isOurs = code === constants.NGHTTP2_ENHANCE_YOUR_CALM && String(data) === "too_many_resets";
-  expect(isOurs || code === constants.NGHTTP2_INTERNAL_ERROR).toBe(true);
+  expect([code, String(data)]).toEqual([constants.NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets"]);
   await closed;
 });
 
@@ -71,12 +69,13 @@ it("ends it while the bytes with the resets are still being read, and starts no 
   const memory = new CountedBudget(1e9);
   const { port } = await serve(new ScriptedService(), { memory });
   const client = new RawClient(port);
-  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 600));
+  client.socket.write(resetFrames("/inference.GRPCInferenceService/ServerLive", 2000));
   expect(await client.closed()).toContain("too_many_resets");
-  expect(memory.opened).toBeLessThanOrEqual(273);
+  // 900 at once, and 33 for each second that it took.
+  expect(memory.opened).toBeLessThan(1000);
 });
 
-it("ends a connection that goes on resetting calls, a few at a time, before nghttp2 would leave it open", async () => {
+it("ends a connection that goes on resetting calls, a few at a time", async () => {
   const { port } = await serve(new ScriptedService());
   const client = new RawClient(port);
   const closed = client.closed();
@@ -108,7 +107,7 @@ it("lets a client give up all of its calls at once, and begin others", async () 
   onTestFinished(() => session.destroy());
   await once(session, "remoteSettings");
   for (const call of Array.from({ length: 256 }, () => beginCall(session))) call.close(constants.NGHTTP2_CANCEL);
-  // Until this is answered Node counts the calls, from 22.23 and 24 on.
+  // Until this is answered the calls count.
   await new Promise((resolve) => session.ping(resolve));
   const others = Array.from({ length: 60 }, () => beginCall(session).end());
   const statuses = await Promise.all(others.map(async (call) => (await once(call, "response"))[0][":status"]));

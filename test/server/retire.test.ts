@@ -54,7 +54,7 @@ test("TensorFlow Serving's clients see the models of a server that retires being
   expect((await get("/v1/models/default"))[1]).toContain('"state": "UNLOADING"');
 });
 
-test("an encrypted connection ends with its next call, which is answered, and new ones are served", async () => {
+test("an encrypted connection ends after calls that are on their way, and new ones are served", async () => {
   const tls = { cert: tlsPath("server.pem"), key: tlsPath("server.key") };
   const server = await startServer({ stages: [{ driver: "null" }], tls });
   const open = async () => {

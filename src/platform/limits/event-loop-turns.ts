@@ -16,8 +16,6 @@ const LEAST_EXPECTED_MS = 0.01;
  */
 const HELD_UP = 4;
 
-/** Number of waiting connections at which a turn reads no more new data, and serves them. */
-const MANY = 8;
 /** Added to the expected time of work that is not small, in milliseconds, so that all small work is chosen first. */
 const LARGE_PENALTY_MS = 1000;
 /** Bytes of a small piece of work, which comes before those of connections that send much, or may do so. */
@@ -26,23 +24,16 @@ const SMALL_BYTES = 8 * 1024;
 /** Main-thread time of the pieces of work of one connection. */
 export class TurnUse {
   #expectedMs = EXPECTED_MS;
-  #turn = 0;
 
   /** Expected time of the next piece, from the previous ones, in milliseconds. */
   get expectedMs(): number {
     return this.#expectedMs;
   }
 
-  /** Number of the turn of its last piece of work; 0 = there was none. */
-  get turn(): number {
-    return this.#turn;
-  }
-
-  /** Records how long a piece of work took, and in which turn. */
-  learn(ms: number, turn: number): void {
+  /** Records how long a piece of work took. */
+  learn(ms: number): void {
     const likelyMs = Math.min(ms, HELD_UP * this.#expectedMs);
     this.#expectedMs = Math.max(LEAST_EXPECTED_MS, (this.#expectedMs + likelyMs) / 2);
-    this.#turn = turn;
   }
 }
 
@@ -63,8 +54,6 @@ export class EventLoopTurns {
   readonly #waiting: Waiting[] = [];
   /** Start of this turn's first work; 0 = none has started. */
   #began = 0;
-  /** Number of this turn. */
-  #turn = 1;
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
   #served: TurnUse | undefined;
   #servedAt = 0;
@@ -73,7 +62,6 @@ export class EventLoopTurns {
   #isOldestNext = false;
   /** True while a waiting piece of work runs, which is after the arriving data of a turn was handled. */
   #isRunningWaiting = false;
-  #overs: (() => void)[] = [];
 
   /** Begins work for a connection; returns for how many milliseconds it may run, 0 = it has to {@link wait}. */
   begin(use: TurnUse): number {
@@ -88,27 +76,6 @@ export class EventLoopTurns {
   resume(use: TurnUse): number {
     this.#serve(use, this.#end());
     return MOST_MS;
-  }
-
-  /** True once a turn begins no more work at all. */
-  get isOver(): boolean {
-    return this.#began !== 0 && performance.now() - this.#began > LONGEST_TURN_MS;
-  }
-
-  /** True for a connection that is new or had work in the turn that has just ended: others are to be read first. */
-  comesAfterOthers({ turn }: TurnUse): boolean {
-    return turn === 0 || turn === this.#turn - 1;
-  }
-
-  /** True if so many connections wait that to read more of them would delay those that have sent little. */
-  get hasManyWaiting(): boolean {
-    return this.#waiting.length >= MANY;
-  }
-
-  /** Calls a function when this turn ends, before data of the next one is read. */
-  onceOver(call: () => void): void {
-    if (this.#began === 0) this.#start(performance.now());
-    this.#overs.push(call);
   }
 
   /** Calls a function in a later turn, earlier for a piece of work that is known to be small. */
@@ -140,7 +107,7 @@ export class EventLoopTurns {
   /** Ends a piece of work. */
   #end(): number {
     const now = performance.now();
-    this.#served?.learn(now - this.#servedAt, this.#turn);
+    this.#served?.learn(now - this.#servedAt);
     this.#served = undefined;
     return now;
   }
@@ -153,8 +120,6 @@ export class EventLoopTurns {
   #endTurn(): void {
     this.#end();
     this.#began = 0;
-    this.#turn++;
-    for (const call of this.#overs.splice(0)) call();
   }
 
   #continue(until = performance.now() + TURN_MS): void {

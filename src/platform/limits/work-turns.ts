@@ -7,20 +7,14 @@ export class WorkTurns {
 
   /** Does a piece of work now, or in a later turn; work of the same kind that it starts belongs to it. */
   take(work: () => void): void {
-    if (!this.#isTaken && turns.begin(this.#use) > 0) this.#do(work);
-    else this.takeLater(work);
-  }
-
-  /** {@link take} in a later turn, so that the data which arrived in this one has its time. */
-  takeLater(work: () => void): void {
-    if (this.#isTaken) {
-      work();
-      return;
+    if (this.#isTaken) work();
+    else if (turns.begin(this.#use) > 0) this.#do(work);
+    else {
+      turns.wait(this.#use, () => {
+        turns.resume(this.#use);
+        this.#do(work);
+      });
     }
-    turns.wait(this.#use, () => {
-      turns.resume(this.#use);
-      this.#do(work);
-    });
   }
 
   #do(work: () => void): void {

@@ -1,28 +1,9 @@
-import type { Http2Session, ServerHttp2Stream } from "node:http2";
 import { type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 
-// The only file that uses members of Node's sockets, servers and streams which Node does not document. Each function
+// The only file that uses members of Node's sockets and servers which Node does not document. Each function
 // says by its result that the Node.js which runs lacks them; what its callers do then is in
-// docs/decisions/grpc-on-http2-streams.md.
-
-/** Stops and starts reading a socket below the HTTP/2 session that owns it. */
-export interface ReadSwitch {
-  readStop(): void;
-  readStart(): void;
-}
-
-/** The switch of a session's socket; undefined if it has none. */
-export function readSwitchOf(socket: Socket): ReadSwitch | undefined {
-  const handle = handleOf<ReadSwitch>(socket);
-  return typeof handle?.readStop === "function" ? (handle as ReadSwitch) : undefined;
-}
-
-/** The descriptor of a connection without unsent bytes; undefined if it has some, or if that is not known. */
-export function idleDescriptorOf(socket: Socket): number | undefined {
-  const { fd = -1, writeQueueSize } = handleOf<{ readonly fd: number; readonly writeQueueSize: number }>(socket) ?? {};
-  return fd >= 0 && writeQueueSize === 0 ? fd : undefined;
-}
+// docs/decisions/http2-of-our-own.md.
 
 /** The handle of an encrypted connection, above that of the connection that carries it. */
 interface EncryptedHandle {
@@ -74,19 +55,6 @@ export function resetConnection(socket: Socket): void {
 /** The connection that carries an encrypted one; any other is its own. */
 export function carrierSocketOf(socket: Socket): Socket {
   return socket instanceof TLSSocket ? (handleOf<EncryptedHandle>(socket)?._parentWrap ?? socket) : socket;
-}
-
-/** The HTTP/2 session of a connection; undefined if there is none yet, or that is not known. */
-export function sessionOf(socket: Socket): Http2Session | undefined {
-  const name = symbolOf(socket, "session");
-  return name && (socket as unknown as Record<symbol, Http2Session | undefined>)[name];
-}
-
-/** True while a session has streams; undefined if that is not known. */
-export function hasStreams(session: Http2Session): boolean | undefined {
-  const name = symbolOf(session, "state");
-  const { streams } = (name && (session as unknown as Record<symbol, { streams?: Map<number, unknown> }>)[name]) ?? {};
-  return streams instanceof Map ? streams.size > 0 : undefined;
 }
 
 /** A connection that the system has accepted, before Node creates its socket. */
@@ -141,8 +109,8 @@ function handleOf<Handle>(owner: Socket | Server): Partial<Handle> | undefined {
   return (owner as { readonly _handle?: Partial<Handle> | null })._handle ?? undefined;
 }
 
-/** Takes the bytes that a stream or a socket receives. */
-export interface StreamReceiver {
+/** Takes the bytes that a socket receives. */
+interface SocketReceiver {
   /**
    * Buffer for the next bytes; never empty. Its memory may neither be freed nor transferred until this is called again.
    */
@@ -152,16 +120,16 @@ export interface StreamReceiver {
 }
 
 /**
- * Lets Node write a stream's or an accepted socket's data into the receiver's buffer, as `net.connect({ onread })` does
- * for a client's socket. Otherwise each read allocates a buffer, and large messages keep V8 collecting garbage. The
- * stream still has to be resumed, and emits `end`. Returns false, without effect, if this version of Node cannot do
- * it, and for encrypted sockets: those deliver decrypted data even after a pause.
+ * Lets Node write an accepted socket's data into the receiver's buffer, as `net.connect({ onread })` does for a
+ * client's. Otherwise each read allocates a buffer, and large messages keep V8 collecting garbage. The socket still has
+ * to be resumed, and emits `end`. Returns false, without effect, if this version of Node cannot do it, and for
+ * encrypted sockets: those deliver decrypted data even after a pause.
  */
-export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: StreamReceiver): boolean {
-  const handle = streamHandleOf(stream);
-  if (stream instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
+export function receiveInto(socket: Socket, receiver: SocketReceiver): boolean {
+  const handle = receivingHandleOf(socket);
+  if (socket instanceof TLSSocket || handle === undefined || READ_MEMBERS === undefined) return false;
   const target = receiver.writeBuffer();
-  const receiving = stream as Receiving;
+  const receiving = socket as Receiving;
   receiving[RECEIVER] = receiver;
   receiving[READ_MEMBERS.buffer] = target;
   receiving[READ_MEMBERS.filled] = passOn;
@@ -172,17 +140,17 @@ export function receiveInto(stream: ServerHttp2Stream | Socket, receiver: Stream
 
 const RECEIVER = Symbol("receiver");
 
-interface Receiving extends ServerHttp2Stream {
-  [RECEIVER]?: StreamReceiver;
+interface Receiving extends Socket {
+  [RECEIVER]?: SocketReceiver;
   [member: symbol]: unknown;
 }
 
 /** The buffer for which Node asks right after it has reported bytes. */
 let nextBuffer: Uint8Array | undefined;
 
-/** The same function for all streams: closures for each stream stayed alive until V8 collected the whole heap. */
+/** The same function for all sockets: closures for each stayed alive until V8 collected the whole heap. */
 function passOn(this: Receiving, bytes: number): void {
-  const receiver = this[RECEIVER] as StreamReceiver;
+  const receiver = this[RECEIVER] as SocketReceiver;
   receiver.commit(bytes);
   nextBuffer = receiver.writeBuffer();
 }
@@ -193,23 +161,12 @@ function takeNextBuffer(): Uint8Array | undefined {
   return next;
 }
 
-/** The handle below a stream. */
-interface StreamHandle {
+/** The handle below a socket. */
+interface ReceivingHandle {
   useUserBuffer(buffer: Uint8Array): void;
 }
 
-/**
- * Checks if streams of this version of Node support {@link receiveInto}, as far as that can be known before there is a
- * stream.
- */
-export function hasReceivePlace(): boolean {
-  return READ_MEMBERS !== undefined;
-}
-
-/**
- * The names of a stream's members for its buffer, its listener for bytes and its source of the next buffer: those of a
- * socket.
- */
+/** The names of a socket's members for its buffer, its listener for bytes and its source of the next buffer. */
 const READ_MEMBERS = readMembers();
 
 function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> | undefined {
@@ -218,13 +175,9 @@ function readMembers(): Readonly<Record<"buffer" | "filled" | "next", symbol>> |
   return buffer && filled && next && { buffer, filled, next };
 }
 
-/** One object for all streams and sockets. */
-let handleName: symbol | undefined;
-
-function streamHandleOf(stream: ServerHttp2Stream | Socket): StreamHandle | undefined {
-  handleName ??= symbolOf(stream, "kHandle");
-  const handle = handleName && (stream as unknown as Record<symbol, Partial<StreamHandle> | undefined>)[handleName];
-  return typeof handle?.useUserBuffer === "function" ? (handle as StreamHandle) : undefined;
+function receivingHandleOf(socket: Socket): ReceivingHandle | undefined {
+  const handle = handleOf<ReceivingHandle>(socket);
+  return typeof handle?.useUserBuffer === "function" ? (handle as ReceivingHandle) : undefined;
 }
 
 function symbolOf(owner: object, description: string): symbol | undefined {

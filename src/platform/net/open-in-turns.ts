@@ -8,10 +8,9 @@ type Open = (socket: Socket) => void;
 /**
  * Lets a server create sockets for new connections, and start its protocol on them, in turns with all other work: a
  * thousand at once would block the thread for a tenth of a second. Listeners for connections that were added before
- * wait for that turn too; those that are added later are called once there is a socket. Connections for which `isLater`
- * says so start only after the data that arrived from others.
+ * wait for that turn too; those that are added later are called once there is a socket.
  */
-export function openInTurns(server: Server, isLater: (socket: Socket) => boolean = () => false): void {
+export function openInTurns(server: Server): void {
   const turn = new WorkTurns();
   server.on("listening", () => acceptInTurns(server, turn));
   const listeners = server.listeners("connection") as Open[];
@@ -23,8 +22,7 @@ export function openInTurns(server: Server, isLater: (socket: Socket) => boolean
   server.on("connection", (socket: Socket) => {
     // No other code listens for its errors yet.
     socket.on("error", ignore);
-    if (isLater(socket)) turn.takeLater(() => open(socket));
-    else turn.take(() => open(socket));
+    turn.take(() => open(socket));
   });
 }
 

@@ -179,7 +179,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   ],
   ["time to answer a ping", seconds(HANDSHAKE_TIMEOUT_MS), "grpc/connection-watch", "no answer to a ping"],
   [
-    "pings without a call between them",
+    "pings and other frames without use, besides some for each call",
     String(TRANSPORT_LIMITS.idlePings),
     "grpc/http2-connections",
     "does nothing but ping",

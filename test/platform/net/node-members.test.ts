@@ -1,18 +1,9 @@
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
-import type { ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
-import {
-  hasReceivePlace,
-  idleDescriptorOf,
-  isPausedByHttp,
-  onAccepted,
-  readSwitchOf,
-  receiveInto,
-} from "../../../src/platform/net/node-members.ts";
-import { openStream } from "../../grpc/open-stream.ts";
+import { isPausedByHttp, onAccepted, receiveInto } from "../../../src/platform/net/node-members.ts";
 
 /** A socket without any member that Node does not document. */
 const PLAIN = {} as Socket;
@@ -36,37 +27,6 @@ test("no other file of src/ uses such members", () => {
   const files = readdirSync("src", { recursive: true }).map((name) => join("src", String(name)));
   const users = files.filter((file) => /\.tsx?$/.test(file) && members.test(readFileSync(file, "utf8")));
   expect(users).toEqual([join("src", "platform", "net", "node-members.ts")]);
-});
-
-describe("the reading of a session's socket", () => {
-  it("is stopped and started by its switch", async () => {
-    const { stream, request } = await openStream();
-    const { socket } = stream.session!;
-    const reading = readSwitchOf(socket)!;
-    reading.readStop();
-    request.end(Buffer.alloc(1000));
-    const ended = once(stream.resume(), "end");
-    reading.readStart();
-    await ended;
-  });
-
-  it("has no switch where Node has none", () => {
-    expect(readSwitchOf(PLAIN)).toBeUndefined();
-    expect(readSwitchOf({ _handle: null } as unknown as Socket)).toBeUndefined();
-  });
-});
-
-describe("the descriptor of a connection", () => {
-  it.skipIf(process.platform === "win32")("is known while nothing waits to be sent", async () => {
-    const { stream } = await openStream();
-    expect(idleDescriptorOf(stream.session!.socket)).toBeGreaterThan(2);
-  });
-
-  it("is not known where something does, nor where Node does not tell", () => {
-    expect(idleDescriptorOf({ _handle: { fd: 20, writeQueueSize: 1 } } as unknown as Socket)).toBeUndefined();
-    expect(idleDescriptorOf({ _handle: { fd: 20 } } as unknown as Socket)).toBeUndefined();
-    expect(idleDescriptorOf(PLAIN)).toBeUndefined();
-  });
 });
 
 describe("a connection that the system has accepted", () => {
@@ -98,15 +58,21 @@ test("a socket that node:http has paused is known, and none is where Node does n
   expect(isPausedByHttp(PLAIN)).toBe(false);
 });
 
-describe("what a stream receives", () => {
-  it("has a place in the Node.js that runs", () => {
-    expect(hasReceivePlace()).toBe(true);
-  });
+describe("what a socket receives", () => {
+  /** Both ends of a connection. */
+  async function open() {
+    const { server, dial } = await listen();
+    const accepted = once(server, "connection");
+    const client = dial();
+    const [socket] = (await accepted) as [Socket];
+    onTestFinished(() => void socket.destroy());
+    return { socket, client };
+  }
 
   it("is written where it is wanted, up to its end", async () => {
     const sent = Buffer.from(Array.from({ length: 200_000 }, (_, index) => index % 251));
     const received = Buffer.alloc(sent.length + 1);
-    const { stream, request } = await openStream();
+    const { socket, client } = await open();
     let length = 0;
     const receiver = {
       // A different size each time, as any buffer may be smaller than what arrives.
@@ -115,20 +81,20 @@ describe("what a stream receives", () => {
         length += bytes;
       },
     };
-    expect(receiveInto(stream, receiver)).toBe(true);
-    stream.resume();
-    request.end(sent);
-    await once(stream, "end");
+    expect(receiveInto(socket, receiver)).toBe(true);
+    socket.resume();
+    client.end(sent);
+    await once(socket, "end");
     expect(length).toBe(sent.length);
     expect(sent.compare(received, 0, length)).toBe(0);
   });
 
-  it("is left to Node where the stream is destroyed, or has no place", async () => {
-    const { stream } = await openStream();
-    stream.destroy();
-    await once(stream, "close");
+  it("is left to Node if the socket is destroyed, or has no place", async () => {
+    const { socket } = await open();
+    socket.destroy();
+    await once(socket, "close");
     const receiver = { writeBuffer: () => expect.unreachable(), commit: () => expect.unreachable() };
-    expect(receiveInto(stream, receiver)).toBe(false);
-    expect(receiveInto({} as ServerHttp2Stream, receiver)).toBe(false);
+    expect(receiveInto(socket, receiver)).toBe(false);
+    expect(receiveInto(PLAIN, receiver)).toBe(false);
   });
 });

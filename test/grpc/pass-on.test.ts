@@ -1,0 +1,209 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import { connect as connectSocket, type Socket } from "node:net";
+import { expect, it, onTestFinished } from "vitest";
+import { frameBytes } from "../../src/grpc/framed-message.ts";
+import type { StreamMethod } from "../../src/grpc/grpc-route.ts";
+import { ScriptedService, serve } from "./scripted-service.ts";
+
+const PATH = "/toy.Service/Stream";
+
+/** A server that passes all calls on to another one, which answers them by a method. */
+async function start(stream: StreamMethod) {
+  const protocols = [{ name: "toy", grpc: () => ({ routes: { [PATH]: { kind: "read" as const, stream } } }) }];
+  const inner = await serve(new ScriptedService(), { protocols });
+  const sockets: Socket[] = [];
+  const passOn = () => {
+    const socket = connectSocket(inner.port, "127.0.0.1");
+    sockets.push(socket);
+    return socket;
+  };
+  const outer = await serve(new ScriptedService(), { protocols: [], passOn });
+  const session = connectHttp2(`http://${outer.address}`);
+  session.on("error", () => {});
+  onTestFinished(() => session.destroy());
+  return { inner, outer, sockets, session };
+}
+
+function begin(session: ClientHttp2Session, headers: Record<string, string | string[]> = {}) {
+  const fixed = { ":method": "POST", ":path": PATH, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request({ ...fixed, ...headers });
+  return stream.on("error", () => {});
+}
+
+type Call = ReturnType<typeof begin>;
+
+/** All that is answered. */
+async function answerOf(stream: Call) {
+  let trailers: Record<string, unknown> = {};
+  stream.on("trailers", (received) => {
+    trailers = received;
+  });
+  const [headers] = await once(stream, "response");
+  const pieces: Buffer[] = [];
+  for await (const piece of stream) pieces.push(piece as Buffer);
+  return { headers, trailers, data: Buffer.concat(pieces) };
+}
+
+const echo: StreamMethod = async ({ messages, write, memory }) => {
+  for await (const message of messages) {
+    await write(frameBytes(message));
+    memory.shrink(message.length);
+  }
+};
+
+it.each([0, 1, 16_384, 3_000_000])("a message of %i bytes and its answer come whole", async (bytes) => {
+  const { session } = await start(echo);
+  const message = Buffer.concat(frameBytes(Buffer.alloc(bytes, "message")));
+  const stream = begin(session);
+  stream.end(message);
+  const { headers, trailers, data } = await answerOf(stream);
+  expect(headers[":status"]).toBe(200);
+  expect(trailers["grpc-status"]).toBe("0");
+  expect(data.equals(message)).toBe(true);
+});
+
+it("several values of a name stay several", async () => {
+  const seen: unknown[] = [];
+  const { session } = await start(async ({ metadata }) => {
+    seen.push(metadata["x-many"], metadata["x-one"]);
+  });
+  const stream = begin(session, { "x-many": ["a", "b"], "x-one": "c" });
+  stream.end();
+  await answerOf(stream);
+  expect(seen).toEqual(["a, b", "c"]);
+});
+
+it("trailers with several values of a name, of which one is empty, are no harm", async () => {
+  const { session } = await start(echo);
+  const fixed = { ":method": "POST", ":path": PATH, "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request(fixed, { waitForTrailers: true }).on("error", () => {});
+  stream.on("wantTrailers", () => stream.sendTrailers({ "x-many": ["a", ""] }));
+  stream.end();
+  expect((await answerOf(stream)).trailers["grpc-status"]).toBe("0");
+});
+
+it("many calls at once keep apart, over one connection", async () => {
+  const { session, sockets } = await start(echo);
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const stream = begin(session);
+      const message = Buffer.concat(frameBytes(Buffer.alloc(1000 * index, index)));
+      stream.end(message);
+      return (await answerOf(stream)).data.equals(message);
+    }),
+  );
+  expect(answers.every(Boolean)).toBe(true);
+  expect(sockets).toHaveLength(1);
+});
+
+it("messages go to and fro while a call lasts", async () => {
+  const { session } = await start(echo);
+  const stream = begin(session);
+  for (const text of ["one", "two", "three"]) {
+    const message = Buffer.concat(frameBytes(Buffer.from(text)));
+    stream.write(message);
+    const [data] = await once(stream, "data");
+    expect((data as Buffer).equals(message)).toBe(true);
+  }
+  stream.end();
+  await once(stream.resume(), "close");
+});
+
+it("an unknown method is refused as the other thread does", async () => {
+  const { session } = await start(echo);
+  const stream = begin(session, { ":path": "/toy.Service/Other" });
+  stream.end();
+  const [headers] = await once(stream.resume(), "response");
+  expect(headers["grpc-status"]).toBe("12");
+});
+
+it("a client that reads nothing holds up the other thread, which goes on once it reads", async () => {
+  const message = frameBytes(Buffer.alloc(500_000));
+  let written = 0;
+  const { session } = await start(async ({ write }) => {
+    for (; written < 40; written++) await write(message);
+  });
+  const stream = begin(session);
+  stream.end();
+  await once(stream, "response");
+  let before = -1;
+  await expect
+    .poll(() => {
+      const isStill = written === before;
+      before = written;
+      return isStill;
+    })
+    .toBe(true);
+  expect(written).toBeLessThan(40);
+  let bytes = 0;
+  for await (const piece of stream) bytes += (piece as Buffer).length;
+  expect(bytes).toBe(40 * 500_005);
+});
+
+it("a client that leaves ends the call there too", async () => {
+  const reasons: unknown[] = [];
+  let calls = 0;
+  const { session } = await start(({ signal }) => {
+    calls++;
+    signal.addEventListener("abort", () => reasons.push(signal.reason));
+    return new Promise(() => {});
+  });
+  const stream = begin(session);
+  await expect.poll(() => calls).toBe(1);
+  stream.close(constants.NGHTTP2_CANCEL);
+  await expect.poll(() => reasons).toMatchObject([{ name: "AbortError" }]);
+});
+
+it("clients that leave without reading what was answered do not use up the connection's window", async () => {
+  let answered = 0;
+  const { session } = await start(async ({ write }) => {
+    await write(frameBytes(Buffer.alloc(900_000)));
+    answered++;
+  });
+  for (let call = 1; call <= 40; call++) {
+    const stream = begin(session);
+    stream.end();
+    await expect.poll(() => answered, { interval: 1 }).toBe(call);
+    await new Promise((resolve) => session.ping(resolve));
+    stream.close(constants.NGHTTP2_CANCEL);
+  }
+  const last = begin(session);
+  last.end();
+  expect((await answerOf(last)).data).toHaveLength(900_005);
+});
+
+it("calls of a connection that is lost are answered as unavailable, and later ones take another", async () => {
+  let calls = 0;
+  const { session, sockets } = await start(async (call) => {
+    if (++calls === 1) await new Promise(() => {});
+    await echo(call);
+  });
+  const lost = begin(session);
+  await expect.poll(() => calls).toBe(1);
+  sockets[0]?.destroy();
+  const [headers] = await once(lost.resume(), "response");
+  expect(headers["grpc-status"]).toBe("14");
+  const next = begin(session);
+  next.end();
+  expect((await answerOf(next)).trailers["grpc-status"]).toBe("0");
+  expect(sockets).toHaveLength(2);
+});
+
+it("a connection that was asked to leave ends its calls, and later ones take another", async () => {
+  const { session, sockets, inner } = await start(echo);
+  const stream = begin(session);
+  stream.write(Buffer.concat(frameBytes(Buffer.from("one"))));
+  await once(stream, "data");
+  inner.retire();
+  // The server's GOAWAY comes before what it answers next.
+  stream.write(Buffer.concat(frameBytes(Buffer.from("two"))));
+  await once(stream, "data");
+  const other = begin(session);
+  other.end();
+  await answerOf(other);
+  expect(sockets).toHaveLength(2);
+  stream.end();
+  await once(stream.resume(), "close");
+  await expect.poll(() => sockets[0]?.destroyed).toBe(true);
+});
