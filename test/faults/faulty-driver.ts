@@ -3,8 +3,8 @@ import { DEFAULT_SIGNATURE, defineDriver } from "kserving";
 
 /** Faults of a model. */
 export const FAULTS = { throws: -101, blocks: -102, "is slow": -103 } as const;
-/** Milliseconds that it blocks its thread. */
-const BLOCKED_MS = 3000;
+/** Milliseconds that it blocks its thread: a machine that is too busy to look takes long to find that it does. */
+const BLOCKED_MS = 60_000;
 const SLOW_MS = 500;
 
 export default defineDriver({

@@ -36,7 +36,7 @@ test("a model that blocks is replaced, what waited for it fails, and the next re
   const lost = { code: status.UNAVAILABLE, details: expect.stringMatching(/the model's thread has ended/) };
   const calls = ask(server, FAULTS.blocks, 0);
   await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(lost)));
-  await expect.poll(() => server.answersNext().then(() => true)).toBe(true);
+  await expect.poll(() => server.answersNext().then(() => true), { timeout: 10_000 }).toBe(true);
 });
 
 test("a server that receives SIGTERM while its model predicts answers first", async () => {
