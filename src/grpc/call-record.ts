@@ -28,11 +28,7 @@ const NOTHING: SentHeaders = {};
 const CANCELLED = 1;
 
 /** Reports a call whose stream has closed, unless there was no observer when it began. */
-export function tellOver(
-  stream: ServerStream,
-  headers: ReceivedFields,
-  { record, observer }: ObservedCall,
-): void {
+export function tellOver(stream: ServerStream, headers: ReceivedFields, { record, observer }: ObservedCall): void {
   if (!record.isTimed) return;
   const { sentHeaders = NOTHING, sentTrailers = NOTHING } = stream;
   const path = String(headers[":path"]);

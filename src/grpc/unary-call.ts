@@ -116,11 +116,7 @@ function heldBytes(pieces: FramedMessage, { buffer, length }: Uint8Array, isRecy
  * Reads a stream's message with a reader. Resolves with the message; rejects when it
  * is invalid, or when the source aborts.
  */
-export function receiveMessage(
-  stream: ServerStream,
-  reader: MessageReader,
-  source: CancelSource,
-): Promise<Uint8Array> {
+export function receiveMessage(stream: ServerStream, reader: MessageReader, source: CancelSource): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const receiver = new MessageReceiver(stream, reader, { resolve, reject });
     stream.receiveInto(receiver);

@@ -81,7 +81,7 @@ export class SessionInput implements FrameSink {
     else if (type === FRAME.continuation) this.#takeContinuation(frame, bytes, start, end);
     else if (type === FRAME.reset) this.#takeReset(frame, bytes, start);
     else if (type === FRAME.priority) this.#takePriority(frame, bytes, start);
-    else if (type === FRAME.windowUpdate && id > this.#lastId) throw idle(id);
+    else if (type === FRAME.windowUpdate && id !== 0 && this.#isIdle(id)) throw idle(id);
     else this.#target.takeControl(frame, bytes, start);
   }
 
@@ -144,10 +144,15 @@ export class SessionInput implements FrameSink {
       this.#refuse(id, ERROR.streamClosed);
       return undefined;
     }
-    if (id > this.#lastId || id % 2 === 0) throw idle(id);
+    if (this.#isIdle(id)) throw idle(id);
     if (!this.#resets.has(id)) throw new ConnectionError(ERROR.streamClosed, `stream ${id} is closed`);
     if (this.#endsStream) this.#resets.delete(id);
     return undefined;
+  }
+
+  /** Streams of even numbers are the server's, which begins none. */
+  #isIdle(id: number): boolean {
+    return id > this.#lastId || id % 2 === 0;
   }
 
   /** The request has come whole, if its content-length says so too (RFC 9113 §8.1.1). */
@@ -259,7 +264,7 @@ export class SessionInput implements FrameSink {
 
   #takeReset({ id, length }: FrameHead, bytes: Buffer, start: number): void {
     if (length !== 4) throw new ConnectionError(ERROR.frameSize, "RST_STREAM has not four bytes");
-    if (id === 0 || id > this.#lastId) throw idle(id);
+    if (this.#isIdle(id)) throw idle(id);
     this.#resets.delete(id);
     const stream = this.#target.streams.get(id);
     if (stream === undefined) {
@@ -280,7 +285,7 @@ export class SessionInput implements FrameSink {
 
   /** A stream that is idle may have a priority, but not be reset (RFC 9113 §6.4). */
   #refusePriority(id: number, code: number): void {
-    if (id > this.#lastId || id % 2 === 0) throw new ConnectionError(code, "PRIORITY is wrong");
+    if (this.#isIdle(id)) throw new ConnectionError(code, "PRIORITY is wrong");
     this.#refuse(id, code);
   }
 }

@@ -78,6 +78,16 @@ it.each<[string, number, Buffer[]]>([
   ["a reset of an idle stream", ERROR.protocol, [makeFrame(FRAME.reset, 0, 1, uint32s(8))]],
   ["a reset without a stream", ERROR.protocol, [makeFrame(FRAME.reset, 0, 0, uint32s(8))]],
   ["a reset of three bytes", ERROR.frameSize, [OPEN, makeFrame(FRAME.reset, 0, 1, Buffer.alloc(3))]],
+  [
+    "a reset of a stream of the server",
+    ERROR.protocol,
+    [makeFrame(FRAME.headers, FLAG.endHeaders, 3, BLOCK), makeFrame(FRAME.reset, 0, 2, uint32s(8))],
+  ],
+  [
+    "a window's update on a stream of the server",
+    ERROR.protocol,
+    [makeFrame(FRAME.headers, FLAG.endHeaders, 3, BLOCK), makeFrame(FRAME.windowUpdate, 0, 2, uint32s(1))],
+  ],
   ["settings with a stream", ERROR.protocol, [makeFrame(FRAME.settings, 0, 1, EMPTY)]],
   ["settings of five bytes", ERROR.frameSize, [makeFrame(FRAME.settings, 0, 0, Buffer.alloc(5))]],
   [
