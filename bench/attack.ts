@@ -15,8 +15,8 @@ long those waited and how much memory the server took. Beside each attack go, ov
 and 1 MB, and first logins of users. A row passes when no tiny request waited longer than 50 ms for a server that was busy, none of
 1 KB longer than 0.5 s, of 64 KB than 1 s, of 1 MB than 3 s and no login than 2 s until it was served, however often it was refused;
 the server never took more than its budget of 512 MB × 1.25 + 500 MB; and nothing broke. A row that failed by a figure runs once
-more. Header references may make tiny requests wait for 250 ms, as docs/limits.md says. The server's ports are plain or encrypted,
-with or without --listeners 2: each row has its usual one of these four configurations.
+more. The server's ports are plain or encrypted, with or without --listeners 2: each row has its usual one of these four configurations.
+Rows cve-NUMBER are known vulnerabilities of HTTP/2 servers, and fail where the server's code is not that of RFC 9113.
 
   npm run check -- attack                         all rows
   npm run check -- attack NAME...                 the rows whose names begin so

@@ -1,10 +1,10 @@
 import { ADDRESS_ROWS } from "./address-rows.ts";
 import type { AttackRow } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
+import { CVE_ROWS } from "./cve-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
 import { FORM_ROWS } from "./form-rows.ts";
 import { HEAD_ROWS } from "./head-rows.ts";
-import { HEADER_ROWS } from "./header-rows.ts";
 import { IDLE_ROWS } from "./idle-rows.ts";
 import { IMAGE_ROWS } from "./image-rows.ts";
 import { JSON_ROWS } from "./json-rows.ts";
@@ -30,7 +30,7 @@ export const ATTACK_ROWS: readonly AttackRow[] = [
   ...SHARE_ROWS,
   ...CONNECTION_ROWS,
   ...FIRST_BYTES_ROWS,
-  ...HEADER_ROWS,
+  ...CVE_ROWS,
   ...HEAD_ROWS,
   ...IDLE_ROWS,
   ...SLOW_ROWS,

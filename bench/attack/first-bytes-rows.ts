@@ -37,7 +37,7 @@ function resetsRow(server: "null" | "shared"): AttackRow {
     for (const socket of sockets) socket.destroy();
     return { got };
   };
-  return { name: `flood-first-bytes-${server}`, server, prepare: () => attack };
+  return { name: `cve-2023-44487-first-bytes-${server}`, server, prepare: () => attack };
 }
 
 /** Requests of HTTP/1, each with a body that is not wanted. */

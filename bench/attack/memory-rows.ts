@@ -25,7 +25,8 @@ function binaryBody(bytes: number): { body: Buffer; headers: Record<string, stri
   return { body: Buffer.concat([head, Buffer.alloc(bytes)]), headers };
 }
 
-function grpcMessage(bytes: number): Buffer {
+/** A request of as many bytes of floats. */
+export function grpcMessage(bytes: number): Buffer {
   const input = bytesField(5, bytesField(1, "x"), bytesField(2, "FP32"), bytesField(3, varint(bytes / 4)));
   return Buffer.concat([bytesField(1, "default"), input, bytesField(7, Buffer.alloc(bytes))]);
 }

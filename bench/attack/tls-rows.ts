@@ -5,12 +5,13 @@ import { setTimeout as wait } from "node:timers/promises";
 import { connect as connectEncrypted } from "node:tls";
 import { type AttackResult, type AttackRow, type Target, tally } from "./attack-row.ts";
 import { CONNECTION_ROWS } from "./connection-rows.ts";
+import { CVE_ROWS } from "./cve-rows.ts";
 import { FIRST_BYTES_ROWS } from "./first-bytes-rows.ts";
-import { HEADER_ROWS } from "./header-rows.ts";
 import { MEMORY_ROWS } from "./memory-rows.ts";
 
 /** Rows without TLS that are run with it too. */
-const MAIN = /^(?:flood|unread-http$|unread-grpc$|unread-cut|bodies|chunks|frames)/;
+const MAIN =
+  /^(?:flood|cve-(?:2016|2019|2023-44|2024-27|2025-8671-window|2026-49975-c|late)|unread-http$|unread-grpc$|unread-cut|bodies|chunks|frames)/;
 const HANDSHAKES = 500;
 const WITHIN_MS = 10_000;
 /** A connection that has not shown what it wants should be closed by then. */
@@ -18,9 +19,9 @@ const HANDSHAKE_MS = 30_000;
 
 /** Floods through encrypted connections, and of handshakes. */
 export const TLS_ROWS: readonly AttackRow[] = [
-  ...[...CONNECTION_ROWS, ...FIRST_BYTES_ROWS, ...HEADER_ROWS, ...MEMORY_ROWS]
+  ...[...CONNECTION_ROWS, ...FIRST_BYTES_ROWS, ...CVE_ROWS, ...MEMORY_ROWS]
     .filter(({ name, server, isPlain }) => server !== "shared" && MAIN.test(name) && isPlain !== true)
-    .map((row) => ({ ...row, name: `tls-${row.name}`, isEncrypted: true, maxWaitMs: 50 })),
+    .map((row) => ({ ...row, name: `tls-${row.name}`, isEncrypted: true })),
   tlsRow("handshakes", handshakesTogether),
   tlsRow("half", halves),
 ];

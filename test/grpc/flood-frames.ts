@@ -64,7 +64,8 @@ export function callFrames(path: string, stream: number): Buffer {
   return Buffer.concat([headers, frame(FRAME.data, Buffer.alloc(5), { flags: END_STREAM, stream })]);
 }
 
-function toBlock(path: string, ...more: (readonly [string, string])[]): Buffer {
+/** The header block of a call, with more fields than it needs; nothing in it is indexed. */
+export function toBlock(path: string, ...more: (readonly [string, string])[]): Buffer {
   const headers = [
     [":method", "POST"],
     [":scheme", "http"],

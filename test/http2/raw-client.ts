@@ -3,10 +3,11 @@ import { onTestFinished } from "vitest";
 import { makeFrame, uint32s } from "../../src/http2/frame-output.ts";
 import { type HeaderList, HpackDecoder } from "../../src/http2/hpack-decoder.ts";
 import { HpackEncoder, type SentHeaders } from "../../src/http2/hpack-encoder.ts";
-import { FLAG, FRAME, HEAD_BYTES, PREFACE } from "../../src/http2/protocol.ts";
+import { FLAG, FRAME, PREFACE } from "../../src/http2/protocol.ts";
 import { ServerSession } from "../../src/http2/server-session.ts";
 import type { SessionLimits } from "../../src/http2/session-limits.ts";
 import { listenOnFreePort } from "./listen-on-free-port.ts";
+import { type ReceivedFrame, ReceivedFrames } from "./received-frames.ts";
 
 export const LIMITS: SessionLimits = {
   maxConcurrentStreams: 100,
@@ -17,14 +18,6 @@ export const LIMITS: SessionLimits = {
   maxHeaders: 100,
 };
 export const REQUEST: SentHeaders = { ":method": "POST", ":scheme": "http", ":path": "/", ":authority": "x" };
-
-/** A frame that a client has received. */
-export interface ReceivedFrame {
-  readonly type: number;
-  readonly flags: number;
-  readonly id: number;
-  readonly payload: Buffer;
-}
 
 /** Starts a server of bare sessions; returns its port. */
 export async function startSessions(open: (session: ServerSession) => void, limits = LIMITS): Promise<number> {
@@ -46,7 +39,7 @@ export class RawClient {
   readonly #encoder = new HpackEncoder();
   readonly #decoder = new HpackDecoder({ maxBytes: 2 ** 20, maxFields: 1000 });
   readonly #frames: ReceivedFrame[] = [];
-  #bytes = Buffer.alloc(0);
+  readonly #received = new ReceivedFrames();
   #wake = () => {};
 
   constructor(port: number) {
@@ -144,19 +137,7 @@ export class RawClient {
   }
 
   #take(bytes: Buffer): void {
-    this.#bytes = Buffer.concat([this.#bytes, bytes]);
-    while (this.#bytes.length >= HEAD_BYTES) {
-      const end = HEAD_BYTES + this.#bytes.readUIntBE(0, 3);
-      if (this.#bytes.length < end) break;
-      const [type, flags] = [this.#bytes[3] as number, this.#bytes[4] as number];
-      this.#frames.push({
-        type,
-        flags,
-        id: this.#bytes.readUInt32BE(5),
-        payload: this.#bytes.subarray(HEAD_BYTES, end),
-      });
-      this.#bytes = this.#bytes.subarray(end);
-    }
+    this.#frames.push(...this.#received.add(bytes));
     this.#wake();
   }
 }
