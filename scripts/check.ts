@@ -49,6 +49,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
     what: "writes the same decoders to FOLDER for Jazzer.js, which follows coverage (needs @jazzer.js/core)",
     steps: ["tsx scripts/write-fuzz-target.ts"],
   },
+  "http2-differential": {
+    what: "changed recordings of HTTP/2 clients to our server and to node:http2's, for ten minutes: differences that RFC 9113 does not explain",
+    steps: ["tsx scripts/check-http2-differential.ts"],
+  },
   costs: {
     what: "texts of others at half their longest length and at the whole: 2.2 times the time at most",
     steps: ["tsx scripts/check-costs.ts"],

@@ -20,7 +20,7 @@ export interface Http2Attack {
   readonly turns?: number;
   /** `unread`: it takes nothing for a while; `leaves`: it is gone without a word in the midst of what it sends. */
   readonly manner?: "unread" | "leaves";
-  /** What the server has to say on each connection, in the words of {@link attackHttp2}. */
+  /** Words that the server has to say on each connection: see {@link attackHttp2}. */
   readonly says: readonly string[];
 }
 
@@ -32,7 +32,8 @@ const NOTHING = Buffer.alloc(0);
 
 /**
  * Sends an attack on each of its connections; resolves with what the server said on each: resets, GOAWAY and answers
- * with their codes in the order of the first of each kind, `cut` if it ended the connection without a word, else `open`.
+ * with their codes in the order of the first of each kind, `cut` if it ended the connection without a word, else
+ * `open`.
  */
 export async function attackHttp2(address: string, attack: Http2Attack): Promise<string[]> {
   const { connections = 1, turns = 1 } = attack;

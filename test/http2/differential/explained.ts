@@ -1,0 +1,66 @@
+/**
+ * Differences between the servers, each with the section of RFC 9113 by which ours is right, or may do so. Node.js
+ * gives INTERNAL_ERROR (2) for most errors that its library finds.
+ */
+const EXPLAINED: readonly (readonly [difference: RegExp, why: string])[] = [
+  [/node: died/, "nghttp2 before 1.68.1 ends its process at a wrong frame behind a connection's end (CVE-2026-27135)"],
+  [/^ours: goaway \d+ .* node: goaway 2/, "5.4.1: node:http2 has another code for an error of the connection"],
+  [/^ours: goaway \d+ .* node: closed/, "5.4.1: GOAWAY should come first, and need not"],
+  [
+    /node: goaway 5 \(DATA: stream in half-closed/,
+    "5.1: data behind the end of a stream is an error of the stream; nghttp2 ends the connection",
+  ],
+  [/node: goaway 1 \(depend on itself/, "5.3: priorities are no more; a stream that depends on itself is reset"],
+  [/^ours: open reset 6 \| node: goaway 6/, "6.3: a priority of another length is an error of the stream"],
+  [
+    /^ours: goaway 1 \(.*(?:stream|SETTINGS|push|PING|PRIORITY|GOAWAY|CONTINUATION).* node: goaway 6/,
+    "4.2: a frame of a wrong length that is wrong by its stream or place too",
+  ],
+  [
+    /^ours: goaway 6 \(a frame is too large\) \| node: goaway 1/,
+    "4.2: a frame that is too large is wrong in any place",
+  ],
+  [/^ours: goaway 6 \(padding without its length/, "4.2: a frame without its mandatory bytes has a wrong size"],
+  [/^ours: goaway 1 \(a header block is interrupted\) \| node: goaway 9/, "6.10: a block that is wrong by itself too"],
+  [/^ours: goaway 5 \(stream N is closed\)/, "5.1: frames of a stream that its client has ended end the connection"],
+  [
+    /^ours: .*reset 5.* node: (?:goaway 2|:status|nothing|bytes reset 1)/,
+    "5.1: frames behind the end of a stream end the stream",
+  ],
+  [/^ours: open reset 1.* node: goaway 2 .*headers again/, "8.1: trailers without an end make a request malformed"],
+  [
+    /^ours: open reset 1.* node: goaway 2 .*window of nothing/,
+    "6.9: a stream's window that grows by nothing ends the stream",
+  ],
+  [
+    /^ours: open.* node: (?:goaway 2|closed) .*settings acknowl/,
+    "6.5.3: an acknowledgement that nobody waits for is no error",
+  ],
+  [/^ours: open.* node: (?:goaway 2|closed) .*answer to no ping/, "6.7: an answer that nobody waits for is no error"],
+  [
+    /^ours: open.* node: goaway 2 .*settings of extensions/,
+    "6.5.2: settings of extensions that a server lacks are ignored",
+  ],
+  [
+    /^ours: (?:closed|open).* node: .*GOAWAY/,
+    "6.8: of a client that leaves, calls before are answered, what is behind need not be read",
+  ],
+  [
+    /^ours: .*reset 1 \| node: .*(?:illegal name|illegal value|space at an end)/,
+    "8.2.1: a field of such characters makes a request malformed; nghttp2 leaves the field out",
+  ],
+  [
+    /^ours: (?:.*status 200|nothing).* node: .*reset 1 .*(?:no|odd) authority/,
+    "8.3.1: a request may be without an authority, and its characters are the program's concern",
+  ],
+  [/^ours: .*status 200.* node: .*odd character/, "8.2.1: only NUL, CR and LF make a value malformed"],
+  [
+    /^ours: .*status 200.* node: .*host/,
+    "8.3.1: Host has no meaning beside :authority; nghttp2 leaves a wrong one out",
+  ],
+];
+
+/** The explanation of a difference; undefined if there is none. */
+export function explanationOf(difference: string): string | undefined {
+  return EXPLAINED.find(([pattern]) => pattern.test(difference))?.[1];
+}

@@ -1,0 +1,48 @@
+import { FLAG, FRAME, MAX_WINDOW_BYTES } from "../../../src/http2/protocol.ts";
+import { fieldsOf, type Piece } from "./conversation.ts";
+
+const TOKEN = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
+
+/** Frames of a conversation that servers may take or refuse, in a few words. */
+export function oddFrames(pieces: readonly Piece[]): string[] {
+  const ofType = (wanted: number) => pieces.filter(({ type }) => type === wanted);
+  const isAck = ({ flags }: Piece) => (flags & FLAG.ack) !== 0;
+  const begun = ofType(FRAME.headers).map(({ id }) => id);
+  return [
+    ...(ofType(FRAME.settings).filter(isAck).length > 1 ? ["settings acknowledged twice"] : []),
+    ...(ofType(FRAME.ping).some(isAck) ? ["answer to no ping"] : []),
+    ...(ofType(FRAME.settings).some(hasExtension) ? ["settings of extensions"] : []),
+    ...(ofType(FRAME.windowUpdate).some(isOfNothing) ? ["window of nothing"] : []),
+    ...(new Set(begun).size < begun.length ? ["headers again"] : []),
+    ...(ofType(FRAME.goaway).length > 0 ? ["GOAWAY"] : []),
+  ];
+}
+
+function isOfNothing({ payload }: Piece): boolean {
+  return payload.length === 4 && (payload.readUInt32BE() & MAX_WINDOW_BYTES) === 0;
+}
+
+/** ENABLE_CONNECT_PROTOCOL (RFC 8441) or NO_RFC7540_PRIORITIES (RFC 9218). */
+function hasExtension({ payload }: Piece): boolean {
+  for (let at = 0; at + 6 <= payload.length; at += 6) if ([8, 9].includes(payload.readUInt16BE(at))) return true;
+  return false;
+}
+
+/** The same of a request's fields. */
+export function oddFields(pieces: readonly Piece[], id: number): string[] {
+  const fields = pieces.filter((piece) => piece.type === FRAME.headers && piece.id === id).flatMap(fieldsOf);
+  const all = fields.flatMap(({ name, value }) => {
+    if (!TOKEN.test(name)) return ["illegal name"];
+    if (/^[ \t]|[ \t]$/.test(value)) return ["space at an end"];
+    if (/[\0\r\n]/.test(value)) return ["illegal value"];
+    if (/[^\t -~]/.test(value)) return ["odd character"];
+    if (/^:authority$|^host$/.test(name) && !/^[\w.:[\]-]*$/.test(value)) return ["odd authority"];
+    return name === ":scheme" && !/^[a-z][a-z0-9+.-]*$/i.test(value) ? ["illegal scheme"] : [];
+  });
+  const names = fields.map(({ name }) => name);
+  if (!fields.some(({ name, value }) => (name === ":authority" || name === "host") && value !== ""))
+    all.push("no authority");
+  if (names.includes("host")) all.push("host");
+  if (oddFrames(pieces).includes("GOAWAY")) all.push("GOAWAY");
+  return [...new Set(all)].toSorted();
+}

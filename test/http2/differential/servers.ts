@@ -1,0 +1,93 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { fileURLToPath } from "node:url";
+import { ServerSession } from "../../../src/http2/server-session.ts";
+import { watchChild } from "../../helpers/children.ts";
+import { listenOnFreePort } from "../listen-on-free-port.ts";
+import { answerTo, contentOf, LIMITS } from "./answer.ts";
+
+/** A server of ours, and one of node:http2, that answer alike: what they received, and as many bytes as they did. */
+export interface Servers {
+  readonly ours: number;
+  readonly nodes: Pick<NodeServer, "port" | "deaths">;
+  close(): void;
+}
+
+/** Starts both servers on free ports. */
+export async function startServers(): Promise<Servers> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    open(socket);
+  });
+  const [ours, nodes] = [await listenOnFreePort(server), new NodeServer()];
+  await nodes.port();
+  const close = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    nodes.close();
+  };
+  return { ours, nodes, close };
+}
+
+function open(socket: Socket): void {
+  new ServerSession(socket, LIMITS).on("stream", (stream, { raw }) => {
+    let bytes = 0;
+    stream.receiveInto({
+      take: (_, start, end) => {
+        bytes += end - start;
+      },
+      end: () => {
+        stream.respond(
+          answerTo(
+            raw,
+            (stream.trailers ?? []).filter((_, at) => at % 2 === 0),
+            bytes,
+          ),
+        );
+        stream.end(contentOf(raw, bytes));
+      },
+    });
+  });
+}
+
+/** A server of node:http2 in a process, which the library ends at some frames, and which is then started again. */
+class NodeServer {
+  deaths = 0;
+  #child: ChildProcess;
+  #port: Promise<number>;
+
+  constructor() {
+    this.#child = this.#start();
+    this.#port = firstMessage(this.#child);
+  }
+
+  /** Resolves with its port once it listens. */
+  port(): Promise<number> {
+    return this.#port;
+  }
+
+  close(): void {
+    this.#child.removeAllListeners("exit").kill();
+  }
+
+  #start(): ChildProcess {
+    const program = fileURLToPath(new URL("node-server-entry.ts", import.meta.url));
+    const child = watchChild(
+      fork(program, { execArgv: ["--import", "tsx"], stdio: ["ignore", "ignore", "ignore", "ipc"] }),
+    );
+    child.once("exit", () => {
+      this.deaths++;
+      this.#child = this.#start();
+      this.#port = firstMessage(this.#child);
+    });
+    return child;
+  }
+}
+
+async function firstMessage(child: ChildProcess): Promise<number> {
+  const [port] = await once(child, "message");
+  return port;
+}
