@@ -1,5 +1,5 @@
 import { FLAG, FRAME, MAX_WINDOW_BYTES } from "../../../src/http2/protocol.ts";
-import { fieldsOf, type Piece } from "./conversation.ts";
+import { fieldsOf, type Piece, toRaw } from "./conversation.ts";
 
 const TOKEN = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
@@ -13,6 +13,11 @@ export function oddFrames(pieces: readonly Piece[]): string[] {
     ...(ofType(FRAME.ping).some(isAck) ? ["answer to no ping"] : []),
     ...(ofType(FRAME.settings).some(hasExtension) ? ["settings of extensions"] : []),
     ...(ofType(FRAME.windowUpdate).some(isOfNothing) ? ["window of nothing"] : []),
+    ...(ofType(FRAME.priority).some((piece) => toRaw(piece).payload.length !== 5)
+      ? ["priority of another length"]
+      : []),
+    ...(pieces.some(isOwnParent) ? ["own parent"] : []),
+    ...(pieces.some(({ lie }) => lie !== undefined) ? ["wrong length"] : []),
     ...(new Set(begun).size < begun.length ? ["headers again"] : []),
     ...(ofType(FRAME.goaway).length > 0 ? ["GOAWAY"] : []),
   ];
@@ -26,6 +31,11 @@ function isOfNothing({ payload }: Piece): boolean {
 function hasExtension({ payload }: Piece): boolean {
   for (let at = 0; at + 6 <= payload.length; at += 6) if ([8, 9].includes(payload.readUInt16BE(at))) return true;
   return false;
+}
+
+/** A priority by which a stream depends on itself. */
+function isOwnParent({ type, id, payload }: Piece): boolean {
+  return type === FRAME.priority && payload.length === 5 && (payload.readUInt32BE() & MAX_WINDOW_BYTES) === id;
 }
 
 /** The same of a request's fields. */
@@ -43,6 +53,7 @@ export function oddFields(pieces: readonly Piece[], id: number): string[] {
   if (!fields.some(({ name, value }) => (name === ":authority" || name === "host") && value !== ""))
     all.push("no authority");
   if (names.includes("host")) all.push("host");
+  if (pieces.some(isOwnParent)) all.push("own parent");
   if (oddFrames(pieces).includes("GOAWAY")) all.push("GOAWAY");
   return [...new Set(all)].toSorted();
 }
