@@ -20,7 +20,7 @@ import type { CallInfo } from "./grpc-route.ts";
 import { type GrpcStatus, STATUS_DETAILS, toGrpcStatus } from "./grpc-status.ts";
 import { ACCEPTED_ENCODINGS, type CallEncoding, readEncoding } from "./message-encoding.ts";
 import { toMetadataHeaders } from "./metadata-headers.ts";
-import { peerOf } from "./peer.ts";
+import { callerOf, peerOf } from "./peer.ts";
 import type { SendGuard } from "./send-watch.ts";
 
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
@@ -138,9 +138,7 @@ export abstract class GrpcCall extends ListMember {
   }
 
   get #caller(): Caller {
-    const headers = this.#headers;
-    const { address, connection } = peerOf(this.#session);
-    const caller = { address, host: headers[":authority"] ?? headers.host, headers, connection };
+    const caller = callerOf(this.#session, this.#headers);
     return this.#scope === undefined ? caller : { user: this.#scope.user, ...caller };
   }
 

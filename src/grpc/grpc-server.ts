@@ -117,7 +117,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   );
   const routes = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
-  const passer = options.passOn && new CallPasser(options.passOn);
+  const passer = options.passOn && new CallPasser(options.passOn, context);
   const answering = { routes, context, openCalls, passer };
   const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;

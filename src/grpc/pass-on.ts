@@ -1,23 +1,23 @@
 import type { Socket } from "node:net";
+import { ServingError } from "../errors.ts";
 import { ClientSession } from "../http2/client-session.ts";
 import type { SentHeaders } from "../http2/hpack-encoder.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { DataReceiver, SessionStream } from "../http2/session-stream.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { WINDOWS } from "../platform/limits/transport-limits.ts";
 import { createRecord } from "../tensor/record.ts";
+import type { CallContext } from "./call-context.ts";
+import { toGrpcStatus } from "./grpc-status.ts";
+import { callerOf } from "./peer.ts";
+import type { SendGuard } from "./send-watch.ts";
 
 /** Bytes of a call that wait to be passed on, in each direction, before no more are read; a piece costs some itself. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const PIECE_BYTES = 256;
-/** UNAVAILABLE. */
-const LOST = {
-  ":status": 200,
-  "content-type": "application/grpc",
-  "grpc-status": 14,
-  "grpc-message": "The server ends.",
-};
+const LOST = new ServingError("unavailable", "The server ends.");
 
 /**
  * Passes calls on as they are to where another thread of this server answers them,
@@ -25,24 +25,22 @@ const LOST = {
  */
 export class CallPasser {
   readonly #connect: (client: Socket) => Socket;
+  readonly #context: CallContext;
   readonly #sessions = new WeakMap<ServerSession, ClientSession>();
 
-  constructor(connect: (client: Socket) => Socket) {
+  constructor(connect: (client: Socket) => Socket, context: CallContext) {
     this.#connect = connect;
+    this.#context = context;
   }
 
   /** Passes a call on, and its answer back. */
-  pass(stream: ServerStream, { raw }: RequestHead): void {
+  pass(stream: ServerStream, { raw, byName }: RequestHead): void {
     const inner = this.#sessionOf(stream.session).request(toHeaders(raw), (answer, isAll) =>
       stream.respond(toHeaders(answer), isAll),
     );
-    stream.receiveInto(passData(stream, inner));
-    inner.receiveInto(passData(inner, stream));
-    stream.once("close", () => inner.reset(stream.rstCode === ERROR.none ? ERROR.cancel : stream.rstCode));
-    inner.once("aborted", () => {
-      if (stream.headersSent) stream.reset(inner.rstCode);
-      else stream.respond(LOST, true);
-    });
+    const { memory, sends, accountKey } = this.#context;
+    const share = memory.open(0, accountKey(callerOf(stream.session, byName)));
+    new PassedCall({ stream, inner }, share, sends.guard(stream)).begin();
   }
 
   /** One that may not begin calls any more is replaced; those that it has go on. */
@@ -56,6 +54,103 @@ export class CallPasser {
   }
 }
 
+/** The client's stream, and that to the other thread. */
+interface BothStreams {
+  readonly stream: ServerStream;
+  readonly inner: SessionStream;
+}
+
+/** A call on its way: what it holds of both directions counts, and its client must take the answer. */
+class PassedCall {
+  readonly #stream: ServerStream;
+  readonly #inner: SessionStream;
+  readonly #memory: MemoryShare;
+  readonly #guard: SendGuard;
+  /** Bytes given to both streams that have not been taken there. */
+  #writtenBytes = 0;
+  #isOver = false;
+
+  constructor({ stream, inner }: BothStreams, memory: MemoryShare, guard: SendGuard) {
+    this.#stream = stream;
+    this.#inner = inner;
+    this.#memory = memory;
+    this.#guard = guard;
+    memory.sending = guard;
+  }
+
+  begin(): void {
+    const [stream, inner] = [this.#stream, this.#inner];
+    stream.receiveInto(this.#passData(stream, inner));
+    inner.receiveInto(this.#passData(inner, stream, this.#guard));
+    stream.once("aborted", () => this.#leave());
+    stream.once("close", () => {
+      this.#leave();
+      this.#guard.stop();
+      this.#memory.release();
+    });
+    inner.once("aborted", () => this.#fail(LOST, inner.rstCode));
+  }
+
+  /** Passes data on, and the trailers at its end, no faster than it is taken. */
+  #passData(from: SessionStream, to: SessionStream, guard?: SendGuard): DataReceiver {
+    let waitingBytes = 0;
+    const wait = (bytes: number) => {
+      waitingBytes += bytes;
+      this.#writtenBytes += bytes;
+    };
+    return {
+      take: (bytes, start, end) => {
+        const length = end - start;
+        wait(PIECE_BYTES + length);
+        if (!this.#count()) return;
+        guard?.add(length);
+        if (waitingBytes > MAX_WAITING_BYTES) from.pause();
+        to.write(Buffer.from(bytes.subarray(start, end)), () => {
+          wait(-PIECE_BYTES - length);
+          guard?.take(length);
+          this.#count();
+          if (waitingBytes <= MAX_WAITING_BYTES) from.resume();
+        });
+      },
+      kept: () => void this.#count(),
+      end: () => to.end(undefined, from.trailers && toHeaders(from.trailers)),
+    };
+  }
+
+  /** Counts what is held now; false if the call is over. */
+  #count(): boolean {
+    if (this.#isOver) return false;
+    try {
+      this.#memory.setTo(this.#writtenBytes + this.#stream.readableLength + this.#inner.readableLength);
+    } catch (reason) {
+      this.#fail(reason, ERROR.enhanceYourCalm);
+    }
+    return !this.#isOver;
+  }
+
+  /** Answers the call with an error; resets it with a code if its answer has begun. */
+  #fail(reason: unknown, rstCode: number): void {
+    if (this.#isOver) return;
+    if (this.#stream.headersSent) this.#stream.reset(rstCode);
+    else this.#stream.respond(toAnswer(reason), true);
+    this.#leave();
+  }
+
+  /** Ends the call in the other thread; what its client still sends is discarded. */
+  #leave(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#inner.reset(this.#stream.rstCode === ERROR.none ? ERROR.cancel : this.#stream.rstCode);
+    this.#stream.resume();
+  }
+}
+
+function toAnswer(reason: unknown): SentHeaders {
+  const { code, details } = toGrpcStatus(reason);
+  const headers = { ":status": 200, "content-type": "application/grpc" };
+  return { ...headers, "grpc-status": code, "grpc-message": encodeURI(details) };
+}
+
 /** Several values of a name become one array. */
 function toHeaders(raw: readonly string[]): SentHeaders {
   const headers = createRecord<string | string[]>();
@@ -65,21 +160,4 @@ function toHeaders(raw: readonly string[]): SentHeaders {
     headers[name] = before === undefined ? value : [before, value].flat();
   }
   return headers;
-}
-
-/** Passes data on, and the trailers at its end, no faster than it is taken. */
-function passData(from: SessionStream, to: SessionStream): DataReceiver {
-  let waitingBytes = 0;
-  return {
-    take(bytes, start, end) {
-      const price = PIECE_BYTES + end - start;
-      waitingBytes += price;
-      if (waitingBytes > MAX_WAITING_BYTES) from.pause();
-      to.write(Buffer.from(bytes.subarray(start, end)), () => {
-        waitingBytes -= price;
-        if (waitingBytes <= MAX_WAITING_BYTES) from.resume();
-      });
-    },
-    end: () => to.end(undefined, from.trailers && toHeaders(from.trailers)),
-  };
 }

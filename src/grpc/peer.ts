@@ -1,3 +1,5 @@
+import type { Caller } from "../access/caller.ts";
+import type { ReceivedFields } from "../http2/message-head.ts";
 import type { ServerSession } from "../http2/server-session.ts";
 import { peerName } from "../platform/net/sockets.ts";
 
@@ -21,4 +23,10 @@ export function peerOf(session: ServerSession): Peer {
   const found = { address: socket.remoteAddress ?? "", name: peerName(socket), connection: socket };
   peers.set(session, found);
   return found;
+}
+
+/** The origin of a call with these headers, as far as it is known before it has authenticated. */
+export function callerOf(session: ServerSession, headers: ReceivedFields): Caller {
+  const { address, connection } = peerOf(session);
+  return { address, host: headers[":authority"] ?? headers.host, headers, connection };
 }

@@ -71,6 +71,22 @@ export class SendGuard extends Timed implements Transfer {
     this.#clock?.add(this);
   }
 
+  /** Counts bytes that wait for the client behind others, if there are any. */
+  add(bytes: number): void {
+    if (this.stepBytes === 0) this.#clock?.add(this);
+    this.leftBytes += bytes;
+    this.stepBytes += bytes;
+  }
+
+  /** Restarts the time: the client has taken some of what waits. */
+  take(bytes: number): void {
+    this.movedBytes += bytes;
+    this.leftBytes -= bytes;
+    this.stepBytes -= bytes;
+    this.#clock?.delete(this);
+    if (this.stepBytes > 0) this.#clock?.add(this);
+  }
+
   /** Stops the time: no data waits for the client. */
   stop(): void {
     this.movedBytes += this.stepBytes;

@@ -9,6 +9,8 @@ export interface DataReceiver {
   take(bytes: Buffer, start: number, end: number): void;
   /** The request has come whole. */
   end(): void;
+  /** More bytes wait for the receiver, whose stream is paused. */
+  kept?(): void;
 }
 
 /** The session of a stream, as far as its stream needs it. */
@@ -162,6 +164,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
       return;
     }
     this.#keep(bytes.subarray(start, end));
+    this.#receiver?.kept?.();
   }
 
   /** To be called by the session once the request has ended. */

@@ -4,12 +4,13 @@ import { connect as connectSocket, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { StreamMethod } from "../../src/grpc/grpc-route.ts";
-import { ScriptedService, serve } from "./scripted-service.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 
 const PATH = "/toy.Service/Stream";
 
 /** A server that passes all calls on to another one, which answers them by a method. */
-async function start(stream: StreamMethod) {
+async function start(stream: StreamMethod, options: GrpcOptions = {}) {
   const protocols = [{ name: "toy", grpc: () => ({ routes: { [PATH]: { kind: "read" as const, stream } } }) }];
   const inner = await serve(new ScriptedService(), { protocols });
   const sockets: Socket[] = [];
@@ -18,7 +19,7 @@ async function start(stream: StreamMethod) {
     sockets.push(socket);
     return socket;
   };
-  const outer = await serve(new ScriptedService(), { protocols: [], passOn });
+  const outer = await serve(new ScriptedService(), { protocols: [], passOn, ...options });
   const session = connectHttp2(`http://${outer.address}`);
   session.on("error", () => {});
   onTestFinished(() => session.destroy());
@@ -139,6 +140,66 @@ it("a client that reads nothing holds up the other thread, which goes on once it
   let bytes = 0;
   for await (const piece of stream) bytes += (piece as Buffer).length;
   expect(bytes).toBe(40 * 500_005);
+});
+
+const ANSWER_BYTES = 900_000;
+const answer: StreamMethod = async ({ write }) => write(frameBytes(Buffer.alloc(ANSWER_BYTES)));
+
+/** Calls whose answers are not taken until the client's windows are widened. */
+async function startUnread(method: StreamMethod, options: GrpcOptions = {}) {
+  const memory = new MemoryBudget(1.5 * ANSWER_BYTES);
+  const { session } = await start(method, { memory, ...options });
+  session.settings({ initialWindowSize: 0 });
+  await once(session, "localSettings");
+  return { memory, session };
+}
+
+it("an answer that its client does not take is counted until it does, and one without room is reset alone", async () => {
+  const { memory, session } = await startUnread(answer);
+  const first = begin(session).end();
+  await expect.poll(() => memory.heldBytes).toBeGreaterThan(ANSWER_BYTES);
+  const second = begin(session).end();
+  await new Promise((resolve) => second.once("close", resolve));
+  expect(second.rstCode).toBe(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session.settings({ initialWindowSize: 2 ** 20 });
+  let bytes = 0;
+  for await (const piece of first) bytes += (piece as Buffer).length;
+  expect(bytes).toBe(ANSWER_BYTES + 5);
+  await expect.poll(() => memory.heldBytes).toBe(0);
+});
+
+it("messages that the other thread does not read are counted until their client leaves, and a call without room is refused", async () => {
+  const memory = new MemoryBudget(ANSWER_BYTES);
+  const { session } = await start(() => new Promise(() => {}), { memory });
+  // The stream is paused while the first one waits.
+  const unread = Buffer.concat([...frameBytes(Buffer.alloc(1)), ...frameBytes(Buffer.alloc(3_000_000))]);
+  const first = begin(session);
+  first.write(unread);
+  await expect.poll(() => memory.heldBytes).toBeGreaterThan(ANSWER_BYTES);
+  const second = begin(session);
+  second.write(unread);
+  const [headers] = await once(second.resume(), "response");
+  expect([headers["grpc-status"], headers["grpc-message"]]).toEqual([
+    "14",
+    expect.stringContaining("--max-queue-bytes"),
+  ]);
+  first.close(constants.NGHTTP2_CANCEL);
+  await expect.poll(() => memory.heldBytes).toBe(0);
+});
+
+it("a call whose client takes nothing is cut after a time, there too, and the connection goes on", async () => {
+  let isAborted = false;
+  const held: StreamMethod = async ({ write, signal }) => {
+    await write(frameBytes(Buffer.alloc(ANSWER_BYTES)));
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    isAborted = true;
+  };
+  const { memory, session } = await startUnread(held, { sendTimeoutMs: 50 });
+  const call = begin(session).end();
+  await once(call, "close");
+  expect(call.rstCode).toBe(constants.NGHTTP2_CANCEL);
+  await expect.poll(() => [isAborted, memory.heldBytes]).toEqual([true, 0]);
+  await new Promise((resolve) => session.ping(resolve));
 });
 
 it("a client that leaves ends the call there too", async () => {
