@@ -36,9 +36,9 @@ pipeline: platform observability tensor hooks models
 hooks/host: platform observability tensor drivers hooks models pipeline
 serving: platform observability tensor hooks models pipeline
 serving/repository: platform storage observability tensor drivers hooks models pipeline serving
-http2: platform/limits
+http2: platform/limits platform/net
 grpc: platform observability tensor access serving http2
-proxy: platform observability tensor access serving
+proxy: platform observability tensor access serving http2
 protocols: platform observability tensor access serving grpc proxy
 client/remote: platform observability tensor access pipeline serving grpc protocols
 client: platform observability tensor grpc protocols client

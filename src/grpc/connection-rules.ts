@@ -1,29 +1,15 @@
 import { invalidArgument } from "../errors.ts";
+import type { ConnectionRules } from "../http2/session-limits.ts";
 import type { Logger } from "../observability/logger.ts";
 
-/** Limits on a server's HTTP/2 connections, which gRPC calls channel arguments; absent = the server's own. */
-export interface ConnectionRules {
-  /** Maximum number of concurrent calls on one connection. */
-  readonly maxConcurrentStreams?: number;
-  /**
-   * Age after which a connection takes no new calls, in milliseconds; varied by a tenth, so that clients do not all
-   * reconnect at once.
-   */
-  readonly maxAgeMs?: number;
-  /** Grace period for its calls from then on, in milliseconds. */
-  readonly maxAgeGraceMs?: number;
-  /** Time without a call after which a connection is ended, in milliseconds. */
-  readonly maxIdleMs?: number;
-  /** Time between two pings, in milliseconds. */
-  readonly pingIntervalMs?: number;
-  /** Time that a client has to answer a ping, in milliseconds. */
-  readonly pingTimeoutMs?: number;
+/** Limits on a server's connections, which gRPC calls channel arguments; absent = the server's own. */
+export interface ChannelRules extends ConnectionRules {
   /** Size of the largest message, in bytes; only values below the server's own limit have an effect. */
   readonly maxMessageBytes?: number;
 }
 
 /** Keys of https://grpc.github.io/grpc/core/group__grpc__arg__keys.html that have an effect here. */
-const KEYS: Readonly<Record<string, keyof ConnectionRules>> = {
+const KEYS: Readonly<Record<string, keyof ChannelRules>> = {
   "grpc.max_concurrent_streams": "maxConcurrentStreams",
   "grpc.max_connection_age_ms": "maxAgeMs",
   "grpc.max_connection_age_grace_ms": "maxAgeGraceMs",
@@ -40,7 +26,7 @@ const UNLIMITED = 2 ** 31 - 1;
  * Reads `KEY=VALUE` texts, the form of TensorFlow Serving's --grpc_channel_arguments; warns once about those that have
  * no effect here. Throws `invalid_argument` for a text of another form.
  */
-export function readChannelArguments(texts: readonly string[], log: Logger): ConnectionRules {
+export function readChannelArguments(texts: readonly string[], log: Logger): ChannelRules {
   const rules: Record<string, number> = {};
   const ignored: string[] = [];
   for (const text of texts) {

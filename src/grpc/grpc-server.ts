@@ -5,6 +5,8 @@ import type { ClientGate } from "../access/client-gate.ts";
 import { type ClientKey, readAccountKey } from "../access/client-key.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
 import { ServingError } from "../errors.ts";
+import { ConnectionWatch } from "../http2/connection-watch.ts";
+import { Http2Connections } from "../http2/http2-connections.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { RecentRequests } from "../observability/live/recent-requests.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -24,11 +26,9 @@ import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import { answerStream, type NamedRoute } from "./answer-stream.ts";
 import type { CallContext } from "./call-context.ts";
-import { type ConnectionRules, readChannelArguments } from "./connection-rules.ts";
-import { ConnectionWatch } from "./connection-watch.ts";
+import { type ChannelRules, readChannelArguments } from "./connection-rules.ts";
 import type { GrpcCall } from "./grpc-call.ts";
 import type { CreateGrpcProtocol, GrpcProtocol } from "./grpc-route.ts";
-import { Http2Connections } from "./http2-connections.ts";
 import { MessageClock } from "./message-clock.ts";
 import { CallPasser } from "./pass-on.ts";
 import { refuseHttp1 } from "./refuse-http1.ts";
@@ -140,7 +140,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
 function toCallContext(
   options: GrpcServerOptions,
   { limits: own, logging }: ServerSettings,
-  rules: ConnectionRules,
+  rules: ChannelRules,
 ): CallContext {
   const { log, messageTimeoutMs = TRANSPORT_LIMITS.messageMs } = options;
   const maxMessageBytes = Math.min(own.maxMessageBytes, rules.maxMessageBytes ?? own.maxMessageBytes);

@@ -14,3 +14,22 @@ export interface SessionLimits {
   readonly maxHeaderBytes: number;
   readonly maxHeaders: number;
 }
+
+/** Limits of HTTP/2 connections that a server's user may set; absent = the server's own. */
+export interface ConnectionRules {
+  /** Maximum number of concurrent calls on one connection. */
+  readonly maxConcurrentStreams?: number;
+  /**
+   * Age after which a connection takes no new calls, in milliseconds; varied by a tenth, so that clients do not all
+   * reconnect at once.
+   */
+  readonly maxAgeMs?: number;
+  /** Grace period for its calls from then on, in milliseconds. */
+  readonly maxAgeGraceMs?: number;
+  /** Time without a call after which a connection is ended, in milliseconds. */
+  readonly maxIdleMs?: number;
+  /** Time between two pings, in milliseconds. */
+  readonly pingIntervalMs?: number;
+  /** Time that a client has to answer a ping, in milliseconds. */
+  readonly pingTimeoutMs?: number;
+}

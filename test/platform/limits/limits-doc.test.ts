@@ -103,13 +103,13 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "metadata of a gRPC call",
     bytes(TRANSPORT_LIMITS.metadataBytes),
-    "grpc/http2-connections",
+    "http2/http2-connections",
     "metadata than a call may have",
   ],
   [
     "entries of a gRPC call's metadata",
     String(TRANSPORT_LIMITS.metadataEntries),
-    "grpc/http2-connections",
+    "http2/http2-connections",
     "metadata than a call may have",
   ],
   [
@@ -142,7 +142,7 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
   [
     "time for the head of a request, or to set a connection up",
     seconds(HANDSHAKE_TIMEOUT_MS),
-    "grpc/connection-watch",
+    "http2/connection-watch",
     "is closed in time",
   ],
   [
@@ -177,11 +177,11 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "grpc/connection-rules",
     "set how often a client is pinged",
   ],
-  ["time to answer a ping", seconds(HANDSHAKE_TIMEOUT_MS), "grpc/connection-watch", "no answer to a ping"],
+  ["time to answer a ping", seconds(HANDSHAKE_TIMEOUT_MS), "http2/connection-watch", "no answer to a ping"],
   [
     "pings and other frames without use, besides some for each call",
     String(TRANSPORT_LIMITS.idlePings),
-    "grpc/http2-connections",
+    "http2/http2-connections",
     "does nothing but ping",
   ],
 ];

@@ -1,14 +1,13 @@
 import type { Socket } from "node:net";
-import type { RequestHead } from "../http2/message-head.ts";
-import { ServerSession, type ServerStream } from "../http2/server-session.ts";
-import type { SessionLimits } from "../http2/session-limits.ts";
 import { describeConnection } from "../platform/limits/connection-limit.ts";
 import { TRANSPORT_LIMITS, WINDOWS } from "../platform/limits/transport-limits.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
 import { carrierSocketOf } from "../platform/net/node-members.ts";
 import { isPassedOn } from "../platform/net/sockets.ts";
-import type { ConnectionRules } from "./connection-rules.ts";
 import type { ConnectionWatch } from "./connection-watch.ts";
+import type { RequestHead } from "./message-head.ts";
+import { ServerSession, type ServerStream } from "./server-session.ts";
+import type { ConnectionRules, SessionLimits } from "./session-limits.ts";
 
 /** Time that a connection which the server has ended waits for the client to end it too, in milliseconds. */
 const LINGER_MS = 500;

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
+import { ScriptedService, serve } from "../grpc/scripted-service.ts";
 import { RawClient } from "../proxy/raw-client.ts";
-import { ScriptedService, serve } from "./scripted-service.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS = "\0\0\0\x04\0\0\0\0\0";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
-import type { ServerSession } from "../http2/server-session.ts";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
-import type { ConnectionRules } from "./connection-rules.ts";
+import type { ServerSession } from "./server-session.ts";
+import type { ConnectionRules } from "./session-limits.ts";
 
 /** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;

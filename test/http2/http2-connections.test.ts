@@ -11,9 +11,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/platform/limits/transport-limits.ts";
+import { callFrames, OPENING, resetFrames } from "../grpc/flood-frames.ts";
+import { ScriptedService, serve } from "../grpc/scripted-service.ts";
 import { RawClient } from "../proxy/raw-client.ts";
-import { callFrames, OPENING, resetFrames } from "./flood-frames.ts";
-import { ScriptedService, serve } from "./scripted-service.ts";
 
 /** A ping frame, and the server's answer to it. */
 const toPing = (text: string) => Buffer.concat([Buffer.of(0, 0, 8, 6, 0, 0, 0, 0, 0), Buffer.from(text)]);
