@@ -31,18 +31,25 @@ export interface Answering {
   readonly openCalls: MemberList<GrpcCall>;
   /** Passes on what another thread answers: all but single requests to models. */
   readonly passer: CallPasser | undefined;
+  /** Answers requests that are no calls; absent = they are refused. */
+  readonly answerOther: ((stream: ServerStream, head: RequestHead) => void) | undefined;
 }
 
 /** The answer to other requests of HTTP/2 than calls. */
 const NO_CALL = Buffer.from(
-  "This port serves gRPC: its calls are POST with content-type application/grpc. HTTP is served on --http-port, as HTTP/1.1.\n",
+  "This port serves gRPC: its calls are POST with content-type application/grpc. HTTP is served on --http-port.\n",
 );
 
 /** Answers a new stream. */
 export function answerStream(stream: ServerStream, head: RequestHead, answering: Answering): void {
   const { byName: headers } = head;
   const path = headers[":path"] ?? "";
-  const { passer, routes, context, openCalls } = answering;
+  const { passer, routes, context, openCalls, answerOther } = answering;
+  const status = httpRefusal(headers);
+  if (status !== undefined && answerOther !== undefined) {
+    answerOther(stream, head);
+    return;
+  }
   const named = routes.get(path);
   if (passer !== undefined && !isSingleRequest(named)) {
     passer.pass(stream, head);
@@ -51,7 +58,6 @@ export function answerStream(stream: ServerStream, head: RequestHead, answering:
   const { observer } = context;
   const record = openRecord(stream, headers, observer);
   record.route = named?.name;
-  const status = httpRefusal(headers);
   if (status !== undefined) {
     stream.once("close", () => tellOver(stream, headers, { record, observer }));
     refuse(stream, status);

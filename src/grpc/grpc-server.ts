@@ -24,7 +24,7 @@ import { toAuthority } from "../platform/net/listen.ts";
 import { listenShared, type SharedPort } from "../platform/net/shared-port.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { answerStream, type NamedRoute } from "./answer-stream.ts";
+import { type Answering, answerStream, type NamedRoute } from "./answer-stream.ts";
 import type { CallContext } from "./call-context.ts";
 import { type ChannelRules, readChannelArguments } from "./connection-rules.ts";
 import type { GrpcCall } from "./grpc-call.ts";
@@ -69,6 +69,8 @@ export interface GrpcServerOptions {
   readonly tracer?: RequestTracer | undefined;
   /** Keeps the last requests for the page. Default: none are kept. */
   readonly recent?: RecentRequests | undefined;
+  /** Answers requests of HTTP/2 that are no calls. Default: they are refused. */
+  readonly answerOther?: Answering["answerOther"];
   /** Opens a connection to the thread that answers all calls but single requests to models. Default: this one does. */
   readonly passOn?: ((client: Socket) => Socket) | undefined;
   /** Counts the calls. Default: they are not counted. */
@@ -118,7 +120,7 @@ export async function createGrpcServer(service: InferenceService, options: GrpcS
   const routes = nameRoutes(protocols);
   const openCalls = new MemberList<GrpcCall>();
   const passer = options.passOn && new CallPasser(options.passOn, context);
-  const answering = { routes, context, openCalls, passer };
+  const answering = { routes, context, openCalls, passer, answerOther: options.answerOther };
   const { host: boundHost = host, port = 0 } = listener ?? {};
   let closed: Promise<void> | undefined;
   let graceMs = 0;

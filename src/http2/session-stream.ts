@@ -62,7 +62,8 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   isRemoteEnded = false;
   /** The session's own: true while the stream is in its list of those that have something to send. */
   isReady = false;
-  /** The session's own: headers to send; data to send, and functions to be called once what is before them is sent. */
+  /** The session's own: headers to send; data to send, and functions to be called once what is before is sent. */
+  interimToSend: SentHeaders | undefined;
   headersToSend: SentHeaders | undefined;
   trailersToSend: SentHeaders | undefined;
   readonly queue: (Uint8Array | Listener)[] = [];
@@ -121,6 +122,14 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   /** Keeps data, of which the client then sends no more than its window. */
   pause(): void {
     this.#isFlowing = false;
+  }
+
+  /** Sends headers of an interim answer (1xx), before the answer's own. Throws a TypeError for illegal ones. */
+  inform(headers: SentHeaders): void {
+    if (this.headersSent || this.closed) return;
+    assertSendable(headers);
+    this.interimToSend = headers;
+    this.session.ready(this);
   }
 
   /** Sends the answer's headers; alone, if it has neither data nor trailers. Throws a TypeError for illegal ones. */

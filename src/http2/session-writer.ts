@@ -169,6 +169,11 @@ export class SessionWriter {
 
   /** Returns false if the stream has more to send. */
   #gather(stream: SessionStream): boolean {
+    const { interimToSend } = stream;
+    if (interimToSend !== undefined) {
+      stream.interimToSend = undefined;
+      this.#gatherHeaders(interimToSend, stream.id, false);
+    }
     // Data and an end wait for the headers that come first.
     if (!stream.headersSent) return true;
     const bytesBefore = output.bytes;

@@ -10,6 +10,7 @@ import { maskSecrets } from "../platform/text/mask-secrets.ts";
 import { retryDelayMs } from "../retry-info.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { setServerTiming } from "./set-server-timing.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /** Time for a client that is still sending to read why it is refused, in milliseconds. */
 export const LINGER_MS = 1000;
@@ -75,7 +76,8 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
     ...(id !== undefined && { [ID_HEADER]: id }),
     ...(!request.complete && { connection: "close" }),
   });
-  if (request.complete) response.end(body);
+  // The rest of a request of HTTP/2 is refused without its connection.
+  if (request.complete || StreamSocket.carries(request)) response.end(body);
   else endUnread(body, request, response);
 }
 

@@ -15,6 +15,7 @@ import { peerName } from "../platform/net/sockets.ts";
 import { arrivedCall, type CallOptions } from "../serving/inference-service.ts";
 import { ObservedRequest } from "./observed-request.ts";
 import { readBody } from "./read-body.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /** Shared by all requests, to avoid a stack trace for each. */
 const CLOSED = new DOMException("The client closed the connection.", "AbortError");
@@ -48,6 +49,11 @@ export class HttpExchange {
     this.#response = response;
     this.maxMessageBytes = maxMessageBytes;
     this.#memory = memory.open();
+    // The client may have left while what answers was loaded.
+    if (response.closed) {
+      this.#isClosed = true;
+      this.#cancel.abort(CLOSED);
+    }
     // Not "once", which would create another closure: it is called only once anyway.
     response.on("close", () => {
       this.#isClosed = true;
@@ -176,7 +182,7 @@ function toMetadata({ headers }: IncomingMessage): Readonly<Record<string, strin
 
 /** An answer on its way to a client, as the connection shows it. */
 class AnswerTransfer implements Transfer {
-  readonly stepBytes = 0;
+  readonly stepBytes: number;
   readonly #response: ServerResponse;
   readonly #bytes: number;
   /** Bytes of the connection when it was looked at first. */
@@ -186,12 +192,13 @@ class AnswerTransfer implements Transfer {
   constructor(response: ServerResponse, bytes: number) {
     this.#response = response;
     this.#bytes = bytes;
+    this.stepBytes = StreamSocket.carries(response.req) ? StreamSocket.stepBytes : 0;
   }
 
   get movedBytes(): number {
     const { socket } = this.#response;
     if (socket === null) return 0;
-    const sent = sentBytesOf(socket);
+    const sent = socket instanceof StreamSocket ? socket.sentBytes : sentBytesOf(socket);
     this.#startBytes ??= sent;
     return sent - this.#startBytes;
   }

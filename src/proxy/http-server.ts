@@ -1,10 +1,12 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
-import { Server as NetServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import { type ClientKey, readAccountKey } from "../access/client-key.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
+import { ConnectionWatch } from "../http2/connection-watch.ts";
+import { Http2Connections } from "../http2/http2-connections.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
 import type { Logger } from "../observability/logger.ts";
 import { RequestMetrics } from "../observability/metrics/request-metrics.ts";
@@ -14,11 +16,13 @@ import { settlesWithin } from "../platform/async/promises.ts";
 import { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { ServerSettings } from "../platform/limits/settings/server-settings.ts";
 import { HANDSHAKE_TIMEOUT_MS, LAST_CALL_MS, TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
-import { listen, type PortLimit, toAuthority } from "../platform/net/listen.ts";
+import { type PortLimit, toAuthority } from "../platform/net/listen.ts";
 import { openInTurns } from "../platform/net/open-in-turns.ts";
+import { listenShared, type SharedPort, type SharedPortUsers } from "../platform/net/shared-port.ts";
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
+import { type AnswerStream, carryStreams, refuseCalls } from "./carry-streams.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { ObservedRequest, observeRequests } from "./observed-request.ts";
@@ -77,16 +81,23 @@ export interface HttpServerOptions {
   readonly log: Logger;
 }
 
+/** Time for the resets of requests that are ended to reach their clients, in milliseconds. */
+const FLUSH_GRACE_MS = 200;
+
 /** An HTTP server that listens. */
 export interface HttpServer {
   /** `http://host:port`; meaningless with a shared port. */
   readonly url: string;
   readonly port: number;
-  /** Takes a connection that was accepted elsewhere. */
+  /** Takes a connection of HTTP/1 that was accepted elsewhere. */
   accept(socket: Socket): void;
+  /** Takes a connection of HTTP/2 that was accepted elsewhere; calls of gRPC are refused there. */
+  acceptHttp2(socket: Socket): void;
+  /** Answers a request of HTTP/2 whose connection is another server's. */
+  readonly answerStream: AnswerStream;
   /**
-   * Closes each connection after its next answer, which has `Connection: close`. Requests are still answered, including
-   * those that are already being sent.
+   * Closes each connection after its next answer, which has `Connection: close`, or sends GOAWAY. Requests are still
+   * answered, including those that are already being sent.
    */
   retire(): void;
   /** Takes no new connections, waits `drainTimeoutMs` for running requests, then destroys the connections. */
@@ -101,7 +112,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
   const exchanges = new OpenExchanges();
-  const server = newServer(options, exchanges);
+  const { server, answerStream } = newServer(options, exchanges);
   const { limits, logging } = settings;
   const observer = new RequestObserver(new AccessLog(log, { logging, addressOf: options.addressOf }), {
     ...dependencies,
@@ -110,30 +121,52 @@ export async function createHttpServer(service: InferenceService, options: HttpS
   });
   limitSilence(server, exchanges, limits);
   server.on("connection", (socket: Socket) => exchanges.connect(socket));
-  const listener = createRequestListener(protocols, dependencies, { hookRoutes, connect: options.passOn });
-  answerRequests(server, exchanges, { dependencies, listener });
+  const answer = createRequestListener(protocols, dependencies, { hookRoutes, connect: options.passOn });
+  answerRequests(server, exchanges, { dependencies, answer });
   observeRequests(server, observer);
-  refuseGarbage(server, observer, { grpcPort: options.grpcPort, log });
-  const { port, host } = await open(server, options);
+  refuseGarbage(server, observer, log);
+  const connections = openHttp2(options, refuseCalls(answerStream, observer, { grpcPort: options.grpcPort, log }));
+  const accept = (socket: Socket) => void server.emit("connection", socket);
+  const acceptHttp2 = (socket: Socket) => connections.accept(socket);
+  const listener = await open(server, { http1: accept, http2: acceptHttp2 }, options);
+  const { port = 0, host = options.host } = listener ?? {};
   let closed: Promise<void> | undefined;
   return {
     url: `http://${toAuthority(host, port)}`,
     port,
-    accept: (socket) => void server.emit("connection", socket),
-    retire: () => exchanges.retire(),
+    accept,
+    acceptHttp2,
+    answerStream,
+    retire: () => {
+      exchanges.retire();
+      connections.retire();
+    },
     close: (drainTimeoutMs) => {
-      closed ??= close(server, exchanges, drainTimeoutMs);
+      closed ??= close({ server, listener, exchanges, connections }, drainTimeoutMs);
       return closed;
     },
   };
 }
 
-/** Resolves with the address on which the server listens; port 0 if its connections are accepted elsewhere. */
-async function open(server: Server, { host, port, fd, connections }: HttpServerOptions) {
-  if (port !== "shared") return listen(server, { host, port, fd }, connections);
+function openHttp2({ handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: HttpServerOptions, answer: AnswerStream) {
+  const rules = { maxIdleMs: TRANSPORT_LIMITS.keepAliveMs };
+  return new Http2Connections(new ConnectionWatch(handshakeTimeoutMs), rules, answer);
+}
+
+/** Listens for both versions; undefined if connections are accepted elsewhere. */
+async function open(
+  server: Server,
+  users: Pick<SharedPortUsers, "http1" | "http2">,
+  { host, port, fd, connections, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS }: HttpServerOptions,
+): Promise<SharedPort | undefined> {
   // Node checks for slow requests only once a server listens, which this one never does.
   server.emit("listening");
-  return { host, port: 0 };
+  if (port === "shared") return undefined;
+  const silent = (socket: Socket) => {
+    const timeout = Object.assign(new Error("No request has come in time."), { code: "ERR_HTTP_REQUEST_TIMEOUT" });
+    server.emit("clientError", timeout, socket);
+  };
+  return listenShared({ host, port, fd }, { ...users, handshakeTimeoutMs, silent, connections });
 }
 
 function toDependencies(
@@ -152,7 +185,7 @@ function toDependencies(
 function newServer(
   { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, arrivalTimeoutMs = TRANSPORT_LIMITS.messageMs }: HttpServerOptions,
   exchanges: OpenExchanges,
-): Server {
+): { readonly server: Server; readonly answerStream: AnswerStream } {
   const server = createServer({
     // Node's own answer to a missing Host would have no body.
     requireHostHeader: false,
@@ -164,21 +197,22 @@ function newServer(
   });
   // The size of the headers is limited; above a number of headers Node would drop the rest, including a second Host.
   server.maxHeadersCount = 0;
+  const answerStream = carryStreams(server, exchanges);
   // After Node's own listener, and in the same turn.
   server.on("connection", (socket: Socket) => exchanges.pace(socket));
   openInTurns(server);
-  return server;
+  return { server, answerStream };
 }
 
 interface Answering {
   readonly dependencies: HttpDependencies;
-  readonly listener: RequestListener;
+  readonly answer: RequestListener;
 }
 
 /** Answers requests in the order of their connections; refuses those with an expectation that cannot be met. */
-function answerRequests(server: Server, exchanges: OpenExchanges, { dependencies, listener }: Answering): void {
+function answerRequests(server: Server, exchanges: OpenExchanges, { dependencies, answer }: Answering): void {
   const { log } = dependencies;
-  const add = (request: IncomingMessage, response: ServerResponse) => exchanges.add(request, response, listener);
+  const add = (request: IncomingMessage, response: ServerResponse) => exchanges.add(request, response, answer);
   server.on("request", add);
   server.on("checkContinue", add);
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
@@ -190,14 +224,22 @@ function unknownExpectation({ headers }: IncomingMessage): HttpError {
   return new HttpError(417, `Expect: ${headers.expect} cannot be met; send 100-continue, or no such header.`);
 }
 
-async function close(server: Server, exchanges: OpenExchanges, drainTimeoutMs: number): Promise<void> {
-  // Not server.close(), which destroys connections whose answer is written but not yet sent.
-  const stopped = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
-  // A server with a shared port never listened, and has no list of connections.
-  const closed = Promise.all([stopped, exchanges.gone()]);
+interface Closing {
+  readonly server: Server;
+  readonly listener: SharedPort | undefined;
+  readonly exchanges: OpenExchanges;
+  readonly connections: Http2Connections;
+}
+
+async function close({ server, listener, exchanges, connections }: Closing, drainTimeoutMs: number): Promise<void> {
+  listener?.close(exchanges.isRetired ? LAST_CALL_MS : 0);
   if (exchanges.isRetired) await setTimeout(LAST_CALL_MS);
   exchanges.drain();
-  if (!(await settlesWithin(closed, drainTimeoutMs))) exchanges.cut();
+  const closed = Promise.all([exchanges.gone(), connections.drain()]);
+  if (!(await settlesWithin(closed, drainTimeoutMs))) {
+    exchanges.cut();
+    if (!(await settlesWithin(closed, FLUSH_GRACE_MS))) connections.cut();
+  }
   await closed;
   // Ends the search for requests that take too long.
   server.close();

@@ -69,7 +69,9 @@ function lazyApp(protocols: readonly NamedHttpProtocol[], dependencies: HttpDepe
   return async (request, response) => {
     app ??= import("./app.ts").then(({ createApp }) => createApp(protocols, dependencies));
     try {
-      (await app)(request, response);
+      const answer = await app;
+      // Its client may have left meanwhile.
+      if (!response.closed) answer(request, response);
     } catch (cause) {
       // The next request tries again: files may be missing for a while, or descriptors.
       app = undefined;

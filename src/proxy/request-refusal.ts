@@ -14,34 +14,19 @@ const PARSER_STATUS: Readonly<Record<string, string>> = {
 /** Message of Node's parser for an unknown version; the same code also means a wrong line end. */
 const INVALID_VERSION = "Invalid HTTP version";
 
-/** Code of Node's parser for the beginning of HTTP/2. */
-const HTTP2 = "HPE_PAUSED_H2_UPGRADE";
-
 /** The first byte of TLS: a handshake record. */
 const TLS_HANDSHAKE = 0x16;
 const BEGINS_TLS =
   "a client of the HTTP port begins TLS, which this server does not speak without --tls-cert and --tls-key";
 
-/** Facts about a server for clients that use its HTTP port for gRPC. */
-interface MeantGrpc {
-  /** Absent = there is none. */
-  readonly grpcPort?: number | undefined;
-  readonly log: Logger;
-}
-
 type ParserError = NodeJS.ErrnoException & { readonly reason?: string; readonly rawPacket?: Buffer };
 
 /**
  * Answers requests that the server cannot handle: CONNECT, and bytes that the parser refuses. The first client that
- * speaks HTTP/2, as gRPC does, or TLS is logged, since it does not understand the answer.
+ * speaks TLS is logged, since it does not understand the answer.
  */
-export function refuseGarbage(server: Server, observer: RequestObserver, { grpcPort, log }: MeantGrpc): void {
-  const where = grpcPort === undefined ? "gRPC is not served" : `gRPC is served on port ${grpcPort}`;
-  const told = new Set<string>();
-  const warnOnce = (text: string) => {
-    if (!told.has(text)) log.warn(text);
-    told.add(text);
-  };
+export function refuseGarbage(server: Server, observer: RequestObserver, log: Logger): void {
+  let hasWarned = false;
   server.on("connect", (_request: IncomingMessage, socket: Duplex) => {
     // Node has taken its own listener off the socket: a client that resets the connection would end the program.
     socket.on("error", () => {});
@@ -49,8 +34,10 @@ export function refuseGarbage(server: Server, observer: RequestObserver, { grpcP
     observeGarbage(405, observer);
   });
   server.on("clientError", (error: ParserError, socket: Duplex) => {
-    if (error.code === HTTP2) warnOnce(`a client of the HTTP port speaks HTTP/2, as gRPC does: ${where}`);
-    if (error.rawPacket?.[0] === TLS_HANDSHAKE) warnOnce(BEGINS_TLS);
+    if (error.rawPacket?.[0] === TLS_HANDSHAKE && !hasWarned) {
+      hasWarned = true;
+      log.warn(BEGINS_TLS);
+    }
     observeGarbage(refuseBytes(error, socket), observer);
   });
 }
@@ -107,7 +94,7 @@ export function requestRefusal(request: IncomingMessage): HttpError | undefined 
 
 /** The error for an unsupported version (RFC 9110 §15.6.6). */
 function badVersion(version: string): HttpError {
-  return refusal(505, `HTTP/${version} is not spoken here; send HTTP/1.1, or gRPC to the gRPC port.`);
+  return refusal(505, `HTTP/${version} is not spoken here; send HTTP/1.1, or HTTP/2 from the first bytes on.`);
 }
 
 /** Names in lower case or not, as received. */

@@ -23,7 +23,7 @@ export interface TlsTransports {
   readonly files: TlsFiles;
   readonly grpc: Pick<GrpcServer, "accept">;
   /** Undefined = HTTP is not encrypted, or not served. */
-  readonly http: Pick<HttpServer, "accept"> | undefined;
+  readonly http: Pick<HttpServer, "accept" | "acceptHttp2"> | undefined;
   readonly connections?: PortLimit | undefined;
   readonly log: Logger;
 }
@@ -70,6 +70,7 @@ export async function openTls({
     return toAuthority(one.host, one.port);
   };
   const [http1, http2] = [http?.accept, grpc.accept];
+  const ofHttp = http && { http1: http.accept, http2: http.acceptHttp2 };
   try {
     if (socketPath !== undefined) opened.push(await listenTlsUnix(socketPath, toUsers({ http2 }), takesSocketOver));
     const isShared = sockets.http === undefined && port !== undefined && port !== 0 && port === httpPort;
@@ -78,8 +79,7 @@ export async function openTls({
       return { grpcAddress: address, httpUrl: `https://${address}`, close };
     }
     const grpcAddress = port === undefined ? undefined : await open({ port, fd: sockets.grpc }, { http2 });
-    const httpUrl =
-      http1 === undefined ? undefined : `https://${await open({ port: httpPort ?? 0, fd: sockets.http }, { http1 })}`;
+    const httpUrl = ofHttp && `https://${await open({ port: httpPort ?? 0, fd: sockets.http }, ofHttp)}`;
     return { grpcAddress, httpUrl, close };
   } catch (reason) {
     close();
@@ -98,7 +98,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/CERT_NOT_YET_VALID/, "its certificate is not valid yet"],
   [/SELF_SIGNED_CERT|UNABLE_TO_/, "its certificate is of no authority in the file of --tls-client-ca"],
   [/INVALID_PURPOSE/, "its certificate is not one for clients (extendedKeyUsage)"],
-  [/no application protocol/, "it offers no protocol of this port (ALPN): h2 for gRPC, http/1.1 for HTTP"],
+  [/no application protocol/, "it offers no protocol of this port (ALPN): h2 for gRPC, http/1.1 or h2 for HTTP"],
   [/unsupported protocol/, "it speaks neither TLS 1.2 nor TLS 1.3"],
   [/no shared cipher|no suitable key share/, "it offers no cipher or key exchange of this server"],
   [/alert (?:unknown ca|bad certificate|certificate)/, "it does not trust the certificate of this server"],

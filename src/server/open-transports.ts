@@ -73,7 +73,7 @@ async function openSeparate(service: InferenceService, options: Omit<Opening, "h
 
 /** The ports for everybody. */
 async function openMain(service: InferenceService, options: Opening): Promise<Transports> {
-  const { port, httpPort, settings, sockets = {}, listeners } = options;
+  const { httpPort, listeners } = options;
   if (listeners !== undefined) {
     const { openListeners } = await import("./listeners/open-listeners.ts");
     return openListeners(service, { ...options, listeners });
@@ -82,8 +82,23 @@ async function openMain(service: InferenceService, options: Opening): Promise<Tr
     return openEncrypted(service, { ...options, tls: options.tls });
   }
   if (httpPort === undefined) return openGrpc(service, options);
-  const isShared = port !== 0 && port === httpPort && !settings.network.grpcSocketOnly && sockets.http === undefined;
-  return isShared ? openShared(service, options) : openBoth(service, options, httpPort);
+  return isShared(options) ? openShared(service, options) : openBoth(service, options, httpPort);
+}
+
+/** True if gRPC and HTTP have one port. */
+function isShared({ port, httpPort, settings, sockets }: Opening): boolean {
+  return port !== 0 && port === httpPort && !settings.network.grpcSocketOnly && sockets?.http === undefined;
+}
+
+/** Starts both transports for one port. */
+async function startBoth(service: InferenceService, options: Opening) {
+  const http = await startHttp(service, options, "shared");
+  try {
+    return { http, grpc: await startGrpc(service, { ...options, answerOther: http.answerStream }, "shared") };
+  } catch (reason) {
+    await http.close(0);
+    throw reason;
+  }
 }
 
 async function openGrpc(service: InferenceService, options: Opening): Promise<Transports> {
@@ -108,8 +123,7 @@ async function openBoth(service: InferenceService, options: Opening, httpPort: n
 
 async function openShared(service: InferenceService, options: Opening): Promise<Transports> {
   const { listenShared } = await import("../platform/net/shared-port.ts");
-  const grpc = await startGrpc(service, options, "shared");
-  const http = await startHttp(service, options, "shared");
+  const { grpc, http } = await startBoth(service, options);
   const { host, port, connections } = options;
   const users = { http1: http.accept, http2: grpc.accept, connections };
   const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
@@ -125,14 +139,22 @@ async function openShared(service: InferenceService, options: Opening): Promise<
   return { grpcAddress: address, httpUrl: `http://${address}`, isEncrypted: false, retire, close };
 }
 
+/** Starts gRPC for an encrypted port, and HTTP, if it is served, for another one, or on that if it is not encrypted. */
+async function startSeparate(service: InferenceService, options: Opening & { tls: TlsFiles }) {
+  const { httpPort, tls } = options;
+  const grpc = await startGrpc(service, options, "shared");
+  if (httpPort === undefined) return { grpc, http: undefined };
+  return { grpc, http: await startHttp(service, options, tls.isForGrpcAlone ? httpPort : "shared") };
+}
+
 /** Opens encrypted ports, both or gRPC's alone, with its Unix socket. */
 async function openEncrypted(service: InferenceService, options: Opening & { tls: TlsFiles }): Promise<Transports> {
   const { host, httpPort, tls: files, sockets, connections, log } = options;
   const { grpcSocketPath, grpcSocketTakeover, grpcSocketOnly } = options.settings.network;
   const isForGrpc = files.isForGrpcAlone;
   const { openTls } = await import("./open-tls.ts");
-  const grpc = await startGrpc(service, { ...options, hasNoSocket: isForGrpc }, "shared");
-  const http = httpPort === undefined ? undefined : await startHttp(service, options, isForGrpc ? httpPort : "shared");
+  const own = { ...options, hasNoSocket: isForGrpc };
+  const { grpc, http } = isShared(options) ? await startBoth(service, own) : await startSeparate(service, own);
   const { retire, close: closeBoth, graceMs } = bothTransports(grpc, http);
   const tls = await openTls({
     host,

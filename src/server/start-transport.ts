@@ -10,7 +10,7 @@ import type { TransportOptions } from "./transports.ts";
 
 /** Settings with which one transport is started. */
 export type Opening = TransportOptions &
-  Pick<GrpcServerOptions, "findHttpPort"> &
+  Pick<GrpcServerOptions, "findHttpPort" | "answerOther"> &
   Pick<HttpServerOptions, "grpcPort"> & {
     readonly protocols: readonly Protocol[];
     readonly httpPolicy: AccessPolicy;

@@ -26,7 +26,7 @@ export interface TlsPortUsers extends Partial<Pick<SharedPortUsers, "http1" | "h
 }
 
 /**
- * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes gRPC from HTTP/1.1,
+ * Listens for TLS 1.2 and 1.3; the client's ALPN distinguishes HTTP/2 from HTTP/1.1,
  * which counts if it offers both, or nothing. Clients need a certificate if there
  * is an authority for theirs. Throws `unavailable` when it cannot listen.
  */
@@ -90,7 +90,8 @@ function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {
   const needsClient = credentials.ca !== undefined;
   return {
     ...credentials,
-    // The first one that the client offers too: curl and browsers offer both, gRPC's clients h2 alone.
+    // The first one that the client offers too: curl and browsers offer both, and HTTP/1.1 costs less; gRPC's clients
+    // offer h2 alone.
     ALPNProtocols: [...(http1 === undefined ? [] : ["http/1.1"]), ...(http2 === undefined ? [] : ["h2"])],
     minVersion: "TLSv1.2",
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,

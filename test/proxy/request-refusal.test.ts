@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { Client, credentials } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { createServer } from "../../src/server/server.ts";
@@ -58,7 +58,6 @@ describe("the head of a request", () => {
     ],
     [431, "too many bytes", `${GET} HTTP/1.1\r\nHost: x\r\n${"a: b\r\n".repeat(20_000)}\r\n`],
     [405, "CONNECT", "CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n\r\n"],
-    [400, "HTTP/2's preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
   ])("is answered with %i for %s, and the connection closes", async (status, _, text) => {
     const { service, client } = await send(text);
     const answer = await client.closed();
@@ -138,7 +137,12 @@ it.each(["", "P", "POST / HTTP/1.1\r\nhost"])(
   },
 );
 
-const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+test("a connection that began with HTTP/1.1 does not go on with HTTP/2", async () => {
+  const { client } = await send(`${GET} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await client.received(/"ok"/);
+  client.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  expect((await client.closed()).match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+});
 
 test("a client that begins TLS at a port without it is logged once", async () => {
   const { log, events } = createEventLog();
@@ -153,19 +157,22 @@ test("a client that begins TLS at a port without it is logged once", async () =>
   ]);
 });
 
-test("a client of gRPC at the port of HTTP is logged once, with the port of gRPC", async () => {
+test("a client of gRPC at the port of HTTP is told the port of gRPC, and logged once", async () => {
   const { log, events } = createEventLog();
   const server = await createServer({ stages: [{ driver: "null" }], port: 0, http: { port: 0 }, log });
   onTestFinished(() => server.close());
-  for (let each = 0; each < 2; each++) {
-    const socket = connect(Number(new URL(`${server.httpUrl}`).port), "127.0.0.1")
-      .end(PREFACE)
-      .resume();
-    await once(socket, "close");
-  }
   const port = `${server.grpcAddress}`.split(":").at(-1);
-  const about = events.filter(({ msg }) => String(msg).includes("HTTP/2"));
+  const client = new Client(new URL(`${server.httpUrl}`).host, credentials.createInsecure());
+  onTestFinished(() => client.close());
+  const method = "/inference.GRPCInferenceService/ServerLive";
+  for (let each = 0; each < 2; each++) {
+    const error = await new Promise<unknown>((resolve) =>
+      client.makeUnaryRequest(method, Buffer.from, Buffer.from, Buffer.alloc(0), resolve),
+    );
+    expect(error).toMatchObject({ code: 12, details: `This port serves HTTP: gRPC is served on port ${port}.` });
+  }
+  const about = events.filter(({ msg }) => String(msg).includes("gRPC"));
   expect(about).toMatchObject([
-    { level: "warn", msg: `a client of the HTTP port speaks HTTP/2, as gRPC does: gRPC is served on port ${port}` },
+    { level: "warn", msg: `a client of the HTTP port speaks gRPC: gRPC is served on port ${port}` },
   ]);
 });

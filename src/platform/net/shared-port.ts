@@ -11,6 +11,8 @@ export interface SharedPortUsers {
   readonly http2: (socket: Socket) => void;
   /** Time in which a client must show its protocol, in milliseconds. Default 20 000. */
   readonly handshakeTimeoutMs?: number;
+  /** Gets connections whose clients have not shown their protocol in time. Default: they are closed. */
+  readonly silent?: ((socket: Socket) => void) | undefined;
   /** Limit of connections, shared with other ports. Default: none. */
   readonly connections?: PortLimit | undefined;
 }
@@ -35,19 +37,24 @@ const PREFACE = "PRI";
  * `unavailable` when it cannot listen.
  */
 export async function listenShared(place: ListenPlace, users: SharedPortUsers): Promise<SharedPort> {
-  const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = users;
+  const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, silent = (socket) => socket.destroy() } = users;
   const unknown = new Set<Socket>();
   const turn = new WorkTurns();
   const server = createServer((socket) => {
     unknown.add(socket);
     // After received data has been read: this thread may have been busy for long.
-    const closeUnknown = () => setImmediate(() => unknown.has(socket) && socket.destroy());
+    const closeUnknown = () =>
+      setImmediate(() => {
+        if (!unknown.delete(socket)) return;
+        stop();
+        silent(socket);
+      });
     const timer = setTimeout(closeUnknown, handshakeTimeoutMs).unref();
     socket.once("close", () => {
       clearTimeout(timer);
       unknown.delete(socket);
     });
-    tellApart(socket, turn, (isHttp2) => {
+    const stop = tellApart(socket, turn, (isHttp2) => {
       clearTimeout(timer);
       unknown.delete(socket);
       if (isHttp2) users.http2(socket);
@@ -66,13 +73,14 @@ export async function listenShared(place: ListenPlace, users: SharedPortUsers): 
 
 /**
  * Calls back once a connection's first bytes show its protocol, even if they arrive one by one. Connections whose bytes
- * arrive together are looked at in turns.
+ * arrive together are looked at in turns. Returns how to stop looking, after which only errors are waited for.
  */
-function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => void): void {
+function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => void): () => void {
   const giveUp = () => socket.destroy();
   let first = Buffer.alloc(0);
+  let hasStopped = false;
   const look = () => {
-    const more: Buffer | null = socket.destroyed ? null : socket.read();
+    const more: Buffer | null = socket.destroyed || hasStopped ? null : socket.read();
     if (more === null) return;
     first = Buffer.concat([first, more]);
     const start = first.toString("latin1", 0, PREFACE.length);
@@ -92,4 +100,8 @@ function tellApart(socket: Socket, turn: WorkTurns, told: (isHttp2: boolean) => 
     });
   };
   socket.on("readable", lookInTurn).on("end", giveUp).on("error", giveUp);
+  return () => {
+    hasStopped = true;
+    socket.off("readable", lookInTurn).off("end", giveUp);
+  };
 }
