@@ -49,7 +49,7 @@ tools/inspection: platform/text tensor drivers
 tools/replay: platform observability tensor serving protocols client
 server: platform storage observability access tensor drivers hooks models pipeline serving grpc proxy protocols client
 tools/comparison: platform observability tensor client server tools
-tools/benchmark: platform observability tensor grpc client server
+tools/benchmark: platform observability tensor http2 grpc client server
 tools/testing: platform observability tensor drivers hooks models pipeline serving server
 tools/tuning: platform/text tools
 cli: platform storage observability access tensor drivers models serving proxy protocols client server tools

@@ -66,6 +66,11 @@ export class ClientSession implements FrameSink, StreamOwner {
     this.#paced = new PacedInput(socket, (bytes, at) => this.#read(reader, bytes, at));
   }
 
+  /** True if the server takes one more call at present. */
+  get hasRoom(): boolean {
+    return this.#streams.size < this.#settings.maxStreams;
+  }
+
   /** Begins a call. Throws a TypeError for headers that cannot be sent. */
   request(headers: SentHeaders, takeHead: TakeHead): ClientStream {
     const receive = new ReceiveWindow(this.#limits.streamWindowBytes);

@@ -38,6 +38,8 @@ export class PeerSettings {
   /** Bytes that may be sent on a new stream. */
   initialWindow = DEFAULT_WINDOW_BYTES;
   haveCome = false;
+  /** Streams that may be open at a time; until it has said so, as many as a server takes at least. */
+  maxStreams = 100;
   readonly #writer: SessionWriter;
   readonly #streams: ReadonlyMap<number, SessionStream>;
 
@@ -57,6 +59,7 @@ export class PeerSettings {
     if (length > MAX_PARAMETERS * PARAMETER_BYTES) {
       throw new ConnectionError(ERROR.enhanceYourCalm, "too_many_settings");
     }
+    if (!this.haveCome) this.maxStreams = Number.POSITIVE_INFINITY;
     for (let at = start; at < start + length; at += PARAMETER_BYTES) {
       this.#set(bytes.readUInt16BE(at), bytes.readUInt32BE(at + 2));
     }
@@ -75,6 +78,7 @@ export class PeerSettings {
   #set(name: number, value: number): void {
     if (name === SETTING.headerTableSize) this.#writer.encoder.limitTable(value);
     else if (name === SETTING.initialWindowSize) this.#setWindow(value);
+    else if (name === SETTING.maxConcurrentStreams) this.maxStreams = value;
     else if (name === SETTING.enablePush) {
       if (value > 1) throw new ConnectionError(ERROR.protocol, "ENABLE_PUSH is neither 0 nor 1");
     } else if (name === SETTING.maxFrameSize) {

@@ -1,8 +1,10 @@
 import * as http from "node:http";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import * as https from "node:https";
-import { systemCode } from "../../../errors.ts";
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectEncrypted } from "node:tls";
 import { frameBytes, PREFIX_BYTES } from "../../../grpc/framed-message.ts";
+import { ClientSession } from "../../../http2/client-session.ts";
+import { ERROR } from "../../../http2/protocol.ts";
 import type { LoadTarget } from "./load-job.ts";
 
 /** Notified once when a request is over: undefined = answered well, else what was wrong in a few words. */
@@ -63,25 +65,29 @@ class HttpSender implements Sender {
 }
 
 /** Windows that no answer fills, so that the client never holds a server up. */
-const WINDOW_BYTES = 2 ** 30;
+const MANY = 2 ** 30;
+const WINDOWS = { streamWindowBytes: MANY, connectionWindowBytes: MANY, maxConnectionWindowBytes: MANY };
 
 /**
- * Makes unary calls with Node's HTTP/2, without the layers of a gRPC library: the load
+ * Makes unary calls with HTTP/2 of our own, without the layers of a gRPC library: the load
  * should cost its own machine little.
  */
 export class GrpcSender implements Sender {
   readonly #target: LoadTarget;
   readonly #message: Buffer;
   readonly #headers: Record<string, string>;
-  readonly #sessions: (ClientHttp2Session | undefined)[] = [];
+  readonly #connections: (Connection | undefined)[] = [];
   #next = 0;
 
   constructor(target: LoadTarget) {
+    const { protocol, host } = new URL(target.origin);
     this.#target = target;
     this.#message = Buffer.concat(frameBytes(target.body));
     this.#headers = {
       ":method": "POST",
+      ":scheme": protocol.slice(0, -1),
       ":path": target.path,
+      ":authority": host,
       "content-type": "application/grpc",
       te: "trailers",
       ...target.headers,
@@ -89,69 +95,109 @@ export class GrpcSender implements Sender {
   }
 
   send(done: Done): void {
-    const stream = this.#session().request(this.#headers, { endStream: false });
-    new Call(stream, done);
-    stream.end(this.#message);
+    this.#connection().send(this.#headers, this.#message, done);
   }
 
   close(): void {
-    for (const session of this.#sessions) session?.destroy();
+    for (const connection of this.#connections) connection?.close();
   }
 
   /** The connections in turn; one that was lost is opened again. */
-  #session(): ClientHttp2Session {
+  #connection(): Connection {
     const at = this.#next++ % this.#target.connections;
-    const known = this.#sessions[at];
-    if (known !== undefined && !known.closed && !known.destroyed) return known;
-    const settings = { enablePush: false, initialWindowSize: WINDOW_BYTES };
-    // Node would end requests once 10 MB of them wait to be sent.
-    const session = connect(this.#target.origin, { settings, maxSessionMemory: Number.MAX_SAFE_INTEGER });
-    session.on("connect", () => session.setLocalWindowSize(WINDOW_BYTES));
-    // Each open request reports it.
-    session.on("error", () => {});
-    this.#sessions[at] = session;
-    return session;
+    let connection = this.#connections[at];
+    if (connection === undefined || connection.isOver) {
+      connection = new Connection(this.#target.origin);
+      this.#connections[at] = connection;
+    }
+    return connection;
   }
 }
 
-/** One call, until its stream has closed. */
-class Call {
-  #status: string | undefined;
+/** One connection; calls that are more than its server takes at a time wait for others to end. */
+class Connection {
+  readonly #socket: Socket;
+  readonly #session: ClientSession;
+  readonly #waiting: (() => void)[] = [];
+  #problem = "the connection ended before the answer";
+
+  constructor(origin: string) {
+    this.#socket = openSocket(origin);
+    this.#socket.setNoDelay(true);
+    this.#socket.on("error", (error: NodeJS.ErrnoException) => {
+      this.#problem = error.code ?? error.message;
+    });
+    this.#session = new ClientSession(this.#socket, WINDOWS);
+  }
+
+  get isOver(): boolean {
+    return this.#session.closed;
+  }
+
+  send(headers: Record<string, string>, message: Buffer, done: Done): void {
+    if (this.#session.hasRoom || this.isOver) this.#begin(headers, message, done);
+    else this.#waiting.push(() => this.#begin(headers, message, done));
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #begin(headers: Record<string, string>, message: Buffer, done: Done): void {
+    const answer = new Answer();
+    const stream = this.#session.request(headers, (raw) => answer.takeHead(raw));
+    const end = (problem: string | undefined) => {
+      this.#waiting.shift()?.();
+      done(problem);
+    };
+    stream.receiveInto({
+      take: (_, from, to) => answer.takeBytes(to - from),
+      end: () => end(answer.problemWith(stream.trailers)),
+    });
+    stream.once("aborted", () => end(stream.rstCode === ERROR.cancel ? this.#problem : `reset ${stream.rstCode}`));
+    stream.end(message);
+  }
+}
+
+function openSocket(origin: string): Socket {
+  const { protocol, hostname, port } = new URL(origin);
+  const isEncrypted = protocol === "https:";
+  // The brackets of an IPv6 address belong to the URL.
+  const address = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || (isEncrypted ? 443 : 80)) };
+  if (!isEncrypted) return connect(address);
+  const servername = isIP(address.host) === 0 ? { servername: address.host } : {};
+  return connectEncrypted({ ...address, ...servername, ALPNProtocols: ["h2"] });
+}
+
+/** The answer to one call. */
+class Answer {
+  #head: readonly string[] = [];
   #bytes = 0;
-  #problem: string | undefined;
 
-  constructor(stream: ClientHttp2Stream, done: Done) {
-    stream.on("response", (headers) => {
-      if (headers[":status"] !== constants.HTTP_STATUS_OK) this.#problem = `HTTP status ${headers[":status"]}`;
-      this.#read(headers);
-    });
-    stream.on("trailers", (headers) => this.#read(headers));
-    stream.on("data", (chunk: Buffer) => {
-      this.#bytes += chunk.length;
-    });
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      this.#problem ??= problemOf(error);
-    });
-    stream.on("close", () => done(this.#outcome()));
+  takeHead(raw: readonly string[]): void {
+    this.#head = raw;
   }
 
-  #read(headers: { readonly [name: string]: unknown }): void {
-    const status = headers["grpc-status"];
-    if (typeof status !== "string") return;
-    this.#status = status;
-    if (status !== "0") this.#problem ??= `gRPC status ${status}: ${messageOf(headers["grpc-message"])}`;
+  takeBytes(bytes: number): void {
+    this.#bytes += bytes;
   }
 
-  #outcome(): string | undefined {
-    if (this.#problem !== undefined) return this.#problem;
-    if (this.#status === undefined) return "the connection ended before the answer";
-    return this.#bytes < PREFIX_BYTES ? "an answer without a message" : undefined;
+  /** Reason for which the whole answer is not a good one; undefined if it is. */
+  problemWith(trailers: readonly string[] = []): string | undefined {
+    const http = fieldOf(this.#head, ":status");
+    if (http !== "200") return `HTTP status ${http}`;
+    const all = [...trailers, ...this.#head];
+    const status = fieldOf(all, "grpc-status");
+    if (status === undefined) return "the connection ended before the answer";
+    if (status === "0") return this.#bytes < PREFIX_BYTES ? "an answer without a message" : undefined;
+    return `gRPC status ${status}: ${messageOf(fieldOf(all, "grpc-message"))}`;
   }
 }
 
-/** A stream's own error says only that its connection is over; the reason is its cause. */
-function problemOf({ cause, code, message }: NodeJS.ErrnoException): string {
-  return systemCode(cause) || (code ?? message);
+/** Of names that are each followed by a value. */
+function fieldOf(raw: readonly string[], name: string): string | undefined {
+  const at = raw.indexOf(name);
+  return at < 0 ? undefined : raw[at + 1];
 }
 
 function messageOf(text: unknown): string {

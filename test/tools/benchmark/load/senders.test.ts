@@ -46,3 +46,25 @@ test("says why there is no connection", async () => {
   expect(await new Promise((resolve) => sender.send(resolve))).toBe("ECONNREFUSED");
   sender.close();
 });
+
+test("has no more calls open than the server takes, and shows a status", async () => {
+  let [open, most] = [0, 0];
+  const server = createServer({ settings: { maxConcurrentStreams: 2 } }).on("stream", (stream) => {
+    most = Math.max(most, ++open);
+    stream.resume().on("close", () => open--);
+    setTimeout(
+      () => stream.respond({ ":status": 200, "grpc-status": "5", "grpc-message": "a%20b" }, { endStream: true }),
+      20,
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const target = { protocol: "grpc", origin, path: "/a.B/C", headers: {}, connections: 1 } as const;
+  const sender = new GrpcSender({ ...target, body: Buffer.alloc(1) });
+  const send = () => new Promise<string | undefined>((resolve) => sender.send(resolve));
+  expect(await send()).toBe("gRPC status 5: a b");
+  expect(new Set(await Promise.all(Array.from({ length: 9 }, send)))).toEqual(new Set(["gRPC status 5: a b"]));
+  expect(most).toBe(2);
+  sender.close();
+  server.close();
+});
