@@ -95,6 +95,7 @@ function toOptions({ http1, http2, credentials }: TlsPortUsers): TlsOptions {
     ALPNProtocols: [...(http1 === undefined ? [] : ["http/1.1"]), ...(http2 === undefined ? [] : ["h2"])],
     minVersion: "TLSv1.2",
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+    noDelay: true,
     requestCert: needsClient,
     rejectUnauthorized: needsClient,
   };

@@ -2,11 +2,19 @@ import { once } from "node:events";
 import { type AddressInfo, connect } from "node:net";
 import { Duplex } from "node:stream";
 import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
-import { connect as connectTls, createServer, type Server, type TLSSocket } from "node:tls";
+import {
+  connect as connectTls,
+  createServer,
+  DEFAULT_CIPHERS,
+  DEFAULT_ECDH_CURVE,
+  type Server,
+  type TLSSocket,
+} from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { stoppedAt } from "../../src/platform/net/node-members.ts";
-import { endStopped } from "../../src/server/tls-port.ts";
+import { endStopped, listenTls } from "../../src/server/tls-port.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
+import { answerInTwoWrites, shortestAnswer } from "../platform/net/delayed-acknowledgement.ts";
 
 const LOOK_MS = 50;
 
@@ -66,4 +74,16 @@ test("a connection whose client reads nothing for a while stays open", async () 
   client.resume();
   await sent;
   expect(socket.destroyed).toBe(false);
+});
+
+test.each(["http/1.1", "h2"])("an encrypted connection of %s sends small writes at once", async (protocol) => {
+  const ciphers = { ciphers: DEFAULT_CIPHERS, ecdhCurve: DEFAULT_ECDH_CURVE };
+  const credentials = { cert: tlsFile("server.pem"), key: tlsFile("server.key"), ...ciphers };
+  const users = { http1: answerInTwoWrites, http2: answerInTwoWrites, credentials, onRefused: () => {} };
+  const { port, close } = await listenTls({ host: "127.0.0.1", port: 0 }, users);
+  onTestFinished(() => close());
+  const client = connectTls({ port, ALPNProtocols: [protocol], rejectUnauthorized: false }).setNoDelay();
+  onTestFinished(() => void client.destroy());
+  await once(client, "secureConnect");
+  expect(await shortestAnswer(client)).toBeLessThan(20);
 });

@@ -12,6 +12,7 @@ import { toTensors } from "../../../src/tensor/plain-value.ts";
 import { resetFrames } from "../../grpc/flood-frames.ts";
 import { RawClient } from "../../proxy/raw-client.ts";
 import { useUpTheTurn } from "../limits/use-up-the-turn.ts";
+import { answerInTwoWrites, shortestAnswer } from "./delayed-acknowledgement.ts";
 
 async function startShared() {
   const port = await probePort("127.0.0.1", 0, "port");
@@ -181,4 +182,13 @@ test("a port that is taken is named", async () => {
     code: "unavailable",
     message: `Cannot listen on 127.0.0.1:${port}: the port is in use; choose another, or 0 for any free one.`,
   });
+});
+
+test.each(["http1", "http2"] as const)("a connection of %s sends small writes at once", async (protocol) => {
+  const users = { http1: answerInTwoWrites, http2: answerInTwoWrites };
+  const shared = await listenShared({ host: "127.0.0.1", port: 0 }, users);
+  onTestFinished(() => shared.close());
+  const client = connect({ port: shared.port, host: "127.0.0.1", noDelay: true });
+  onTestFinished(() => void client.destroy());
+  expect(await shortestAnswer(client, protocol === "http2" ? "PRI" : "GET")).toBeLessThan(20);
 });
