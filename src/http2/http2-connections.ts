@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describeConnection } from "../platform/limits/connection-limit.ts";
-import { TRANSPORT_LIMITS, WINDOWS } from "../platform/limits/transport-limits.ts";
+import { HANDSHAKE_TIMEOUT_MS, TRANSPORT_LIMITS, WINDOWS } from "../platform/limits/transport-limits.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
 import { carrierSocketOf } from "../platform/net/node-members.ts";
 import { isPassedOn } from "../platform/net/sockets.ts";
@@ -108,31 +108,43 @@ function ignore(): void {}
 /** Random share by which the maximum ages of connections differ, as in gRPC. */
 const JITTER = 0.1;
 
-type AgeRules = Pick<ConnectionRules, "maxAgeMs" | "maxAgeGraceMs" | "maxIdleMs">;
+type AgeRules = Pick<ConnectionRules, "maxAgeMs" | "maxAgeGraceMs" | "maxIdleMs" | "pingTimeoutMs">;
 
 /**
  * Ends a connection that is too old, once its calls have ended or their grace period has, and one that had no calls for
- * too long.
+ * too long. Calls that are on their way then are taken.
  */
-function limitAge(session: ServerSession, { maxAgeMs, maxAgeGraceMs, maxIdleMs }: AgeRules): void {
+function limitAge(session: ServerSession, rules: AgeRules): void {
+  const { maxAgeMs, maxAgeGraceMs, maxIdleMs, pingTimeoutMs = HANDSHAKE_TIMEOUT_MS } = rules;
+  const close = () => closeGently(session, pingTimeoutMs);
   if (maxAgeMs !== undefined) {
     const ageMs = maxAgeMs * (1 + JITTER * (2 * Math.random() - 1));
     endAfter(session, ageMs, () => {
-      session.close();
+      close();
       if (maxAgeGraceMs !== undefined) endAfter(session, maxAgeGraceMs, () => session.destroy());
     });
   }
-  if (maxIdleMs !== undefined) limitIdleness(session, maxIdleMs);
+  if (maxIdleMs !== undefined) limitIdleness(session, maxIdleMs, close);
 }
 
-function limitIdleness(session: ServerSession, maxIdleMs: number): void {
+/** Retires a connection, and closes it once its client has answered to that (RFC 9113 §6.8), or after a time. */
+function closeGently(session: ServerSession, withinMs: number): void {
+  session.retire();
+  const stop = endAfter(session, withinMs, () => session.close());
+  session.ping(() => {
+    stop();
+    session.close();
+  });
+}
+
+function limitIdleness(session: ServerSession, maxIdleMs: number, close: () => void): void {
   let calls = 0;
-  let stop = endAfter(session, maxIdleMs, () => session.close());
+  let stop = endAfter(session, maxIdleMs, close);
   session.on("stream", (stream) => {
     calls++;
     stop();
     stream.once("close", () => {
-      if (--calls === 0) stop = endAfter(session, maxIdleMs, () => session.close());
+      if (--calls === 0) stop = endAfter(session, maxIdleMs, close);
     });
   });
 }

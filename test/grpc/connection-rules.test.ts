@@ -4,9 +4,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readChannelArguments } from "../../src/grpc/connection-rules.ts";
+import { FLAG, FRAME, MAX_WINDOW_BYTES } from "../../src/http2/protocol.ts";
 import { createSilentLogger } from "../../src/observability/logger.ts";
 import { markPassedOn } from "../../src/platform/net/sockets.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { RawClient, REQUEST } from "../http2/raw-client.ts";
 import { ScriptedService, serve } from "./scripted-service.ts";
 
 async function openSession(...channelArguments: string[]) {
@@ -41,6 +43,26 @@ describe("gRPC's channel arguments", () => {
     const session = await openSession(text);
     await once(session, "goaway");
     await once(session, "close");
+  });
+
+  it.each([
+    ["grpc.max_connection_age_ms", "once its client has answered", 120_000],
+    ["grpc.max_connection_idle_ms", "once its client has answered", 120_000],
+    ["grpc.max_connection_age_ms", "in the time for a ping, if it does not answer", 100],
+  ])("%s takes calls that cross its GOAWAY, and ends the connection %s", async (key, _, timeoutMs) => {
+    const channelArguments = [`${key}=50`, `grpc.keepalive_timeout_ms=${timeoutMs}`];
+    const { port } = await serve(new ScriptedService(), { channelArguments });
+    const client = await RawClient.open(port);
+    const lastOf = async () => (await client.receive(({ type }) => type === FRAME.goaway)).payload.readUInt32BE(0);
+    expect(await lastOf()).toBe(MAX_WINDOW_BYTES);
+    const ping = await client.receive(({ type }) => type === FRAME.ping);
+    const path = "/inference.GRPCInferenceService/ServerLive";
+    client.sendHeaders(1, { ...REQUEST, ":path": path, "content-type": "application/grpc", te: "trailers" }, 0);
+    client.sendData(1, Buffer.alloc(5), FLAG.endStream);
+    await client.receive(({ id, flags }) => id === 1 && flags === (FLAG.endHeaders | FLAG.endStream));
+    if (timeoutMs > 1000) client.send(FRAME.ping, FLAG.ack, 0, ping.payload);
+    expect(await lastOf()).toBe(1);
+    await client.closed();
   });
 
   it("give the calls of an old connection their grace, then cut them", async () => {
