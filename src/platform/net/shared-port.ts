@@ -40,7 +40,7 @@ export async function listenShared(place: ListenPlace, users: SharedPortUsers): 
   const { handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, silent = (socket) => socket.destroy() } = users;
   const unknown = new Set<Socket>();
   const turn = new WorkTurns();
-  // As node:http has them that listens itself: the second of two small writes would wait for the client's acknowledgement.
+  // As they are if node:http listens: else the second of two small writes waits for an acknowledgement.
   const server = createServer({ noDelay: true }, (socket) => {
     unknown.add(socket);
     // After received data has been read: this thread may have been busy for long.
