@@ -237,7 +237,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     if (length < 8) throw new ConnectionError(ERROR.frameSize, "GOAWAY is too short");
     this.#floods.countUseless();
     this.#isLeft = true;
-    this.#endIfIdle();
+    if (this.streams.size === 0) this.close();
   }
 
   // Reading, and the end.
@@ -272,12 +272,12 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   #forget(stream: SessionStream): void {
     this.streams.delete(stream.id);
     if (!stream.isRemoteEnded) this.#input.remember(stream.id);
-    if (this.closed || this.#isLeft) this.#endIfIdle();
+    if (this.closed) this.#endIfIdle();
+    else if (this.#isLeft && this.streams.size === 0) process.nextTick(() => this.close());
   }
 
   #endIfIdle(): void {
     if (this.streams.size > 0 || this.destroyed) return;
-    this.closed = true;
     this.#writer.whenSent(() => this.socket.end());
   }
 

@@ -464,6 +464,8 @@ it("ends a connection after its last call when the client says that it leaves", 
   client.send(FRAME.goaway, 0, 0, uint32s(0, ERROR.none));
   client.sendData(1, "x", FLAG.endStream);
   await client.receive(({ type, id }) => type === FRAME.data && id === 1);
+  const { payload } = await client.receive(({ type }) => type === FRAME.goaway);
+  expect([payload.readUInt32BE(0), payload.readUInt32BE(4)]).toEqual([1, ERROR.none]);
   await client.closed();
 });
 
