@@ -83,10 +83,10 @@ export class Http2Connections {
   #open(socket: Socket): void {
     const session = new ServerSession(socket, this.#limits);
     this.#sessions.set(socket, session);
-    session.on("stream", this.#onStream);
     this.#watch.add(session);
-    // The other thread limits that of the client's.
+    // The other thread limits that of the client's. Before the listener that may end a call at once.
     if (!isPassedOn(socket)) limitAge(session, this.#rules);
+    session.on("stream", this.#onStream);
   }
 
   /** Tells the client before, if there is a session. */

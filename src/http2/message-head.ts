@@ -34,6 +34,8 @@ const COLON = 58;
 /** At most 15 digits: a number that JavaScript has exactly. */
 const LENGTH = /^\d{1,15}$/;
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
+/** Characters of a target (RFC 3986), and bytes that its server may decode; a blank would end it in HTTP/1.1. */
+const TARGET = /^[\x21-\x7e\x80-\xff]*$/;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Reads the headers of a request; undefined if it is malformed (RFC 9113 §8.1.1 to §8.5). */
@@ -50,18 +52,28 @@ export function readRequestHead({ fields }: HeaderList): RequestHead | undefined
     byName[name] = before === undefined ? value : `${before}${name === "cookie" ? "; " : ", "}${value}`;
     raw.push(name, value);
   }
-  if (!isTarget(byName)) return undefined;
+  if (!isTarget(byName) || !isOneHost(byName)) return undefined;
   const length = byName["content-length"];
   if (length === undefined) return { byName, raw, contentLength: undefined };
   return LENGTH.test(length) ? { byName, raw, contentLength: Number(length) } : undefined;
 }
 
 /** Checks the pseudo-header fields of a request (RFC 9113 §8.3.1, §8.5 for CONNECT). */
-function isTarget({ ":method": method, ":path": path, ":scheme": scheme, ":authority": authority }: ReceivedFields) {
-  if (method === undefined || !METHOD.test(method)) return false;
-  if (method === "CONNECT") return scheme === undefined && path === undefined && authority !== undefined;
+function isTarget({
+  ":method": method,
+  ":path": path,
+  ":scheme": scheme,
+  ":authority": authority = "",
+}: ReceivedFields) {
+  if (method === undefined || !METHOD.test(method) || !TARGET.test(authority)) return false;
+  if (method === "CONNECT") return scheme === undefined && path === undefined && authority !== "";
   if (scheme === undefined || path === undefined || !SCHEME.test(scheme)) return false;
-  return path.startsWith("/") || (path === "*" && method === "OPTIONS");
+  return TARGET.test(path) && (path.startsWith("/") || (path === "*" && method === "OPTIONS"));
+}
+
+/** Checks that the fields for the host do not differ: what is before the server may go by either (RFC 9113 §8.3.1). */
+function isOneHost({ ":authority": authority, host }: ReceivedFields): boolean {
+  return authority === undefined || host === undefined || authority.toLowerCase() === host.toLowerCase();
 }
 
 /**

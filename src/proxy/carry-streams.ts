@@ -1,14 +1,13 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { RequestHead } from "../http2/message-head.ts";
-import { ERROR } from "../http2/protocol.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { Logger } from "../observability/logger.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
 import { WorkTurns } from "../platform/limits/work-turns.ts";
 import type { OpenExchanges } from "./open-exchanges.ts";
-import { isWritable, StreamSocket } from "./stream-socket.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /** Answers a request of an HTTP/2 connection. */
 export type AnswerStream = (stream: ServerStream, head: RequestHead) => void;
@@ -33,11 +32,8 @@ export function carryStreams(server: Server, exchanges: OpenExchanges): AnswerSt
     accept?.call(server, socket);
     carrier.begin();
   };
-  return (stream, head) => {
-    if (!isWritable(head)) stream.reset(ERROR.protocol);
-    // A request may cost much more than its frames; of many that come and go together few are begun.
-    else turnsOf(stream.session).take(() => !stream.closed && begin(stream, head));
-  };
+  // A request may cost much more than its frames; of many that come and go together few are begun.
+  return (stream, head) => turnsOf(stream.session).take(() => !stream.closed && begin(stream, head));
 }
 
 /** Facts about a server for clients that use its HTTP port for gRPC. */

@@ -84,8 +84,8 @@ export class StreamSocket extends Duplex {
   }
 
   #take(bytes: Buffer, start: number, end: number): void {
-    // A chunk without bytes would be the last one.
-    if (start === end) return;
+    // A chunk without bytes would be the last one; what comes after the last word of the answer has no reader.
+    if (start === end || this.writableEnded) return;
     this.bytesRead += end - start;
     this.#timer?.refresh();
     const data = bytes.subarray(start, end);
@@ -95,7 +95,8 @@ export class StreamSocket extends Duplex {
 
   /** Not the end of the connection, which would cancel the request. */
   #takeEnd(): void {
-    if (this.#isChunked) this.push(LAST_CHUNK);
+    this.#timer?.refresh();
+    if (this.#isChunked && !this.writableEnded) this.push(LAST_CHUNK);
   }
 
   override _read(): void {
@@ -115,6 +116,7 @@ export class StreamSocket extends Duplex {
 
   #send(written: readonly Buffer[], done: () => void): void {
     const stream = this.#stream;
+    this.#timer?.refresh();
     const { interim, head, body } = this.#answer.read(written);
     const { isOver } = this.#answer;
     const pieces = body.flatMap(toPieces);
@@ -148,28 +150,17 @@ export class StreamSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#stream.reset(ERROR.internal);
     done(error);
   }
 }
 
-/** Characters of a request's target (RFC 3986), and bytes that the routes encode; a blank would end it. */
-const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
-
-/** Checks that a request can be written as one of HTTP/1.1: that its target has no blanks or control characters. */
-export function isWritable({ byName }: RequestHead): boolean {
-  return TARGET.test(targetOf(byName)) && !/[^\x21-\x7e\x80-\xff]/.test(byName[":authority"] ?? "");
-}
-
-function targetOf({ ":path": path, ":authority": authority = "" }: RequestHead["byName"]): string {
-  // CONNECT has no path.
-  return path ?? authority;
-}
-
-/** The head in HTTP/1.1, for a connection of one request. No name or value has line breaks (RFC 9113 §8.2.1). */
+/** The head in HTTP/1.1, for a connection of one request. Its fields have no line breaks, its target no blanks. */
 function requestText({ byName, raw }: RequestHead, isChunked: boolean): string {
   const { ":method": method, ":authority": authority, cookie } = byName;
-  let text = `${method} ${targetOf(byName)} HTTP/1.1\r\n`;
+  // CONNECT has no path.
+  let text = `${method} ${byName[":path"] ?? authority} HTTP/1.1\r\n`;
   // It counts in place of Host (RFC 9113 §8.3.1).
   if (authority !== undefined) text += `host: ${authority}\r\n`;
   for (let at = 0; at < raw.length; at += 2) {

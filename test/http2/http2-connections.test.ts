@@ -7,13 +7,18 @@ import {
   type Http2Session,
   type Settings,
 } from "node:http2";
+import { createServer } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
+import { ConnectionWatch } from "../../src/http2/connection-watch.ts";
+import { Http2Connections } from "../../src/http2/http2-connections.ts";
+import { ERROR } from "../../src/http2/protocol.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import type { MemoryShare } from "../../src/platform/limits/memory/memory-share.ts";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "../../src/platform/limits/transport-limits.ts";
 import { callFrames, OPENING, resetFrames } from "../grpc/flood-frames.ts";
 import { ScriptedService, serve } from "../grpc/scripted-service.ts";
 import { RawClient } from "../proxy/raw-client.ts";
+import { listenOnFreePort } from "./listen-on-free-port.ts";
 
 /** A ping frame, and the server's answer to it. */
 const toPing = (text: string) => Buffer.concat([Buffer.of(0, 0, 8, 6, 0, 0, 0, 0, 0), Buffer.from(text)]);
@@ -185,4 +190,17 @@ it.each([
   expect(reason).toMatchObject({ code: "ERR_HTTP2_STREAM_ERROR" });
   await new Promise((resolve) => session.ping(resolve));
   expect(session.destroyed).toBe(false);
+});
+
+it("ends a connection whose only call was ended as soon as it began, once it is idle for too long", async () => {
+  const rules = { maxIdleMs: 100 };
+  const connections = new Http2Connections(new ConnectionWatch(60_000), rules, (stream) => stream.reset(ERROR.cancel));
+  const server = createServer((socket) => connections.accept(socket));
+  onTestFinished(() => {
+    connections.cut();
+    server.close();
+  });
+  const client = new RawClient(await listenOnFreePort(server));
+  client.socket.write(Buffer.concat([OPENING, callFrames("/a/b", 1)]));
+  expect(await client.closed()).toMatch(goawayAfter(1));
 });

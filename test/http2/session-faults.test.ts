@@ -182,6 +182,11 @@ it.each<[string, SentHeaders]>([
   ["no path", noPath],
   ["an empty path", { ...REQUEST, ":path": "" }],
   ["a path without its slash", { ...REQUEST, ":path": "a" }],
+  ["a blank in its path", { ...REQUEST, ":path": "/a b" }],
+  ["a control character in its path", { ...REQUEST, ":path": "/a\x7f" }],
+  ["a blank in its authority", { ...REQUEST, ":authority": "a b" }],
+  ["a host that is not its authority", { ...REQUEST, host: "y" }],
+  ["two hosts", { ...REQUEST, host: ["x", "x"] }],
   ["a method that is no token", { ...REQUEST, ":method": "PO ST" }],
   ["two methods", { ...REQUEST, ":method": ["GET", "GET"] }],
   ["a pseudo-header field of answers", { ...REQUEST, ":status": "200" }],
@@ -207,6 +212,8 @@ it.each<[string, SentHeaders]>([
 });
 
 it.each<[string, SentHeaders]>([
+  ["a host that is its authority", { ...REQUEST, host: "X" }],
+  ["a host alone", { ":method": "GET", ":scheme": "http", ":path": "/\xe9", host: "y" }],
   ["all methods with an asterisk alone", { ...REQUEST, ":method": "OPTIONS", ":path": "*" }],
   ["a CONNECT", { ":method": "CONNECT", ":authority": "x:1" }],
   ["trailers that it may have", { ...REQUEST, te: "trailers" }],

@@ -42,6 +42,7 @@ describe("a request over HTTP/2 at the port of HTTP", () => {
     ["a user before its host", 400, "/health", { ":authority": "u@a" }],
     ["a body that is no JSON", 400, PREDICT, {}, "{"],
     ["headers over 16 KB", 431, "/health", { "x-long": "a".repeat(17_000) }],
+    ["headers over 16 KB, and a body", 431, PREDICT, { "x-long": "a".repeat(17_000) }, BODY],
     ["an expectation that cannot be met", 417, PREDICT, { expect: "miracles" }, BODY],
     ["an encoding that is not known", 415, PREDICT, { "content-encoding": "zebra" }, BODY],
     ["a wrongly encoded path", 400, "/v2/models/%zz", {}],
@@ -104,11 +105,39 @@ describe("a request over HTTP/2 at the port of HTTP", () => {
     expect(metadata).not.toHaveProperty("x-late");
   });
 
-  it("has the host of :authority, not another", async () => {
+  it("with a control character is refused with 400, though its body comes with it", async () => {
+    const { port } = await start();
+    const client = await RawClient.open(port);
+    for (const [id, flags] of [
+      [1, FLAG.endStream],
+      [3, 0],
+    ] as const) {
+      client.socket.cork();
+      client.sendHeaders(id, { ...REQUEST, ":path": PREDICT, "x-bad": "\x01" }, 0);
+      client.sendData(id, BODY, flags);
+      if (flags === 0) client.sendData(id, "", FLAG.endStream);
+      client.socket.uncork();
+      const head = await client.receive(({ type, id: of }) => of === id && type !== FRAME.data);
+      expect([head.type, head.type === FRAME.headers && client.decode(head)[":status"]]).toEqual([
+        FRAME.headers,
+        "400",
+      ]);
+    }
+  });
+
+  it("has the host of :authority, and no other beside it", async () => {
     const { port, service } = await start();
     const client = await RawClient.open(port);
-    client.sendHeaders(1, { ...REQUEST, ":path": PREDICT, ":authority": "a:1", host: "b" }, 0);
-    client.sendData(1, BODY, FLAG.endStream);
+    for (const [id, host] of [
+      [3, "b"],
+      [5, "a"],
+      [7, ""],
+    ] as const) {
+      client.sendHeaders(id, { ...REQUEST, ":path": PREDICT, ":authority": "a:1", host }, 0);
+      expect(await client.resetOf(id)).toBe(constants.NGHTTP2_PROTOCOL_ERROR);
+    }
+    client.sendHeaders(9, { ...REQUEST, ":path": PREDICT, ":authority": "a:1", host: "A:1" }, 0);
+    client.sendData(9, BODY, FLAG.endStream);
     await client.receive(({ type, flags }) => type === FRAME.data && (flags & FLAG.endStream) !== 0);
     expect(service.requests[0]?.metadata.host).toBe("a:1");
   });
