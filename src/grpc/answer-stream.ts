@@ -1,6 +1,8 @@
 import type { CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
+import { cutStream } from "../http2/connection-watch.ts";
 import type { RequestHead } from "../http2/message-head.ts";
+import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
 import type { RequestRecord, RouteName } from "../observability/request-record.ts";
 import type { MemberList } from "../platform/async/member-list.ts";
@@ -123,7 +125,7 @@ class StreamCall extends GrpcCall {
     this.source.addEventListener("abort", () => messages.fail(this.source.reason));
     const write = (message: FramedMessage) => this.#write(message);
     const cut = () => {
-      if (!this.stream.closed) this.context.sends.cut(this.stream);
+      if (!this.stream.closed) cutStream(this.stream, ERROR.cancel);
     };
     const stopWatch = this.watchPermission();
     try {

@@ -1,17 +1,14 @@
 import type { ServingError } from "../errors.ts";
+import { cutStream } from "../http2/connection-watch.ts";
 import { ERROR } from "../http2/protocol.ts";
-import type { ServerSession, ServerStream } from "../http2/server-session.ts";
+import type { ServerStream } from "../http2/server-session.ts";
 import type { Transfer } from "../platform/limits/overload-manager.ts";
 import { MessageClock, Timed } from "./message-clock.ts";
-
-/** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
-const PROBE_MS = 5000;
 
 /** Resets streams whose clients do not read their answers, which count as memory until they are sent. */
 export class SendWatch {
   /** Undefined = no limit. */
   readonly #clock: MessageClock | undefined;
-  readonly #probed = new WeakSet<ServerSession>();
 
   /** `timeoutMs` = time in which a client must read something; 0 = no limit. */
   constructor(timeoutMs: number) {
@@ -20,24 +17,7 @@ export class SendWatch {
 
   /** Creates the guard of a stream, not started yet. */
   guard(stream: ServerStream): SendGuard {
-    return new SendGuard(this.#clock, (code) => this.cut(stream, code));
-  }
-
-  /**
-   * Resets the stream; if the whole connection is stuck, the reset does not reach the client, and the connection is
-   * ended too.
-   */
-  cut(stream: ServerStream, code: number = ERROR.cancel): void {
-    const { session } = stream;
-    stream.reset(code);
-    if (session.destroyed || this.#probed.has(session)) return;
-    this.#probed.add(session);
-    const timer = setTimeout(() => session.destroy(), PROBE_MS).unref();
-    const isSent = session.ping(() => {
-      clearTimeout(timer);
-      this.#probed.delete(session);
-    });
-    if (!isSent) session.destroy();
+    return new SendGuard(this.#clock, (code) => cutStream(stream, code));
   }
 }
 

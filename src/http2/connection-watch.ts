@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
-import type { ServerSession } from "./server-session.ts";
+import type { ServerSession, ServerStream } from "./server-session.ts";
 import type { ConnectionRules } from "./session-limits.ts";
 
 /** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */
@@ -109,4 +109,26 @@ export class ConnectionWatch {
 function answered(watched: Watched): void {
   watched.awaitedSince = undefined;
   watched.answeredAt = performance.now();
+}
+
+/** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
+const PROBE_MS = 5000;
+
+const probed = new WeakSet<ServerSession>();
+
+/**
+ * Resets a stream whose client does not read; if the whole connection is stuck, the reset does not reach the client,
+ * and the connection is ended too.
+ */
+export function cutStream(stream: ServerStream, code: number): void {
+  const { session } = stream;
+  stream.reset(code);
+  if (session.destroyed || probed.has(session)) return;
+  probed.add(session);
+  const timer = setTimeout(() => session.destroy(), PROBE_MS).unref();
+  const isSent = session.ping(() => {
+    clearTimeout(timer);
+    probed.delete(session);
+  });
+  if (!isSent) session.destroy();
 }

@@ -190,7 +190,7 @@ export class SessionWriter {
     this.#isEndGathered = false;
     if (headersToSend !== undefined) {
       stream.headersToSend = undefined;
-      this.#isEndGathered = queue.length === 0 && endsWithData(stream);
+      this.#isEndGathered = lastPiece(queue) < 0 && endsWithData(stream);
       this.#gatherHeaders(headersToSend, stream.id, this.#isEndGathered);
     }
     if (!this.#gatherData(stream)) return false;

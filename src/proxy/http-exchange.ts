@@ -57,7 +57,7 @@ export class HttpExchange {
     // Not "once", which would create another closure: it is called only once anyway.
     response.on("close", () => {
       this.#isClosed = true;
-      if (this.#isSending) this.#memory.release();
+      if (this.#isSending) this.#releaseSent();
       if (response.writableFinished) {
         for (const { buffer } of this.#toReturn) returnMemory(buffer);
         return;
@@ -133,7 +133,15 @@ export class HttpExchange {
 
   /** Releases the request's memory, unless an answer is being sent; to be called at its end, whatever its result. */
   release(): void {
-    if (!this.#isSending || this.#isClosed) this.#memory.release();
+    if (!this.#isSending) this.#memory.release();
+    else if (this.#isClosed) this.#releaseSent();
+  }
+
+  /** A request over HTTP/2 may be over while its connection still has to send pieces of its answer. */
+  #releaseSent(): void {
+    const { socket } = this.request;
+    if (socket instanceof StreamSocket) socket.whenTaken(() => this.#memory.release());
+    else this.#memory.release();
   }
 
   /** The parts of an inference call from the HTTP request's headers. */

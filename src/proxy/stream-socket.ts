@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
+import { cutStream } from "../http2/connection-watch.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
@@ -8,6 +9,7 @@ import { AnswerReader } from "./answer-reader.ts";
 
 /** Bytes of a request that wait here; the client then sends no more than its window. */
 const WAITING_BYTES = 16 * 1024;
+const NOTHING = Buffer.alloc(0);
 const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 
 /** A connection with the facts that it may tell of its client. */
@@ -60,6 +62,8 @@ export class StreamSocket extends Duplex {
     const hasBody = !stream.isRemoteEnded || stream.readableLength > 0;
     this.#isChunked = hasBody && head.contentLength === undefined;
     this.#head = head;
+    // The request is cancelled at once, though the system may not have taken what was sent.
+    stream.once("aborted", () => this.destroy());
     stream.once("close", () => this.#streamClosed());
   }
 
@@ -121,8 +125,11 @@ export class StreamSocket extends Duplex {
     const { isOver } = this.#answer;
     const pieces = body.flatMap(toPieces);
     if (interim !== undefined) stream.inform(interim);
-    if (head !== undefined) stream.respond(head, isOver && pieces.length === 0);
+    if (head !== undefined) stream.respond(head);
     const last = pieces.length - 1;
+    const isHeadAlone = head !== undefined && isOver && last < 0;
+    // Until it has gone, the request counts as one under way.
+    if (isHeadAlone) stream.write(NOTHING, done);
     pieces.forEach((piece, index) => {
       stream.write(piece, () => {
         this.sentBytes += piece.length;
@@ -131,7 +138,7 @@ export class StreamSocket extends Duplex {
       });
     });
     if (isOver) stream.end();
-    if (last < 0) done();
+    if (last < 0 && !isHeadAlone) done();
   }
 
   override _final(done: () => void): void {
@@ -145,7 +152,19 @@ export class StreamSocket extends Duplex {
 
   /** The answer may have been sent before what answers knows that it has ended. */
   #streamClosed(): void {
-    if (this.#stream.aborted || this.#isAnswered) this.destroy();
+    if (this.#isAnswered) this.destroy();
+  }
+
+  /** Calls back once no piece of the answer is used any more. */
+  whenTaken(call: () => void): void {
+    if (this.#stream.destroyed) call();
+    else this.#stream.once("close", call);
+  }
+
+  /** Ends the request, and its whole connection if the client does not learn of that. */
+  resetAndDestroy(): void {
+    cutStream(this.#stream, ERROR.internal);
+    this.destroy();
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {

@@ -1,13 +1,19 @@
 import { once } from "node:events";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { constants, type OutgoingHttpHeaders } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { uint32s } from "../../src/http2/frame-output.ts";
-import { FLAG, FRAME } from "../../src/http2/protocol.ts";
+import { FLAG, FRAME, SETTING } from "../../src/http2/protocol.ts";
+import type { ServerSession } from "../../src/http2/server-session.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { carryStreams } from "../../src/proxy/carry-streams.ts";
+import { limitSilence, OpenExchanges } from "../../src/proxy/open-exchanges.ts";
+import { StreamSocket } from "../../src/proxy/stream-socket.ts";
 import { echo, ScriptedService } from "../grpc/scripted-service.ts";
 import { createEventLog } from "../helpers/event-log.ts";
-import { RawClient, REQUEST } from "../http2/raw-client.ts";
+import { RawClient, REQUEST, startSessions } from "../http2/raw-client.ts";
 import { useUpTheTurn } from "../platform/limits/use-up-the-turn.ts";
 import { answerOf, ask, connectHttp2 } from "./http2-client.ts";
 import { serveHttp } from "./serve-http.ts";
@@ -386,4 +392,82 @@ test("requests that are refused without their bodies leave nothing behind", asyn
   }
   expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length).toBeLessThan(100);
   onTestFinished(() => session.destroy());
+});
+
+describe("a client that does not read", () => {
+  const GET = { ...REQUEST, ":method": "GET" };
+  const LARGE = Buffer.alloc(16 * 2 ** 20);
+  const OUTPUT_BYTES = 2 ** 20;
+
+  /** A client with a window for its streams, of a server that answers in a test's way. */
+  async function carry(answer: RequestListener, { windowBytes = 2 ** 30, sendTimeoutMs = 0 } = {}) {
+    const server = createServer();
+    const exchanges = new OpenExchanges();
+    const answerStream = carryStreams(server, exchanges);
+    limitSilence(server, exchanges, { sendTimeoutMs });
+    server.on("request", (request, response) => exchanges.add(request, response, answer));
+    const opened = createDeferred<ServerSession>();
+    const port = await startSessions((session) => opened.resolve(session.on("stream", answerStream)));
+    const window = Buffer.concat([Buffer.of(0, SETTING.initialWindowSize), uint32s(windowBytes)]);
+    const client = await RawClient.open(port, window);
+    client.widen(0, 2 ** 30);
+    return { server, exchanges, client, session: await opened.promise };
+  }
+
+  /** The response to a request of which the connection cannot send all. */
+  async function beginLarge(options: { readonly sendTimeoutMs?: number } = {}) {
+    const responses: ServerResponse[] = [];
+    const carried = await carry((request, response) => {
+      responses.push(response);
+      response.end(request.method === "HEAD" ? undefined : LARGE);
+    }, options);
+    carried.client.socket.pause();
+    carried.client.sendHeaders(1, GET);
+    await expect.poll(() => carried.session.socket.writableLength).toBeGreaterThan(OUTPUT_BYTES);
+    return { ...carried, responses };
+  }
+
+  it("cancels at once by a reset, and what was sent counts until it has gone", async () => {
+    const { client, session, responses } = await beginLarge();
+    const [response] = responses;
+    const { socket } = response!.req;
+    let isTaken = false;
+    if (socket instanceof StreamSocket) {
+      socket.whenTaken(() => {
+        isTaken = true;
+      });
+    }
+    const closed = once(response!, "close");
+    client.send(FRAME.reset, 0, 1, uint32s(constants.NGHTTP2_CANCEL));
+    await closed;
+    expect([isTaken, session.socket.writableLength > 0]).toEqual([false, true]);
+    client.socket.resume();
+    await expect.poll(() => isTaken).toBe(true);
+  });
+
+  it("is asked for a sign of life once its answer is cut", async () => {
+    const { client, session } = await beginLarge({ sendTimeoutMs: 200 });
+    await expect.poll(() => session.streams.size).toBe(0);
+    client.socket.resume();
+    await client.receive(({ type, flags }) => type === FRAME.ping && flags === 0);
+  });
+
+  it("has its time from when the answer is there, however long that took", async () => {
+    const options = { windowBytes: 0, sendTimeoutMs: 100 };
+    const { client } = await carry((_, response) => {
+      response.socket?.once("timeout", () => response.end(BODY));
+    }, options);
+    client.sendHeaders(1, GET);
+    expect(await client.resetOf(1)).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  });
+
+  it("gets an answer without a body before the server closes", async () => {
+    const { client, exchanges, responses } = await beginLarge();
+    client.sendHeaders(3, { ...GET, ":method": "HEAD" });
+    await expect.poll(() => responses.length).toBe(2);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    exchanges.drain();
+    client.socket.resume();
+    expect((await client.receive(({ id }) => id === 3)).type).toBe(FRAME.headers);
+  });
 });
