@@ -32,8 +32,8 @@ class ClientStream extends SessionStream<ClientSession> {
 }
 
 /**
- * One HTTP/2 connection on the client's side, to a server of this program: what that sends is neither limited nor
- * checked further than it must be to be read.
+ * One HTTP/2 connection on the client's side, to a server that is trusted: what it sends is neither limited nor checked
+ * further than it must be to be read.
  */
 export class ClientSession implements FrameSink, StreamOwner {
   /** True once no more calls can be begun. */
@@ -156,10 +156,14 @@ export class ClientSession implements FrameSink, StreamOwner {
     if (this.#endsStream && this.#dataOf !== undefined) this.#complete(this.#dataOf);
   }
 
-  #takeHeaders({ id, flags }: FrameHead, bytes: Buffer, start: number, end: number): void {
+  #takeHeaders({ type, id, flags }: FrameHead, bytes: Buffer, start: number, end: number): void {
     this.#block ??= new HeaderBlock(id, flags, UNLIMITED);
     const block = this.#block;
-    block.add(bytes, start, end);
+    const isFirst = type === FRAME.headers;
+    const isPadded = isFirst && (flags & FLAG.padded) !== 0;
+    const hasPriority = isFirst && (flags & FLAG.priority) !== 0;
+    const from = start + (isPadded ? 1 : 0) + (hasPriority ? 5 : 0);
+    block.add(bytes, from, isPadded ? end - (bytes[start] as number) : end);
     if ((flags & FLAG.endHeaders) === 0) return;
     this.#block = undefined;
     const list = this.#decoder.decode(block.bytes, 0, block.length);

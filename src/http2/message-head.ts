@@ -72,8 +72,14 @@ function isTarget({
 }
 
 /** Checks that the fields for the host do not differ: what is before the server may go by either (RFC 9113 §8.3.1). */
-function isOneHost({ ":authority": authority, host }: ReceivedFields): boolean {
-  return authority === undefined || host === undefined || authority.toLowerCase() === host.toLowerCase();
+function isOneHost({ ":authority": authority, ":scheme": scheme, host }: ReceivedFields): boolean {
+  if (!authority || host === undefined || authority === host) return true;
+  return normalized(authority, scheme) === normalized(host, scheme);
+}
+
+/** A host in lower case and without the port that its scheme has anyway (RFC 3986 §6.2.3). */
+function normalized(host: string, scheme = ""): string {
+  return host.toLowerCase().replace(scheme === "https" ? /:443$/ : /:80$/, "");
 }
 
 /**

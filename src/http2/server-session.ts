@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
 import { FloodLimits } from "./allowance.ts";
 import { uint32s } from "./frame-output.ts";
 import { type FrameHead, FrameReader } from "./frame-reader.ts";
@@ -34,7 +33,6 @@ interface SessionEvents {
 /** One HTTP/2 connection on the server's side (RFC 9113), over a socket that nothing else uses. */
 export class ServerSession extends EventEmitter<SessionEvents> implements InputTarget, StreamOwner {
   readonly socket: Socket;
-  readonly encrypted: boolean;
   readonly streams = new Map<number, ServerStream>();
   /** True once no new calls are taken. */
   closed = false;
@@ -59,7 +57,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   constructor(socket: Socket, limits: SessionLimits) {
     super();
     this.socket = socket;
-    this.encrypted = socket instanceof TLSSocket;
     this.#limits = limits;
     this.#writer = new SessionWriter(socket, this.#floods, (stream) => this.#ended(stream));
     this.#settings = new PeerSettings(this.#writer, this.streams);

@@ -123,13 +123,14 @@ export class StreamSocket extends Duplex {
     this.#timer?.refresh();
     const { interim, head, body } = this.#answer.read(written);
     const { isOver } = this.#answer;
+    const isOpen = !stream.closed && !stream.isEnding;
     const pieces = body.flatMap(toPieces);
     if (interim !== undefined) stream.inform(interim);
     if (head !== undefined) stream.respond(head);
     const last = pieces.length - 1;
-    const isHeadAlone = head !== undefined && isOver && last < 0;
+    const isEndAlone = isOpen && isOver && last < 0;
     // Until it has gone, the request counts as one under way.
-    if (isHeadAlone) stream.write(NOTHING, done);
+    if (isEndAlone) stream.write(NOTHING, done);
     pieces.forEach((piece, index) => {
       stream.write(piece, () => {
         this.sentBytes += piece.length;
@@ -138,7 +139,7 @@ export class StreamSocket extends Duplex {
       });
     });
     if (isOver) stream.end();
-    if (last < 0 && !isHeadAlone) done();
+    if (last < 0 && !isEndAlone) done();
   }
 
   override _final(done: () => void): void {
@@ -177,7 +178,8 @@ export class StreamSocket extends Duplex {
 
 /** The head in HTTP/1.1, for a connection of one request. Its fields have no line breaks, its target no blanks. */
 function requestText({ byName, raw }: RequestHead, isChunked: boolean): string {
-  const { ":method": method, ":authority": authority, cookie } = byName;
+  const { ":method": method, cookie } = byName;
+  const authority = byName[":authority"] || undefined;
   // CONNECT has no path.
   let text = `${method} ${byName[":path"] ?? authority} HTTP/1.1\r\n`;
   // It counts in place of Host (RFC 9113 §8.3.1).

@@ -213,6 +213,8 @@ it.each<[string, SentHeaders]>([
 
 it.each<[string, SentHeaders]>([
   ["a host that is its authority", { ...REQUEST, host: "X" }],
+  ["a host with the port of its scheme", { ...REQUEST, ":authority": "x:80", host: "x" }],
+  ["a host beside an empty authority", { ...REQUEST, ":authority": "", host: "y" }],
   ["a host alone", { ":method": "GET", ":scheme": "http", ":path": "/\xe9", host: "y" }],
   ["all methods with an asterisk alone", { ...REQUEST, ":method": "OPTIONS", ":path": "*" }],
   ["a CONNECT", { ":method": "CONNECT", ":authority": "x:1" }],

@@ -470,4 +470,27 @@ describe("a client that does not read", () => {
     client.socket.resume();
     expect((await client.receive(({ id }) => id === 3)).type).toBe(FRAME.headers);
   });
+
+  it("gets the end of an answer in chunks before the server closes", async () => {
+    let endChunks = () => {};
+    const { client, exchanges, session } = await carry(({ url }, response) => {
+      if (url !== "/chunks") {
+        response.end(LARGE);
+        return;
+      }
+      response.write("a");
+      endChunks = () => response.end();
+    });
+    client.sendHeaders(1, { ...GET, ":path": "/chunks" });
+    await client.receive(({ type, id }) => type === FRAME.data && id === 1);
+    client.socket.pause();
+    client.sendHeaders(3, GET);
+    await expect.poll(() => session.socket.writableLength).toBeGreaterThan(OUTPUT_BYTES);
+    endChunks();
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    exchanges.drain();
+    client.socket.resume();
+    const { type, flags } = await client.receive(({ id }) => id === 1);
+    expect([type, flags]).toEqual([FRAME.data, FLAG.endStream]);
+  });
 });

@@ -8,6 +8,10 @@ const MEANINGS: readonly (readonly [pattern: RegExp, meaning: string])[] = [
   [/ECONNREFUSED|ENOENT/, "nothing listens there; start a server, or correct the address"],
   [/ENOTFOUND|EAI_AGAIN|name resolution failed/i, "no machine has this name; correct the address"],
   [/DEADLINE_EXCEEDED/, "no answer in time"],
+  [
+    /This port serves HTTP: ([\w ]+)/,
+    "it speaks no gRPC there ($1); http:// or https:// before the address asks over HTTP",
+  ],
   [/UNIMPLEMENTED/, "it has no health service (grpc.health.v1)"],
   [
     /wrong version number|packet length too long|before secure TLS/,
@@ -32,7 +36,11 @@ export function connectionProblem(reason: unknown): string {
 }
 
 function meaningOf(text: string): string | undefined {
-  return MEANINGS.find(([pattern]) => pattern.test(text))?.[1];
+  for (const [pattern, meaning] of MEANINGS) {
+    const match = pattern.exec(text);
+    if (match !== null) return meaning.replace("$1", match[1] ?? "");
+  }
+  return undefined;
 }
 
 /** Milliseconds for another try to connect. */

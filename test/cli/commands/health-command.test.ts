@@ -75,9 +75,10 @@ test.each(["", "http://", "grpcs://"])("health says that nothing listens at a po
 });
 
 test("health says how a port is asked that does not speak gRPC", async () => {
-  const { httpUrl } = await startServer({ stages: [{ driver: "null" }] });
+  const { httpUrl, grpcAddress } = await startServer({ stages: [{ driver: "null" }] });
   const [code, line] = await health([httpUrl.replace("http://", "")]);
-  expect([code, line]).toEqual([1, expect.stringContaining("http:// before the address asks over HTTP")]);
+  expect([code, line]).toEqual([1, expect.stringContaining("http:// or https:// before the address asks over HTTP")]);
+  expect(line).toContain(`(gRPC is served on port ${grpcAddress.split(":")[1]})`);
 });
 
 test("health says what is wrong with an encrypted connection", async () => {

@@ -4,7 +4,6 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectEncrypted } from "node:tls";
 import { frameBytes, PREFIX_BYTES } from "../../../grpc/framed-message.ts";
 import { ClientSession } from "../../../http2/client-session.ts";
-import { ERROR } from "../../../http2/protocol.ts";
 import type { LoadTarget } from "./load-job.ts";
 
 /** Notified once when a request is over: undefined = answered well, else what was wrong in a few words. */
@@ -114,11 +113,17 @@ export class GrpcSender implements Sender {
   }
 }
 
+/** A call that waits for others to end. */
+interface WaitingCall {
+  begin(): void;
+  readonly done: Done;
+}
+
 /** One connection; calls that are more than its server takes at a time wait for others to end. */
 class Connection {
   readonly #socket: Socket;
   readonly #session: ClientSession;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: WaitingCall[] = [];
   #problem = "the connection ended before the answer";
 
   constructor(origin: string) {
@@ -128,6 +133,9 @@ class Connection {
       this.#problem = error.code ?? error.message;
     });
     this.#session = new ClientSession(this.#socket, WINDOWS);
+    this.#socket.once("close", () => {
+      for (const { done } of this.#waiting.splice(0)) done(this.#problem);
+    });
   }
 
   get isOver(): boolean {
@@ -135,8 +143,8 @@ class Connection {
   }
 
   send(headers: Record<string, string>, message: Buffer, done: Done): void {
-    if (this.#session.hasRoom || this.isOver) this.#begin(headers, message, done);
-    else this.#waiting.push(() => this.#begin(headers, message, done));
+    if (this.#session.hasRoom) this.#begin(headers, message, done);
+    else this.#waiting.push({ begin: () => this.#begin(headers, message, done), done });
   }
 
   close(): void {
@@ -147,14 +155,14 @@ class Connection {
     const answer = new Answer();
     const stream = this.#session.request(headers, (raw) => answer.takeHead(raw));
     const end = (problem: string | undefined) => {
-      this.#waiting.shift()?.();
+      if (!this.isOver) this.#waiting.shift()?.begin();
       done(problem);
     };
     stream.receiveInto({
       take: (_, from, to) => answer.takeBytes(to - from),
       end: () => end(answer.problemWith(stream.trailers)),
     });
-    stream.once("aborted", () => end(stream.rstCode === ERROR.cancel ? this.#problem : `reset ${stream.rstCode}`));
+    stream.once("aborted", () => end(this.#socket.destroyed ? this.#problem : `reset ${stream.rstCode}`));
     stream.end(message);
   }
 }

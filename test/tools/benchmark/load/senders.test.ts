@@ -1,5 +1,5 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { expect, test } from "vitest";
 import { GrpcSender } from "../../../../src/tools/benchmark/load/senders.ts";
 
@@ -65,6 +65,20 @@ test("has no more calls open than the server takes, and shows a status", async (
   expect(await send()).toBe("gRPC status 5: a b");
   expect(new Set(await Promise.all(Array.from({ length: 9 }, send)))).toEqual(new Set(["gRPC status 5: a b"]));
   expect(most).toBe(2);
+  sender.close();
+  server.close();
+});
+
+test("ends the calls that wait for others when their connection ends", async () => {
+  const server = createTcpServer((socket) => socket.once("data", () => socket.end().destroy()));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const target = { protocol: "grpc", origin, path: "/a.B/C", headers: {}, connections: 1 } as const;
+  const sender = new GrpcSender({ ...target, body: Buffer.alloc(1) });
+  const send = () => new Promise<string | undefined>((resolve) => sender.send(resolve));
+  // A client takes 100 calls for as many as a server takes that has not said so yet.
+  const problems = await Promise.all(Array.from({ length: 300 }, send));
+  for (const problem of new Set(problems)) expect(problem).toMatch(/^(?:ECONNRESET|EPIPE|the connection ended before)/);
   sender.close();
   server.close();
 });
