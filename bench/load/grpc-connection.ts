@@ -1,8 +1,9 @@
 import { connect, type Socket } from "node:net";
+import { HpackDecoder } from "../../src/http2/hpack-decoder.ts";
 import { AnswerCheck } from "./answer-check.ts";
 import { BodySender } from "./body-sender.ts";
 import { FrameSplitter, type OnFrame } from "./frame-splitter.ts";
-import { type CallHeaders, encodeCallHeaders, readGrpcStatus } from "./grpc-headers.ts";
+import { type CallHeaders, encodeCallHeaders } from "./grpc-headers.ts";
 import { encodeFrame, encodeGreeting, encodeWindowUpdate, FLAG, FRAME } from "./http2-frames.ts";
 import { type Done, failLater, type LoadConnection, type LoadMessage } from "./load-connection.ts";
 
@@ -23,6 +24,7 @@ export class GrpcConnection implements LoadConnection {
   readonly #prefixed = new Map<Buffer, Buffer>();
   #nextStream = 1;
   #receivedBytes = 0;
+  readonly #decoder = new HpackDecoder({ maxBytes: 65_536, maxFields: 100 });
   #isCorked = false;
 
   constructor(port: number, path: string) {
@@ -74,8 +76,9 @@ export class GrpcConnection implements LoadConnection {
 
   /** The headers that end a stream carry the status. */
   #onHeaders(stream: number, flags: number, block: Buffer): void {
+    const { fields } = this.#decoder.decode(block, 0, block.length);
     if ((flags & FLAG.endStream) === 0) return;
-    const status = readGrpcStatus(block);
+    const status = fields.find(({ name }) => name === "grpc-status")?.value;
     if (status !== "0") this.#end(stream, `grpc-status ${status}`);
     else this.#end(stream, this.#calls.get(stream)?.check.isRight() ? undefined : "wrong answer");
   }

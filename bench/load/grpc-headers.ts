@@ -39,15 +39,3 @@ function indexed(name: number, value: string): Buffer {
 function text(value: string): Buffer {
   return Buffer.concat([Buffer.of(value.length), Buffer.from(value)]);
 }
-
-/** `grpc-status` in Huffman coding (appendix B), with its length before it: what an encoder without a table writes. */
-const GRPC_STATUS = Buffer.from("889acac8b21234da8f", "hex");
-
-/** The value of grpc-status in a header block that was written without a table; undefined if there is none. */
-export function readGrpcStatus(block: Buffer): string | undefined {
-  const at = block.indexOf(GRPC_STATUS);
-  if (at < 0) return undefined;
-  // A status is not shorter in Huffman coding, hence plain.
-  const start = at + GRPC_STATUS.length + 1;
-  return block.toString("latin1", start, start + (block[start - 1] as number));
-}

@@ -270,6 +270,17 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   }
 }
 
+/** True if no trailers follow what the stream has to send. */
+export function endsWithData({ isEnding, trailersToSend }: SessionStream): boolean {
+  return isEnding && trailersToSend === undefined;
+}
+
+/** Index of the last piece of data; a function may follow it. */
+export function lastPiece(queue: readonly (Uint8Array | (() => void))[]): number {
+  const last = queue.length - 1;
+  return typeof queue[last] === "function" ? last - 1 : last;
+}
+
 function withOne(listeners: Listener[] | undefined, listener: Listener): Listener[] {
   if (listeners === undefined) return [listener];
   listeners.push(listener);

@@ -3,7 +3,7 @@ import type { FloodLimits } from "./allowance.ts";
 import { FrameOutput, makeFrame, uint32s } from "./frame-output.ts";
 import { HpackEncoder, type SentHeaders } from "./hpack-encoder.ts";
 import { DEFAULT_WINDOW_BYTES, ERROR, FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
-import type { SessionStream } from "./session-stream.ts";
+import { endsWithData, lastPiece, type SessionStream } from "./session-stream.ts";
 
 /** Bytes that may wait in a socket before no more data is written. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
@@ -15,6 +15,10 @@ const QUANTUM_BYTES = 256 * 1024;
 /** Bytes that a turn of the event loop writes in large pieces before others have their turn, and the size of those. */
 const TURN_BYTES = 4 * MAX_UNSENT_BYTES;
 const LARGE_BYTES = 64 * 1024;
+
+/** Time from an answer to the reset of a request that has not ended, in milliseconds, and the most that wait for it. */
+const EARLY_MS = 500;
+const MOST_EARLY = 1000;
 
 /** A function to be called, or a stream of which something is being sent, once the system has taken those bytes. */
 type WhenSent = (() => void) | SessionStream;
@@ -55,6 +59,8 @@ export class SessionWriter {
   /** True once the stream of the moment has its end in a frame that was gathered. */
   #isEndGathered = false;
   #whenSent: WhenSent[] = [];
+  /** Streams that were answered before their requests had ended. */
+  readonly #early: number[] = [];
   /** The same of each write that the socket has not reported as done. */
   readonly #writes: WhenSent[][] = [];
 
@@ -264,19 +270,16 @@ export class SessionWriter {
   /** A client need not send the rest of a request that has been answered (RFC 9113 §8.1). */
   #end(stream: SessionStream): void {
     stream.isGiven = true;
-    if (this.#ended(stream)) output.copy(makeFrame(FRAME.reset, 0, stream.id, uint32s(ERROR.none)));
+    if (!this.#ended(stream)) return;
+    // A client of node:http2 with much to send never learns of an answer that it reads together with the reset.
+    const count = this.#early.push(stream.id);
+    if (count === 1) setTimeout(() => this.#resetEarly(), EARLY_MS).unref();
+    else if (count > MOST_EARLY) this.#resetEarly();
   }
-}
 
-/** True if no trailers follow what the stream has to send. */
-function endsWithData({ isEnding, trailersToSend }: SessionStream): boolean {
-  return isEnding && trailersToSend === undefined;
-}
-
-/** Index of the last piece of data; a function may follow it. */
-function lastPiece(queue: readonly (Uint8Array | (() => void))[]): number {
-  const last = queue.length - 1;
-  return typeof queue[last] === "function" ? last - 1 : last;
+  #resetEarly(): void {
+    for (const id of this.#early.splice(0)) this.send(FRAME.reset, 0, id, uint32s(ERROR.none));
+  }
 }
 
 function callAll(calls: readonly WhenSent[]): void {

@@ -468,6 +468,17 @@ it("ends a connection after its last call when the client says that it leaves", 
   await client.closed();
 });
 
+it("tells a client of node:http2 that its call is over, however much that still has to send", async () => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 200 }, true));
+  });
+  const session = connect(port);
+  const stream = session.request({ ":method": "POST" });
+  stream.on("error", () => {}).resume();
+  stream.end(Buffer.alloc(20 * 2 ** 20));
+  await new Promise((resolve) => stream.once("close", resolve));
+});
+
 it("pings its client, and says when the connection ends before the answer", async () => {
   const results: (Error | null)[] = [];
   const port = await startSessions((session) => {
