@@ -58,7 +58,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     super();
     this.socket = socket;
     this.#limits = limits;
-    this.#writer = new SessionWriter(socket, this.#floods, (stream) => this.#ended(stream));
+    this.#writer = new SessionWriter(socket, this.#floods, this);
     this.#settings = new PeerSettings(this.#writer, this.streams);
     this.#input = new SessionInput(this, limits, this.#floods);
     this.#reader = new FrameReader(this.#input);
@@ -260,7 +260,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   }
 
   /** Returns true if the client has not ended its request. */
-  #ended(stream: SessionStream): boolean {
+  ended(stream: SessionStream): boolean {
     stream.closed = true;
     this.#forget(stream);
     return !stream.isRemoteEnded;

@@ -16,9 +16,16 @@ const QUANTUM_BYTES = 256 * 1024;
 const TURN_BYTES = 4 * MAX_UNSENT_BYTES;
 const LARGE_BYTES = 64 * 1024;
 
-/** Time from an answer to the reset of a request that has not ended, in milliseconds, and the most that wait for it. */
-const EARLY_MS = 500;
+/** Most requests that have not ended and wait for their reset after the answer. */
 const MOST_EARLY = 1000;
+
+/** The session of a writer. */
+interface WriterOwner {
+  /** Called with a stream whose end is being sent; returns true if the other side is not to send its own. */
+  ended(stream: SessionStream): boolean;
+  /** Calls back once the other side has read all that is sent before. */
+  ping(read: () => void): void;
+}
 
 /** A function to be called, or a stream of which something is being sent, once the system has taken those bytes. */
 type WhenSent = (() => void) | SessionStream;
@@ -48,8 +55,7 @@ export class SessionWriter {
   maxPayloadBytes: number = MAX_PAYLOAD_BYTES;
   readonly #socket: Socket;
   readonly #floods: FloodLimits;
-  /** Called with a stream whose end is being sent; returns true if the other side is not to send its own. */
-  readonly #ended: (stream: SessionStream) => boolean;
+  readonly #owner: WriterOwner;
   #window = DEFAULT_WINDOW_BYTES;
   readonly #control: Buffer[] = [];
   #ready: SessionStream[] = [];
@@ -64,10 +70,10 @@ export class SessionWriter {
   /** The same of each write that the socket has not reported as done. */
   readonly #writes: WhenSent[][] = [];
 
-  constructor(socket: Socket, floods: FloodLimits, ended: (stream: SessionStream) => boolean) {
+  constructor(socket: Socket, floods: FloodLimits, owner: WriterOwner) {
     this.#socket = socket;
     this.#floods = floods;
-    this.#ended = ended;
+    this.#owner = owner;
   }
 
   /** Sends a frame that no window holds up. */
@@ -270,10 +276,10 @@ export class SessionWriter {
   /** A client need not send the rest of a request that has been answered (RFC 9113 §8.1). */
   #end(stream: SessionStream): void {
     stream.isGiven = true;
-    if (!this.#ended(stream)) return;
+    if (!this.#owner.ended(stream)) return;
     // A client of node:http2 with much to send never learns of an answer that it reads together with the reset.
     const count = this.#early.push(stream.id);
-    if (count === 1) setTimeout(() => this.#resetEarly(), EARLY_MS).unref();
+    if (count === 1) this.#owner.ping(() => this.#resetEarly());
     else if (count > MOST_EARLY) this.#resetEarly();
   }
 

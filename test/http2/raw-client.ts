@@ -136,6 +136,12 @@ export class RawClient {
     return frame.payload.readUInt32BE(0);
   }
 
+  /** Answers the next ping of the server. */
+  async answerPing(): Promise<void> {
+    const { payload } = await this.receive(({ type, flags }) => type === FRAME.ping && (flags & FLAG.ack) === 0);
+    this.send(FRAME.ping, FLAG.ack, 0, payload);
+  }
+
   #take(bytes: Buffer): void {
     this.#frames.push(...this.#received.add(bytes));
     this.#wake();

@@ -403,6 +403,7 @@ it("says that an answer is over before its request, and ignores the rest", async
   client.sendHeaders(1, undefined, 0);
   const headers = await client.receive(({ type }) => type === FRAME.headers);
   expect([client.decode(headers), headers.flags]).toEqual([{ ":status": "404" }, FLAG.endHeaders | FLAG.endStream]);
+  await client.answerPing();
   expect(await client.resetOf(1)).toBe(ERROR.none);
   client.sendData(1, "late");
   client.sendHeaders(1, { "x-late": "1" });

@@ -363,6 +363,7 @@ it.each<[string, (client: RawClient) => void]>([
   });
   const client = await RawClient.open(port);
   client.sendHeaders(1, undefined, 0);
+  await client.answerPing();
   await client.resetOf(1);
   for (let frame = 0; frame < 2000; frame++) send(client);
   expect(await client.end()).toEqual({ code: ERROR.enhanceYourCalm, reason: "too_many_frames" });
