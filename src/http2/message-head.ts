@@ -20,8 +20,8 @@ Fields.prototype = Object.create(null);
 
 function makeFields(): void {}
 
-/** Fields of a connection, which HTTP/2 forbids (RFC 9113 §8.2.2). */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
+/** Fields of a connection (RFC 9110 §7.6.1), which HTTP/2 forbids (RFC 9113 §8.2.2). */
+export const OF_CONNECTION: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-connection",

@@ -1,3 +1,4 @@
+import { OF_CONNECTION } from "../http2/message-head.ts";
 import { createRecord } from "../tensor/record.ts";
 
 /** Header fields of an answer as HTTP/2 sends them, its status first. */
@@ -12,14 +13,6 @@ export interface AnswerPart {
   readonly body: Buffer[];
 }
 
-/** Fields of a connection (RFC 9110 §7.6.1): HTTP/2 has none (RFC 9113 §8.2.2). */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "transfer-encoding",
-  "upgrade",
-]);
 const HEAD_END = "\r\n\r\n";
 const LINE_END = "\r\n";
 const LF = 10;
