@@ -54,7 +54,7 @@ export class ClientSession implements FrameSink, StreamOwner {
   constructor(socket: Socket, limits: WindowLimits) {
     this.#socket = socket;
     this.#limits = limits;
-    this.#writer = new SessionWriter(socket, new FloodLimits(), { ended: () => false, ping: () => {} });
+    this.#writer = new SessionWriter(socket, new FloodLimits(), { ended: () => {} });
     this.#settings = new PeerSettings(this.#writer, this.#streams);
     // An error also closes it.
     socket.on("error", () => {});

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { FloodLimits } from "./allowance.ts";
+import { EarlyAnswers } from "./early-answers.ts";
 import { uint32s } from "./frame-output.ts";
 import { type FrameHead, FrameReader } from "./frame-reader.ts";
 import type { RequestHead } from "./message-head.ts";
@@ -48,6 +49,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   readonly #input: SessionInput;
   readonly #paced: PacedInput;
   readonly #writer: SessionWriter;
+  readonly #early = new EarlyAnswers(this);
   /** By their content. */
   readonly #pings = new Map<string, (error: Error | null) => void>();
   #prefaceBytes = 0;
@@ -259,11 +261,10 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     return at + part;
   }
 
-  /** Returns true if the client has not ended its request. */
-  ended(stream: SessionStream): boolean {
+  ended(stream: SessionStream): void {
     stream.closed = true;
     this.#forget(stream);
-    return !stream.isRemoteEnded;
+    if (!stream.isRemoteEnded) this.#early.add(stream.id);
   }
 
   #forget(stream: SessionStream): void {

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { FloodLimits } from "./allowance.ts";
-import { FrameOutput, makeFrame, uint32s } from "./frame-output.ts";
+import { FrameOutput, makeFrame } from "./frame-output.ts";
 import { HpackEncoder, type SentHeaders } from "./hpack-encoder.ts";
-import { DEFAULT_WINDOW_BYTES, ERROR, FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
+import { DEFAULT_WINDOW_BYTES, FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
 import { endsWithData, lastPiece, type SessionStream } from "./session-stream.ts";
 
 /** Bytes that may wait in a socket before no more data is written. */
@@ -16,15 +16,10 @@ const QUANTUM_BYTES = 256 * 1024;
 const TURN_BYTES = 4 * MAX_UNSENT_BYTES;
 const LARGE_BYTES = 64 * 1024;
 
-/** Most requests that have not ended and wait for their reset after the answer. */
-const MOST_EARLY = 1000;
-
 /** The session of a writer. */
 interface WriterOwner {
-  /** Called with a stream whose end is being sent; returns true if the other side is not to send its own. */
-  ended(stream: SessionStream): boolean;
-  /** Calls back once the other side has read all that is sent before. */
-  ping(read: () => void): void;
+  /** Called with a stream whose end is being sent. */
+  ended(stream: SessionStream): void;
 }
 
 /** A function to be called, or a stream of which something is being sent, once the system has taken those bytes. */
@@ -65,8 +60,6 @@ export class SessionWriter {
   /** True once the stream of the moment has its end in a frame that was gathered. */
   #isEndGathered = false;
   #whenSent: WhenSent[] = [];
-  /** Streams that were answered before their requests had ended. */
-  readonly #early: number[] = [];
   /** The same of each write that the socket has not reported as done. */
   readonly #writes: WhenSent[][] = [];
 
@@ -210,7 +203,8 @@ export class SessionWriter {
     stream.sentTrailers = stream.trailersToSend;
     if (stream.sentTrailers !== undefined) this.#gatherHeaders(stream.sentTrailers, stream.id, true);
     else if (!this.#isEndGathered) output.head(0, FRAME.data, FLAG.endStream, stream.id);
-    this.#end(stream);
+    stream.isGiven = true;
+    this.#owner.ended(stream);
     return true;
   }
 
@@ -271,20 +265,6 @@ export class SessionWriter {
       type = FRAME.continuation;
       flags = 0;
     }
-  }
-
-  /** A client need not send the rest of a request that has been answered (RFC 9113 §8.1). */
-  #end(stream: SessionStream): void {
-    stream.isGiven = true;
-    if (!this.#owner.ended(stream)) return;
-    // A client of node:http2 with much to send never learns of an answer that it reads together with the reset.
-    const count = this.#early.push(stream.id);
-    if (count === 1) this.#owner.ping(() => this.#resetEarly());
-    else if (count > MOST_EARLY) this.#resetEarly();
-  }
-
-  #resetEarly(): void {
-    for (const id of this.#early.splice(0)) this.send(FRAME.reset, 0, id, uint32s(ERROR.none));
   }
 }
 
