@@ -1,5 +1,5 @@
 import { ServingError } from "../errors.ts";
-import { leadTo, MAX_PREALLOCATED_BYTES, trustedBytes } from "../platform/limits/memory/byte-list.ts";
+import { freeBuffer, leadTo, MAX_PREALLOCATED_BYTES, trustedBytes } from "../platform/limits/memory/byte-list.ts";
 import type { MemoryPool } from "../platform/limits/memory/memory-pool.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
@@ -49,6 +49,8 @@ export class MessageReader {
   #length = 0;
   #alignedAt = 0;
   #isDropped = false;
+  /** True once others may read the message. */
+  #isGiven = false;
   #isCompressed = false;
   /** Length with the prefix; undefined while the prefix is incomplete. */
   #neededBytes: number | undefined;
@@ -94,6 +96,7 @@ export class MessageReader {
     this.#arrival.done();
     if (this.#length !== this.#neededBytes) throw NOT_WHOLE;
     this.#limits.memory.shrink(PREFIX_BYTES);
+    this.#isGiven = true;
     return this.#bytes.subarray(PREFIX_BYTES, this.#length);
   }
 
@@ -107,6 +110,7 @@ export class MessageReader {
   drop(): void {
     this.#arrival.done();
     this.#isDropped = true;
+    if (!this.#isGiven) freeBuffer(this.#bytes.buffer);
     this.#bytes = NOTHING;
   }
 

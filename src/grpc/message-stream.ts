@@ -68,7 +68,7 @@ export class MessageStream implements AsyncIterable<Uint8Array> {
     if (this.#failure !== undefined) return;
     this.#failure = { reason };
     this.#arrival.done();
-    this.#pending = new ByteList();
+    this.#pending.free();
     this.#limits.clock.delete(this.#endSlow);
     this.#stream.resume();
     this.#wake?.();

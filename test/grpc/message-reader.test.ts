@@ -79,6 +79,21 @@ it("passes over what still comes once it was dropped", () => {
   expect(() => reader.finish()).toThrow(/no whole request message/);
 });
 
+it("gives the memory of a dropped message back at once, but not that of one which others read", () => {
+  const bytes = prefixed(Buffer.alloc(2 ** 20, 7));
+  const cut = open(2 ** 21);
+  cut.add(bytes.subarray(0, -1));
+  const { buffer } = cut;
+  expect(buffer.byteLength).toBeGreaterThan(2 ** 20);
+  cut.drop();
+  expect(buffer.byteLength).toBe(0);
+  const given = open(2 ** 21);
+  given.add(bytes);
+  const message = given.finish();
+  given.drop();
+  expect(message).toHaveLength(2 ** 20);
+});
+
 describe("a large value", () => {
   const MEGABYTES = 3 * 1024 * 1024;
 

@@ -9,7 +9,7 @@ import { ServerSession } from "../../src/http2/server-session.ts";
 import type { SessionStream } from "../../src/http2/session-stream.ts";
 import { tlsFile } from "../helpers/tls-fixture.ts";
 import { listenOnFreePort } from "./listen-on-free-port.ts";
-import { LIMITS, RawClient, startSessions } from "./raw-client.ts";
+import { LIMITS, RawClient, REQUEST, startSessions } from "./raw-client.ts";
 
 type Stream = SessionStream<ServerSession>;
 
@@ -478,6 +478,28 @@ it("tells a client of node:http2 that its call is over, however much that still 
   stream.on("error", () => {}).resume();
   stream.end(Buffer.alloc(20 * 2 ** 20));
   await new Promise((resolve) => stream.once("close", resolve));
+});
+
+it("resets an unfinished request only once its client has read the answer", async () => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 200 }, true));
+  });
+  const client = await RawClient.open(port);
+  const isPing = ({ type, flags }: { type: number; flags: number }) => type === FRAME.ping && flags === 0;
+  client.sendHeaders(1, REQUEST, 0);
+  const first = await client.receive(isPing);
+  // Its answer follows the first ping, which says nothing of it.
+  client.sendHeaders(3, REQUEST, 0);
+  await client.receive(({ type, id }) => type === FRAME.headers && id === 3);
+  client.send(FRAME.ping, FLAG.ack, 0, first.payload);
+  const resets: number[] = [];
+  const second = await client.receive((frame) => {
+    if (frame.type === FRAME.reset) resets.push(frame.id);
+    return isPing(frame);
+  });
+  expect(resets).toEqual([1]);
+  client.send(FRAME.ping, FLAG.ack, 0, second.payload);
+  expect(await client.resetOf(3)).toBe(0);
 });
 
 it("pings its client, and says when the connection ends before the answer", async () => {

@@ -99,12 +99,15 @@ export function leadTo(alignedAt: number): number {
   return (ALIGNMENT - (alignedAt % ALIGNMENT)) % ALIGNMENT;
 }
 
+/** Size from which it costs less to free a buffer than to keep it, in bytes. */
+const MIN_FREED_BYTES = 256 * 1024;
+
 /**
- * Frees the memory of an unused buffer in the next turn of the event loop: V8 would keep it until its next collection
- * of the whole heap.
+ * Frees the memory of a large buffer that nothing uses in the next turn of the event loop: V8 would keep it until its
+ * next collection of the whole heap.
  */
 export function freeBuffer(memory: ArrayBufferLike): void {
-  if (!(memory instanceof ArrayBuffer)) return;
+  if (!(memory instanceof ArrayBuffer) || memory.byteLength < MIN_FREED_BYTES) return;
   const { port1, port2 } = new MessageChannel();
   port2.close();
   // The message is never received.
