@@ -45,7 +45,7 @@ export async function serve(
   further: Partial<StatusReporter> = {},
 ): Promise<number> {
   const { settings, foreign, warnings = [] } = commandLine;
-  const hiding = hide();
+  const hiding = settleMemory();
   const kept = giveBack(settings.hookEnv);
   const sources = toModelSources(commandLine);
   const wanted = await wantedOptions(commandLine, sources);
@@ -94,9 +94,16 @@ export async function serve(
   return memory.isExceeded ? EXIT.memory : EXIT.ok;
 }
 
-/** Has the system refuse this process's memory to others, as far as it can. */
-async function hide(): Promise<void> {
-  await import("../../platform/native/process-control.ts").then(({ hideProcess }) => hideProcess()).catch(() => {});
+/** Has the system refuse this process's memory to others, and take back what is free, as far as it can. */
+async function settleMemory(): Promise<void> {
+  const control = await import("../../platform/native/process-control.ts").catch(() => undefined);
+  for (const settle of [control?.hideProcess, control?.returnLargeBlocks]) {
+    try {
+      settle?.();
+    } catch {
+      // Not on this system.
+    }
+  }
 }
 
 function keptNotice(names: readonly string[]): string {

@@ -33,6 +33,24 @@ function prctl(option: number, value: number): void {
   bindFunctions(processLibrary(), { prctl: types }, "The C library").prctl(option, value, 0, 0, 0);
 }
 
+/** Options of glibc's mallopt. */
+const M_TRIM_THRESHOLD = -1;
+const M_MMAP_THRESHOLD = -3;
+/** Size from which a block gets memory that goes back to the system as soon as it is freed, in bytes. */
+const MAPPED_BYTES = 8 * 1024 * 1024;
+/** Free bytes at the end of a heap from which they go back. */
+const TRIMMED_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Has glibc return the memory of large messages as soon as they are freed: it would take blocks of up to 32 MB from its
+ * heaps once one was freed, where a small block behind them holds them all. Does nothing with other C libraries.
+ */
+export function returnLargeBlocks(): void {
+  const { mallopt } = bindFunctions(processLibrary(), { mallopt: ["int", "int", "int"] }, "The C library");
+  mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+  mallopt(M_TRIM_THRESHOLD, TRIMMED_BYTES);
+}
+
 /**
  * Returns free memory in the C library's heaps to the system, in a thread of the pool; throws `failed_precondition`
  * if the library is not glibc.
