@@ -71,7 +71,7 @@ export const LIMIT_SETTINGS = {
     default: 1,
     help: "threads that accept connections at the same ports",
     details:
-      "With 1 the main thread does. More need Linux and Node.js 22.12, and are of use from some 10 000 requests per second on.",
+      "With 1 the main thread does. More need Linux and Node.js 22.12, and are of use with four processor cores or more, from some 20 000 requests per second on.",
     commands: SERVE,
   },
   /** Property that distinguishes clients: `address` (of IPv6 the /64), `user`, or `header:NAME`. Default `address`. */
