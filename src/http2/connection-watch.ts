@@ -1,9 +1,10 @@
 import type { Socket } from "node:net";
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+import { sentBytesOf, unsentBytesOf } from "../platform/net/node-members.ts";
 import type { ServerSession, ServerStream } from "./server-session.ts";
 import type { ConnectionRules } from "./session-limits.ts";
 
-/** Bytes of the largest frame that a client may send: after so many, one frame has arrived completely. */
+/** Bytes of the largest frame that each side may send: after so many, one frame has arrived completely. */
 const FRAME_BYTES = 16_384 + 9;
 
 /** Times of pings; absent = the defaults. */
@@ -13,8 +14,8 @@ interface Watched {
   readonly session: ServerSession;
   /** Time since which an answer is awaited, on the clock of performance.now(); undefined = none is. */
   awaitedSince: number | undefined;
-  /** Bytes received until then. */
-  bytesRead: number;
+  /** Bytes received and sent until then. */
+  movedBytes: number;
   /** Time of the last answer. */
   answeredAt: number;
 }
@@ -50,7 +51,7 @@ export class ConnectionWatch {
 
   /** Watches a new connection until it closes. */
   add(session: ServerSession): void {
-    const watched: Watched = { session, awaitedSince: performance.now(), bytesRead: 0, answeredAt: 0 };
+    const watched: Watched = { session, awaitedSince: performance.now(), movedBytes: 0, answeredAt: 0 };
     this.#watched.add(watched);
     session.once("acknowledged", () => answered(watched));
     session.once("close", () => {
@@ -90,19 +91,19 @@ export class ConnectionWatch {
     if (awaitedSince === undefined) {
       if (now - watched.answeredAt < this.#pingIntervalMs) return;
       watched.awaitedSince = now;
-      watched.bytesRead = session.socket.bytesRead;
+      watched.movedBytes = movedBytes(session.socket);
       this.#ping(watched);
       return;
     }
     if (now - awaitedSince < (watched.answeredAt === 0 ? this.#timeoutMs : this.#pingTimeoutMs)) return;
-    // The answer may be queued behind a large message on a slow connection.
-    const { bytesRead } = session.socket;
-    if (bytesRead - watched.bytesRead <= FRAME_BYTES) {
+    // The ping, or its answer, may be queued behind a large message on a slow connection.
+    const moved = movedBytes(session.socket);
+    if (moved - watched.movedBytes <= FRAME_BYTES) {
       session.destroy();
       return;
     }
     watched.awaitedSince = now;
-    watched.bytesRead = bytesRead;
+    watched.movedBytes = moved;
   }
 }
 
@@ -111,24 +112,48 @@ function answered(watched: Watched): void {
   watched.answeredAt = performance.now();
 }
 
-/** Time that a connection has to acknowledge a ping after one of its streams was cut, in milliseconds. */
-const PROBE_MS = 5000;
+/** Bytes that a connection has received, and that the system has taken of what it sends. */
+function movedBytes(socket: Socket): number {
+  return socket.bytesRead + sentBytesOf(socket);
+}
+
+/** Time without a byte in either direction after which a connection counts as stuck, in milliseconds; looks in it. */
+const [STUCK_MS, LOOKS] = [5000, 5];
+/** So many of these times without a byte of those that wait to be sent: a client that sends need not read. */
+const UNREAD_TIMES = 4;
 
 const probed = new WeakSet<ServerSession>();
 
 /**
  * Resets a stream whose client does not read; if the whole connection is stuck, the reset does not reach the client,
- * and the connection is ended too.
+ * and the connection is ended too. One that is slow goes on: the answer to a ping may wait behind all that it holds.
  */
-export function cutStream(stream: ServerStream, code: number): void {
+export function cutStream(stream: ServerStream, code: number, stuckMs = STUCK_MS): void {
   const { session } = stream;
   stream.reset(code);
   if (session.destroyed || probed.has(session)) return;
   probed.add(session);
-  const timer = setTimeout(() => session.destroy(), PROBE_MS).unref();
-  const isSent = session.ping(() => {
-    clearTimeout(timer);
+  const isStuck = watchProgress(session.socket, stuckMs);
+  // After received data has been read: this thread may have been busy for long.
+  const look = () => setImmediate(() => probed.has(session) && isStuck() && session.destroy());
+  const timer = setInterval(look, stuckMs / LOOKS).unref();
+  session.ping(() => {
+    clearInterval(timer);
     probed.delete(session);
   });
-  if (!isSent) session.destroy();
+}
+
+/** Begins to watch a connection; returns a check that is true once it is stuck since the checks before. */
+function watchProgress(socket: Socket, stuckMs: number): () => boolean {
+  let [moved, sent] = [movedBytes(socket), sentBytesOf(socket)];
+  let movedAt = performance.now();
+  let sentAt = movedAt;
+  return () => {
+    const now = performance.now();
+    const before = { moved, sent };
+    [moved, sent] = [movedBytes(socket), sentBytesOf(socket)];
+    if (moved > before.moved) movedAt = now;
+    if (sent > before.sent || unsentBytesOf(socket) === 0) sentAt = now;
+    return now - movedAt >= stuckMs || now - sentAt >= UNREAD_TIMES * stuckMs;
+  };
 }
