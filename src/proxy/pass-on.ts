@@ -10,6 +10,7 @@ import { ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
 import { HttpError, sendError } from "./http-errors.ts";
 import { ObservedRequest } from "./observed-request.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /** Opens a connection to the thread that answers, for a client's one. */
 export type Connect = (client: Socket) => Socket;
@@ -47,7 +48,12 @@ function begin(request: IncomingMessage, connect: Connect): ClientRequest | unde
   const { method = "GET", url = "/" } = request;
   const headers = [...withoutOwn(request.rawHeaders, "trailer"), ...oldOf(request), "connection", "close"];
   try {
-    return send({ createConnection: () => connect(request.socket), method, path: url, headers });
+    return send({
+      createConnection: () => connect(StreamSocket.connectionOf(request.socket)),
+      method,
+      path: url,
+      headers,
+    });
   } catch {
     return undefined;
   }

@@ -12,17 +12,10 @@ const WAITING_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 const LAST_CHUNK = Buffer.from("0\r\n\r\n");
 
-/** A connection with the facts that it may tell of its client. */
-type ClientSocket = Socket & {
-  readonly encrypted?: boolean;
-  readonly authorized?: boolean;
-  getPeerCertificate?(): object;
-};
-
 /**
  * A request of HTTP/2 in the form of a connection for `node:http`, which gets it as text of HTTP/1.1, and whose answer
- * goes to the stream: so there is one way for the requests of both versions. It tells of the client what the
- * connection of the stream does.
+ * goes to the stream: so there is one way for the requests of both versions. It has the addresses of the stream's
+ * connection.
  */
 export class StreamSocket extends Duplex {
   /** Bytes of an answer of which it is known together that they have gone. */
@@ -32,8 +25,6 @@ export class StreamSocket extends Duplex {
   readonly localAddress: string | undefined;
   readonly localPort: number | undefined;
   declare readonly encrypted?: true;
-  declare readonly authorized?: true;
-  declare readonly getPeerCertificate?: () => object;
   bytesRead = 0;
   /** Bytes of the answer that the system has taken. */
   sentBytes = 0;
@@ -47,12 +38,9 @@ export class StreamSocket extends Duplex {
 
   constructor(stream: ServerStream, head: RequestHead) {
     super({ readableHighWaterMark: WAITING_BYTES });
-    const socket = stream.session.socket as ClientSocket;
+    const { socket } = stream.session;
     const { remoteAddress, remotePort, localAddress, localPort } = socket;
     Object.assign(this, "encrypted" in socket && { encrypted: true });
-    if (socket.authorized === true) {
-      Object.assign(this, { authorized: true, getPeerCertificate: () => socket.getPeerCertificate?.() ?? {} });
-    }
     this.remoteAddress = remoteAddress;
     this.remotePort = remotePort;
     this.localAddress = localAddress;
@@ -78,6 +66,13 @@ export class StreamSocket extends Duplex {
   /** True for a request that came over HTTP/2. */
   static carries({ socket }: IncomingMessage): boolean {
     return (socket as unknown) instanceof StreamSocket;
+  }
+
+  /** The client's connection below a request's: what is known of its certificate belongs to that. */
+  static connectionOf(socket: Socket): Socket {
+    return (socket as unknown) instanceof StreamSocket
+      ? (socket as unknown as StreamSocket).#stream.session.socket
+      : socket;
   }
 
   /** Emits `timeout` once nothing has come or gone for so many milliseconds; 0 = never. */

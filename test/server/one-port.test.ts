@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
 import type { SecureClientSessionOptions } from "node:http2";
+import { TLSSocket } from "node:tls";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { probePort } from "../../src/cli/addresses/probe-port.ts";
 import type { ServerOptions } from "../../src/server/server-options.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
@@ -120,6 +121,11 @@ describe("a client over HTTP/2", () => {
     const byCertificate = await ask(session, PREDICT, { "x-request-id": "by-certificate" }, BODY);
     const by = await find({ requestId: "by-certificate" });
     expect([byCertificate.status, by.client, by.user]).toEqual([200, "127.0.0.1", "cn:client"]);
+    const reading = vi.spyOn(TLSSocket.prototype, "getPeerCertificate");
+    onTestFinished(() => reading.mockRestore());
+    for (let count = 0; count < 3; count++) expect((await ask(session, PREDICT, {}, BODY)).status).toBe(200);
+    // A connection's was read for the first of its requests.
+    expect(reading).not.toHaveBeenCalled();
     const plain = await start("one", { auth: await authFiles(), accessLog: true });
     const tokens = plain.connect();
     const id = { "x-request-id": "by-key" };

@@ -20,7 +20,7 @@ interface PassedConnection {
 type ClientSocket = Socket & {
   readonly encrypted?: boolean;
   readonly authorized?: boolean;
-  getPeerCertificate?(): NonNullable<PassedConnection["certificate"]>;
+  getPeerCertificate?(): Certificate;
 };
 
 /** Size of the line about a connection, at most: a certificate has as many names as its authority likes. */
@@ -63,8 +63,6 @@ export async function listenInner(users: {
 /** Connects to the main thread for what a client's connection sends. */
 export function connectInner({ path, token }: InnerAddress, client: ClientSocket, isHttp2: boolean): Socket {
   const { remoteAddress: address = "", remotePort: port = 0, localAddress, localPort } = client;
-  const { subject, subjectaltname } = (client.authorized === true && client.getPeerCertificate?.()) || {};
-  const certificate = { ...(subject && { subject: { CN: subject.CN } }), ...(subjectaltname && { subjectaltname }) };
   const passed: PassedConnection = {
     isHttp2,
     address,
@@ -72,11 +70,25 @@ export function connectInner({ path, token }: InnerAddress, client: ClientSocket
     localAddress,
     localPort,
     isEncrypted: client.encrypted === true,
-    ...(client.authorized === true && { certificate }),
+    ...(client.authorized === true && { certificate: certificateOf(client) }),
   };
   const socket = connect(path);
   socket.write(`${token}${JSON.stringify(passed)}\n`);
   return socket;
+}
+
+type Certificate = NonNullable<PassedConnection["certificate"]>;
+
+const certificates = new WeakMap<Socket, Certificate>();
+
+/** The names in a client's certificate, read once for a connection: it may pass on thousands of requests. */
+function certificateOf(client: ClientSocket): Certificate {
+  const known = certificates.get(client);
+  if (known !== undefined) return known;
+  const { subject, subjectaltname } = client.getPeerCertificate?.() ?? {};
+  const read = { ...(subject && { subject: { CN: subject.CN } }), ...(subjectaltname && { subjectaltname }) };
+  certificates.set(client, read);
+  return read;
 }
 
 /** Undefined for a line of another program, which may find the socket and does not know the token. */

@@ -43,6 +43,22 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+test.runIf(process.platform === "linux")("a client's certificate is read once, however much it passes on", async () => {
+  const { inner, taken } = await start();
+  let reads = 0;
+  const certificate = { subject: { CN: "client" }, subjectaltname: "DNS:client.example" };
+  const getPeerCertificate = () => {
+    reads++;
+    return certificate;
+  };
+  const client = Object.assign(await clientSocket(), { authorized: true, getPeerCertificate });
+  const passed = Array.from({ length: 3 }, () => connectInner(inner, client, false));
+  await expect.poll(() => taken.length).toBe(3);
+  const known = taken.map(({ socket }) => (socket as typeof client).getPeerCertificate());
+  for (const socket of [...passed, ...taken.map((one) => one.socket)]) socket.destroy();
+  expect([reads, ...known]).toEqual([1, certificate, certificate, certificate]);
+});
+
 test.runIf(process.platform === "linux")("connections wait while the main thread is busy", async () => {
   const { inner, taken } = await start();
   const client = await clientSocket();
