@@ -54,7 +54,7 @@ export function answerStream(stream: ServerStream, head: RequestHead, answering:
   }
   const named = routes.get(path);
   if (passer !== undefined && !isSingleRequest(named)) {
-    passer.pass(stream, head);
+    passer.pass(stream, head, named);
     return;
   }
   const { observer } = context;

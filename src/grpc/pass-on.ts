@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import type { CallScope } from "../access/call-scope.ts";
+import type { Caller, CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
 import { ClientSession } from "../http2/client-session.ts";
 import type { SentHeaders } from "../http2/hpack-encoder.ts";
@@ -6,10 +8,12 @@ import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
 import type { DataReceiver, SessionStream } from "../http2/session-stream.ts";
+import type { RouteName } from "../observability/request-record.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { WINDOWS } from "../platform/limits/transport-limits.ts";
 import { createRecord } from "../tensor/record.ts";
 import type { CallContext } from "./call-context.ts";
+import { openRecord, tellOver } from "./call-record.ts";
 import { toGrpcStatus } from "./grpc-status.ts";
 import { callerOf } from "./peer.ts";
 import type { SendGuard } from "./send-watch.ts";
@@ -18,6 +22,12 @@ import type { SendGuard } from "./send-watch.ts";
 const MAX_WAITING_BYTES = 64 * 1024;
 const PIECE_BYTES = 256;
 const LOST = new ServingError("unavailable", "The server ends.");
+
+/** The route of a call, as far as it is known here. */
+interface PassedRoute {
+  readonly route: { readonly kind: CallKind };
+  readonly name: RouteName;
+}
 
 /**
  * Passes calls on as they are to where another thread of this server answers them,
@@ -34,13 +44,34 @@ export class CallPasser {
   }
 
   /** Passes a call on, and its answer back. */
-  pass(stream: ServerStream, { raw, byName }: RequestHead): void {
+  pass(stream: ServerStream, { raw, byName }: RequestHead, named?: PassedRoute): void {
     const inner = this.#sessionOf(stream.session).request(toHeaders(raw), (answer, isAll) =>
       stream.respond(toHeaders(answer), isAll),
     );
-    const { memory, sends, accountKey } = this.#context;
-    const share = memory.open(0, accountKey(callerOf(stream.session, byName)));
-    new PassedCall({ stream, inner }, share, sends.guard(stream)).begin();
+    const { memory, sends, accountKey, observer } = this.#context;
+    const caller = callerOf(stream.session, byName);
+    const share = memory.open(0, accountKey(caller));
+    const record = openRecord(stream, byName, observer);
+    record.route = named?.name;
+    this.#findUser(named?.route.kind ?? "inference", caller, (user) => {
+      record.user = user;
+      share.belongTo(accountKey({ ...caller, user }));
+    });
+    // The other thread takes down those that it answers.
+    const refused = () => stream.once("close", () => tellOver(stream, byName, { record, observer }));
+    new PassedCall({ stream, inner }, { memory: share, guard: sends.guard(stream), refused }).begin();
+  }
+
+  /** Calls back with the name of a call's user if there is one; the other thread refuses who may not call. */
+  #findUser(kind: CallKind, caller: Caller, found: (user: string) => void): void {
+    const tell = (scope: CallScope | undefined) => scope !== undefined && found(scope.user);
+    try {
+      const entered = this.#context.policy.enter(kind, caller);
+      if (entered instanceof Promise) entered.then(tell, () => {});
+      else tell(entered);
+    } catch {
+      // It counts by its address.
+    }
   }
 
   /** One that may not begin calls any more is replaced; those that it has go on. */
@@ -60,21 +91,31 @@ interface BothStreams {
   readonly inner: SessionStream;
 }
 
+/** Those that count a call, and are told of its end. */
+interface PassedParts {
+  readonly memory: MemoryShare;
+  readonly guard: SendGuard;
+  /** Is told that the call is answered here, with an error. */
+  readonly refused: () => void;
+}
+
 /** A call on its way: what it holds of both directions counts, and its client must take the answer. */
 class PassedCall {
   readonly #stream: ServerStream;
   readonly #inner: SessionStream;
   readonly #memory: MemoryShare;
   readonly #guard: SendGuard;
+  readonly #refused: () => void;
   /** Bytes given to both streams that have not been taken there. */
   #writtenBytes = 0;
   #isOver = false;
 
-  constructor({ stream, inner }: BothStreams, memory: MemoryShare, guard: SendGuard) {
+  constructor({ stream, inner }: BothStreams, { memory, guard, refused }: PassedParts) {
     this.#stream = stream;
     this.#inner = inner;
     this.#memory = memory;
     this.#guard = guard;
+    this.#refused = refused;
     memory.sending = guard;
   }
 
@@ -132,7 +173,10 @@ class PassedCall {
   #fail(reason: unknown, rstCode: number): void {
     if (this.#isOver) return;
     if (this.#stream.headersSent) this.#stream.reset(rstCode);
-    else this.#stream.respond(toAnswer(reason), true);
+    else {
+      this.#refused();
+      this.#stream.respond(toAnswer(reason), true);
+    }
     this.#leave();
   }
 

@@ -35,8 +35,13 @@ export function passOn(connect: Connect, log: Logger): RequestListener {
     inner.on("error", (cause) => {
       // What refuses a body does not read the rest of it; the end of a client that has left is none of the server.
       if (response.writableEnded || response.destroyed) return;
-      if (response.headersSent) response.destroy();
-      else sendError(new ServingError("unavailable", "The server ends.", { cause }), { request, response, log });
+      if (response.headersSent) {
+        response.destroy();
+        return;
+      }
+      // Its answer is this thread's.
+      ObservedRequest.recordOf(request).isPassedOn = false;
+      sendError(new ServingError("unavailable", "The server ends.", { cause }), { request, response, log });
     });
     response.on("close", () => inner.destroy());
     request.pipe(inner);

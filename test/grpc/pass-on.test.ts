@@ -1,13 +1,19 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
 import { connect as connectSocket, type Socket } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { AccessPolicy } from "../../src/access/access-policy.ts";
+import { openAuthentication } from "../../src/access/authentication/open-authentication.ts";
+import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { StreamMethod } from "../../src/grpc/grpc-route.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { authFiles, basic, bearer, TOKENS } from "../access/auth-fixture.ts";
+import { createEventLog } from "../helpers/event-log.ts";
 import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 
 const PATH = "/toy.Service/Stream";
+const LOCAL = "127.0.0.1";
 
 /** A server that passes all calls on to another one, which answers them by a method. */
 async function start(stream: StreamMethod, options: GrpcOptions = {}) {
@@ -19,7 +25,7 @@ async function start(stream: StreamMethod, options: GrpcOptions = {}) {
     sockets.push(socket);
     return socket;
   };
-  const outer = await serve(new ScriptedService(), { protocols: [], passOn, ...options });
+  const outer = await serve(new ScriptedService(), { protocols, passOn, ...options });
   const session = connectHttp2(`http://${outer.address}`);
   session.on("error", () => {});
   onTestFinished(() => session.destroy());
@@ -142,6 +148,28 @@ it("a client that reads nothing holds up the other thread, which goes on once it
   expect(bytes).toBe(40 * 500_005);
 });
 
+describe("a call of a user", () => {
+  const users = async () => {
+    const authentication = await openAuthentication(await authFiles(), { proxies: new TrustedProxies([]) });
+    return { policy: new AccessPolicy({ authentication }), memory: new MemoryBudget(2 ** 24) };
+  };
+
+  it.each([
+    ["who is known by a token", bearer(TOKENS.user), "user token:user"],
+    ["who is known by a password", basic("alice", "open sesame"), "user alice"],
+    ["whose password is wrong", basic("alice", "sesame"), LOCAL],
+    ["who says nothing", undefined, LOCAL],
+  ])("%s counts as that user's, or else as its address's", async (_, authorization, key) => {
+    const { policy, memory } = await users();
+    const { session } = await start(() => new Promise(() => {}), { policy, memory });
+    const stream = begin(session, authorization === undefined ? {} : { authorization });
+    stream.write(Buffer.concat([...frameBytes(Buffer.alloc(1)), ...frameBytes(Buffer.alloc(3_000_000))]));
+    await expect.poll(() => memory.clients.of(key).bytes).toBeGreaterThan(100_000);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => [memory.heldBytes, memory.clients.of(key).requests]).toEqual([0, 0]);
+  });
+});
+
 const ANSWER_BYTES = 900_000;
 const answer: StreamMethod = async ({ write }) => write(frameBytes(Buffer.alloc(ANSWER_BYTES)));
 
@@ -168,21 +196,23 @@ it("an answer that its client does not take is counted until it does, and one wi
   await expect.poll(() => memory.heldBytes).toBe(0);
 });
 
-it("messages that the other thread does not read are counted until their client leaves, and a call without room is refused", async () => {
+it("messages that the other thread does not read are counted until their client leaves, and a call without room is refused, with a line in the access log", async () => {
   const memory = new MemoryBudget(ANSWER_BYTES);
-  const { session } = await start(() => new Promise(() => {}), { memory });
+  const { log, find } = createEventLog();
+  const { session } = await start(() => new Promise(() => {}), { memory, log, accessLog: true });
   // The stream is paused while the first one waits.
   const unread = Buffer.concat([...frameBytes(Buffer.alloc(1)), ...frameBytes(Buffer.alloc(3_000_000))]);
   const first = begin(session);
   first.write(unread);
   await expect.poll(() => memory.heldBytes).toBeGreaterThan(ANSWER_BYTES);
-  const second = begin(session);
+  const second = begin(session, { "x-request-id": "second" });
   second.write(unread);
   const [headers] = await once(second.resume(), "response");
   expect([headers["grpc-status"], headers["grpc-message"]]).toEqual([
     "14",
     expect.stringContaining("--max-queue-bytes"),
   ]);
+  expect(await find({ requestId: "second" })).toMatchObject({ msg: "request", path: PATH, status: 14, client: LOCAL });
   first.close(constants.NGHTTP2_CANCEL);
   await expect.poll(() => memory.heldBytes).toBe(0);
 });

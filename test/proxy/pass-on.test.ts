@@ -3,7 +3,9 @@ import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { passOn } from "../../src/proxy/pass-on.ts";
+import { ScriptedService } from "../grpc/scripted-service.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { serveHttp } from "./serve-http.ts";
 
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -69,4 +71,14 @@ test("a request is refused, and logged, where the other thread ends", async () =
   passed.destroy();
   expect((await answer).status).toBe(503);
   expect(events).toHaveLength(1);
+});
+
+test("a request that the other thread does not answer has a line in the access log", async () => {
+  const { log, find } = createEventLog();
+  const lost = createServer((socket) => void socket.destroy());
+  const port = await listen(lost);
+  const passOn = () => connect(port, "127.0.0.1");
+  const { url } = await serveHttp(new ScriptedService(), { passOn, accessLog: true, log });
+  expect((await fetch(`${url}/metrics`, { headers: { "x-request-id": "lost" } })).status).toBe(503);
+  expect(await find({ requestId: "lost", msg: "request" })).toMatchObject({ status: 503, path: "/metrics" });
 });
