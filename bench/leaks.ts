@@ -6,12 +6,12 @@ import { createKinds } from "./leaks/kinds.ts";
 import { type LeakKind, type LeakServer, SERVER_FORMS } from "./leaks/leak-kind.ts";
 import { AT_A_TIME, withLeakServer } from "./leaks/leak-server.ts";
 import { loadCycles } from "./leaks/load-cycles.ts";
-import { cellsOf, growing, holdingsOf } from "./leaks/measure.ts";
+import { cellsOf, holdingsOf, measureHalves } from "./leaks/measure.ts";
 
 const HELP = `Sends each kind of request alone, many times, and compares what the server holds then with what it held before: objects, memory,
 descriptors and threads, those of its processes too. After a first part, which fills pools and caches, both halves of the others have
-to grow for a leak. Some kinds are sent over TLS too, and to several listeners (by Node 22, from the npm registry where this is an older
-one). Then models of each driver are loaded and unloaded, and some replaced. Ends with 0 only when nothing grew. Models whose runtime is
+to grow for a leak, three times. Some kinds are sent over TLS too, and to several listeners (by Node 22, from the npm registry where this
+is older). Then models of each driver are loaded and unloaded, and some replaced. Ends with 0 only when nothing grew. Models whose runtime is
 not there are left out; those of Python need KSERVING_TEST_FRAMEWORKS, a Python with torch.
 
   npm run check -- leaks --count 100000 --cycles 1000
@@ -47,7 +47,7 @@ async function run(): Promise<number> {
     const own = kinds.filter((kind) => kind.form === form);
     if (own.length > 0) await withLeakServer(form, (server, file) => askAll(own, server, { file, tell }));
   }
-  for (const cells of await loadCycles(Number(flags.cycles), isChosen)) tell(cells);
+  for await (const cells of loadCycles(Number(flags.cycles), isChosen)) tell(cells);
   console.log(tableLines(rows).join("\n"));
   return rows.slice(1).every((cells) => ["ok", LEFT_OUT].includes(cells.at(-1) as string)) ? 0 : 1;
 }
@@ -71,9 +71,9 @@ async function askAll(kinds: readonly LeakKind[], server: LeakServer, { file, te
       for (const status of await sendMany(kind, server, Math.ceil(count * share))) wrong.add(status);
       return holdingsOf(server.pid, file);
     };
-    const held = [await send(WARM_UP_SHARE), await send(0.5), await send(0.5)] as const;
     const half = Math.ceil(count / 2);
-    const problems = [...growing(held, half), ...[...wrong].map((status) => `answers ${status}`)];
+    const { held, grown } = await measureHalves(await send(WARM_UP_SHARE), () => send(0.5), half);
+    const problems = [...grown, ...[...wrong].map((status) => `answers ${status}`)];
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     tell([kind.name, String(count), ...cellsOf(held, half), seconds, problems.join(", ") || "ok"]);
   }

@@ -46,7 +46,7 @@ function torchModel(python: string): string {
   if (made === undefined) {
     const folder = mkdtempSync(join(tmpdir(), "kserving-leaks-torch-"));
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-    execFileSync(python, [fromRoot("scripts/make-torch-models.py"), folder], {
+    execFileSync(python, [fromRoot("test/fixtures/make/torch-models.py"), folder], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     made = join(folder, "net.script.pt");

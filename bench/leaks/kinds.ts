@@ -4,6 +4,7 @@ import { call, callOn, METHODS, openSession } from "../attack/grpc-attack.ts";
 import { firstStatus, type HttpMessage, headOf, openSocket } from "../attack/http-attack.ts";
 import { bytesField, varintField } from "../attack/protobuf.ts";
 import { driverKinds } from "./driver-kinds.ts";
+import { http2Kinds } from "./http2-kinds.ts";
 import {
   cancel,
   grpc,
@@ -14,6 +15,7 @@ import {
   type LeakKind,
   type LeakServer,
   leave,
+  MOST_LARGE,
   texts,
 } from "./leak-kind.ts";
 import { sharedMemoryKinds } from "./shared-memory-kinds.ts";
@@ -38,7 +40,7 @@ export async function createKinds(): Promise<readonly LeakKind[]> {
 
 /** Kinds that are sent over TLS and to several listeners too: each way of a connection, and of a request over it. */
 const ON_OTHER_WIRES =
-  /^(connection-|http-(v1|too-large|left|half-sent|json-broken|metrics)$|hook-(ok|left)$|grpc-(infer|cancelled|too-large|deadline|broken)$|stream|watch-)/;
+  /^(connection-|http2-|http-(v1|too-large|left|half-sent|json-broken|metrics)$|hook-(ok|left)$|grpc-(infer|cancelled|too-large|deadline|broken)$|stream|watch-)/;
 
 function inOtherForms(kinds: readonly LeakKind[]): LeakKind[] {
   const chosen = kinds.filter(({ name }) => ON_OTHER_WIRES.test(name));
@@ -60,6 +62,7 @@ async function plainKinds(): Promise<LeakKind[]> {
     ...grpcKinds(),
     ...streamKinds(),
     ...connectionKinds(),
+    ...http2Kinds(),
     {
       ...http("isolated-death", "503", { path: "/v1/models/mortal:predict", body: json({ inputs: [9] }) }),
       maxCount: 24,
@@ -103,7 +106,7 @@ function httpKinds(): LeakKind[] {
     }),
     http("http-model-unknown", "404", { path: `/v1/models/${"m".repeat(100)}:predict`, body: NUMBERS }),
     http("http-path-unknown", "404", { path: "/nothing", body: NUMBERS, headers: TEXT }),
-    http("http-too-large", "413", { path: V1, body: Buffer.alloc(2_000_000, 32) }),
+    { ...http("http-too-large", "413", { path: V1, body: Buffer.alloc(2_000_000, 32) }), maxCount: MOST_LARGE },
     http("http-page-foreign", "403", {
       path: V1,
       body: NUMBERS,
@@ -166,7 +169,13 @@ function grpcKinds(): LeakKind[] {
     grpc("grpc-broken", 3, { path, message: Buffer.from([0x0a, 0xff, 0xff]) }),
     grpc("grpc-model-unknown", 5, { path: infer, message: inferMessage("unknown") }),
     grpc("grpc-method-unknown", 12, { path: "/a.B/C", message: v2 }),
-    { name: "grpc-too-large", expected: "refused", form: "plain", send: (server) => sendTooMuch(server, path) },
+    {
+      name: "grpc-too-large",
+      expected: "refused",
+      form: "plain",
+      maxCount: MOST_LARGE,
+      send: (server) => sendTooMuch(server, path),
+    },
     grpc("grpc-hook-throws", 13, { path: infer, message: inferMessage("hooked", "throw") }),
     { ...grpc("grpc-deadline", 4, { ...waiting, headers: { "grpc-timeout": "20m" } }), maxCount: 1000 },
     grpc("grpc-health", 0, { path: "/grpc.health.v1.Health/Check", message: Buffer.alloc(0) }),

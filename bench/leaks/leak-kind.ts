@@ -30,11 +30,15 @@ export interface LeakServer {
   readonly agent: Agent;
   /** The same as long as it lives. */
   readonly session: ClientHttp2Session;
-  /** Opens another session where the server has ended it. */
+  /** The same to HTTP's port. */
+  readonly web: ClientHttp2Session;
+  /** Opens other sessions in place of those that the server has ended. */
   renew(): Promise<void>;
 }
 
 export const JSON_TYPE = { "content-type": "application/json" };
+/** Most requests of more than a message may have, which cost as much as a thousand others. */
+export const MOST_LARGE = 800;
 /** Bytes of a body whose rest does not come, where one is sent in part. */
 const ANNOUNCED_BYTES = 29;
 

@@ -9,6 +9,7 @@ import { runCommand } from "../../test/helpers/run-command.ts";
 import { type StartedCommand, startCommand } from "../../test/helpers/start-command.ts";
 import { openSession } from "../attack/grpc-attack.ts";
 import { driverModels, fromRoot } from "./driver-models.ts";
+import { webTarget } from "./http2-kinds.ts";
 import type { LeakServer, ServerForm } from "./leak-kind.ts";
 
 /** Requests that are sent at a time. */
@@ -95,26 +96,38 @@ async function connect(
   const isEncrypted = form === "encrypted";
   const grpc = isEncrypted ? `grpcs://${address}` : address;
   const agent = new (isEncrypted ? EncryptedAgent : Agent)({ keepAlive: true, maxSockets: AT_A_TIME });
-  let session = await openSession({ grpc, http, pid });
-  let renewal: Promise<void> | undefined;
-  const reopen = async () => {
-    session.destroy();
-    session = await openSession({ grpc, http, pid });
-    renewal = undefined;
-  };
+  const [calls, web] = await Promise.all([keptSession({ grpc, http, pid }), keptSession(webTarget({ http, pid }))]);
   const renew = async () => {
-    if (session.closed || session.destroyed) renewal ??= reopen();
-    await renewal;
+    await Promise.all([calls.renew(), web.renew()]);
   };
   const server: LeakServer = {
     ...{ grpc, http, pid, agent, renew },
     get session() {
-      return session;
+      return calls.session();
+    },
+    get web() {
+      return web.session();
     },
   };
   const close = () => {
-    session.destroy();
+    for (const kept of [calls, web]) kept.session().destroy();
     agent.destroy();
   };
   return { server, close };
+}
+
+/** A session that is opened again once it has ended. */
+async function keptSession(target: Parameters<typeof openSession>[0]) {
+  let session = await openSession(target);
+  let renewal: Promise<void> | undefined;
+  const reopen = async () => {
+    session.destroy();
+    session = await openSession(target);
+    renewal = undefined;
+  };
+  const renew = () => {
+    if (session.closed || session.destroyed) renewal ??= reopen();
+    return renewal;
+  };
+  return { session: () => session, renew };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { driverModels } from "./driver-models.ts";
 import { startInstrumented } from "./leak-server.ts";
-import { cellsOf, growing, holdingsOf } from "./measure.ts";
+import { cellsOf, holdingsOf, measureHalves } from "./measure.ts";
 
 const WARM_UP_SHARE = 0.5;
 /** Cycles of those that start a process, or threads and a compiler, each time. */
@@ -14,17 +14,14 @@ const SWAPPED = ["null", "onnx", "tflite", "tensorflow"];
 /** Requests of each cycle, by the beginning of a row's name. */
 const CYCLES = { load: ["load", "unload"], swap: ["load"] } as const;
 
-/** Loads and unloads each model so often, and replaces some; resolves with a line for each. */
-export async function loadCycles(cycles: number, isChosen: (name: string) => boolean): Promise<string[][]> {
-  const lines: string[][] = [];
+/** Loads and unloads each model so often, and replaces some; yields a line for each. */
+export async function* loadCycles(cycles: number, isChosen: (name: string) => boolean): AsyncGenerator<string[]> {
   for (const [name, model] of Object.entries(driverModels()))
     for (const how of ["load", "swap"] as const) {
       const isWanted = (how === "load" || SWAPPED.includes(name)) && isChosen(`${how}-${name}`);
       const count = Math.min(cycles, SLOW[name] ?? cycles);
-      if (count > 0 && isWanted)
-        lines.push(await cycle(`${how}-${name}`, { model, steps: CYCLES[how], cycles: count }));
+      if (count > 0 && isWanted) yield await cycle(`${how}-${name}`, { model, steps: CYCLES[how], cycles: count });
     }
-  return lines;
 }
 
 interface Cycling {
@@ -50,10 +47,11 @@ async function cycle(name: string, { model, steps, cycles }: Cycling): Promise<s
     return holdingsOf(child.pid as number, file);
   };
   const half = Math.ceil(cycles / 2);
-  const held = [await run(Math.ceil(cycles * WARM_UP_SHARE)), await run(half), await run(half)] as const;
+  const first = await run(Math.ceil(cycles * WARM_UP_SHARE));
+  const { held, grown } = await measureHalves(first, () => run(half), half, CYCLE_LIMITS);
   await stop();
   rmSync(folder, { recursive: true });
-  const problems = [...growing(held, half, CYCLE_LIMITS), ...wrong];
+  const problems = [...grown, ...wrong];
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   return [name, String(cycles), ...cellsOf(held, half), seconds, problems.join(", ") || "ok"];
 }
