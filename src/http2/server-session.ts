@@ -173,6 +173,14 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     this.#grant(this.#window.take(bytes) + this.#window.relieve(this.#limits.maxConnectionWindowBytes));
   }
 
+  widen(id: number, bytes: number): void {
+    this.#writer.send(FRAME.windowUpdate, 0, id, uint32s(bytes));
+  }
+
+  late(id: number, bytes: number, isLast: boolean): void {
+    this.#early.late(id, bytes, isLast);
+  }
+
   #grant(bytes: number): void {
     if (bytes > 0) this.#writer.send(FRAME.windowUpdate, 0, 0, uint32s(bytes));
   }

@@ -28,6 +28,8 @@ export interface InputTarget {
   wasReset(stream: SessionStream, code: number): void;
   /** Frames without streams' content; throws a ConnectionError for one that is wrong. */
   takeControl(frame: FrameHead, bytes: Buffer, start: number): void;
+  /** Data has come of a stream that is over. */
+  late(id: number, bytes: number, isLast: boolean): void;
   /** Counts bytes for the connection's window. */
   received(bytes: number): void;
   /** Grants bytes of the connection's window again. */
@@ -113,6 +115,7 @@ export class SessionInput implements FrameSink {
     if (isLateBit || (dataBytes === 0 && !this.#endsStream)) this.#floods.countUseless();
     if (stream === undefined) {
       this.#target.takenOfAll(paddingBytes);
+      this.#target.late(id, length, this.#endsStream);
       return;
     }
     if (stream.awaitedBytes !== undefined) stream.awaitedBytes -= dataBytes;

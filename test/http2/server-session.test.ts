@@ -480,6 +480,30 @@ it("tells a client of node:http2 that its call is over, however much that still 
   await new Promise((resolve) => stream.once("close", resolve));
 });
 
+it("reads on what a client of node:http2 goes on sending, which that counts for as long as its connection lives", async () => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 413 }, true));
+  });
+  const session = connect(port);
+  const refuse = () => {
+    const stream = session.request({ ":method": "POST" });
+    stream
+      .on("error", () => {})
+      .resume()
+      .end(Buffer.alloc(2_000_000));
+    return new Promise((resolve) => {
+      let status: number | undefined;
+      stream.once("response", (headers) => {
+        status = headers[":status"];
+      });
+      stream.once("close", () => resolve(status ?? stream.rstCode));
+    });
+  };
+  const statuses = new Set<unknown>();
+  for (let request = 0; request < 40; request++) statuses.add(await refuse());
+  expect(statuses).toEqual(new Set([413]));
+});
+
 it("resets an unfinished request only once its client has read the answer", async () => {
   const port = await startSessions((session) => {
     session.on("stream", (stream) => stream.respond({ ":status": 200 }, true));
