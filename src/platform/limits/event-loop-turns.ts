@@ -1,3 +1,5 @@
+import { WaitingPiece, WaitingWork } from "./waiting-work.ts";
+
 /** Time for arriving data in one turn of the event loop, in milliseconds; after it, only small pieces of work begin. */
 const TURN_MS = 2;
 /** Time after which a turn begins no more work at all. */
@@ -16,8 +18,6 @@ const LEAST_EXPECTED_MS = 0.01;
  */
 const HELD_UP = 4;
 
-/** Added to the expected time of work that is not small, in milliseconds, so that all small work is chosen first. */
-const LARGE_PENALTY_MS = 1000;
 /** Bytes of a small piece of work, which comes before those of connections that send much, or may do so. */
 const SMALL_BYTES = 8 * 1024;
 
@@ -37,21 +37,13 @@ export class TurnUse {
   }
 }
 
-interface Waiting {
-  readonly use: TurnUse;
-  readonly goOn: () => void;
-  /** True if it has few bytes to handle, as far as they are known. */
-  readonly isSmall: () => boolean;
-}
-
 /**
  * Shares the turns of the event loop among connections. Arriving data is handled immediately for a few milliseconds of
  * each turn. The rest waits, and a turn spends as long again on waiting work: in turn on the shortest piece, so that a
  * small request does not wait for all large ones, and on the one that has waited longest.
  */
 export class EventLoopTurns {
-  /** Waiting work, in the order of arrival. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting = new WaitingWork();
   /** Start of this turn's first work; 0 = none has started. */
   #began = 0;
   /** The connection whose work started last, and the time: work that follows from it is done before any other's. */
@@ -80,7 +72,7 @@ export class EventLoopTurns {
 
   /** Calls a function in a later turn, earlier for a piece of work that is known to be small. */
   wait(use: TurnUse, goOn: () => void, isSmall = notSmall): void {
-    this.#waiting.push({ use, goOn, isSmall });
+    this.#waiting.add(new WaitingPiece(use, goOn, isSmall));
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => this.#continue());
@@ -96,7 +88,8 @@ export class EventLoopTurns {
 
   #timeFor(use: TurnUse, turnMs: number): number {
     if (turnMs <= TURN_MS) return MOST_MS;
-    return turnMs <= LONGEST_TURN_MS && this.#isSmallest(use) ? LEAST_MS : 0;
+    // For one that no waiting piece of work should take less time than.
+    return turnMs <= LONGEST_TURN_MS && this.#waiting.leastMs >= use.expectedMs ? LEAST_MS : 0;
   }
 
   #serve(use: TurnUse, now: number): void {
@@ -107,7 +100,10 @@ export class EventLoopTurns {
   /** Ends a piece of work. */
   #end(): number {
     const now = performance.now();
-    this.#served?.learn(now - this.#servedAt);
+    const served = this.#served;
+    if (served === undefined) return now;
+    served.learn(now - this.#servedAt);
+    this.#waiting.update(served);
     this.#served = undefined;
     return now;
   }
@@ -135,34 +131,15 @@ export class EventLoopTurns {
     this.#isRunningWaiting = false;
     // The turn that this piece began ends here; otherwise its time would be taken from the data that is read next.
     if (isNewTurn && this.#began !== 0) this.#endTurn();
-    this.#isScheduled = this.#waiting.length > 0;
+    this.#isScheduled = this.#waiting.size > 0;
     if (!this.#isScheduled) return;
     if (now < until) this.#continue(until);
     else setImmediate(() => this.#continue());
   }
 
-  #takeNext(): Waiting {
+  #takeNext(): WaitingPiece {
     this.#isOldestNext = !this.#isOldestNext;
-    const next = this.#isOldestNext ? 0 : this.#smallest();
-    return this.#waiting.splice(next, 1)[0] as Waiting;
-  }
-
-  #smallest(): number {
-    let smallest = 0;
-    for (let index = 1; index < this.#waiting.length; index++) {
-      if (this.#expectedAt(index) < this.#expectedAt(smallest)) smallest = index;
-    }
-    return smallest;
-  }
-
-  /** True if no waiting piece of work should take less time than a new one. */
-  #isSmallest({ expectedMs }: TurnUse): boolean {
-    return this.#waiting.length === 0 || this.#expectedAt(this.#smallest()) >= expectedMs;
-  }
-
-  #expectedAt(index: number): number {
-    const { use, isSmall } = this.#waiting[index] as Waiting;
-    return isSmall() ? use.expectedMs : use.expectedMs + LARGE_PENALTY_MS;
+    return this.#isOldestNext ? this.#waiting.takeOldest() : this.#waiting.takeSmallest();
   }
 }
 
