@@ -1,6 +1,7 @@
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
+import { countKept } from "../http2/count-kept.ts";
 import type { SentHeaders } from "../http2/hpack-encoder.ts";
 import type { ReceivedFields, RequestHead } from "../http2/message-head.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
@@ -59,6 +60,7 @@ export abstract class GrpcCall extends ListMember {
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
     this.memory.sending = this.guard;
+    countKept(stream, this.memory, (reason) => this.giveUp(ServingError.from(reason)));
     stream.once("aborted", () => this.#abort());
     stream.once("close", () => this.#close());
   }

@@ -121,6 +121,7 @@ class PassedCall {
 
   begin(): void {
     const [stream, inner] = [this.#stream, this.#inner];
+    stream.onKept = inner.onKept = () => void this.#count();
     stream.receiveInto(this.#passData(stream, inner));
     inner.receiveInto(this.#passData(inner, stream, this.#guard));
     stream.once("aborted", () => this.#leave());
@@ -153,7 +154,6 @@ class PassedCall {
           if (waitingBytes <= MAX_WAITING_BYTES) from.resume();
         });
       },
-      kept: () => void this.#count(),
       end: () => to.end(undefined, from.trailers && toHeaders(from.trailers)),
     };
   }

@@ -9,8 +9,6 @@ export interface DataReceiver {
   take(bytes: Buffer, start: number, end: number): void;
   /** The request has come whole. */
   end(): void;
-  /** More bytes wait for the receiver, whose stream is paused. */
-  kept?(): void;
 }
 
 /** The session of a stream, as far as its stream needs it. */
@@ -53,6 +51,8 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   readableEnded = false;
   /** Bytes that wait for the receiver. */
   readableLength = 0;
+  /** Called once that number has changed. Never throws. */
+  onKept: Listener | undefined;
 
   /** The session's own: windows, and bytes that the content-length has announced and that have not come. */
   readonly receiveWindow: ReceiveWindow;
@@ -173,7 +173,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
       return;
     }
     this.#keep(bytes.subarray(start, end));
-    this.#receiver?.kept?.();
+    this.onKept?.();
   }
 
   /** To be called by the session once the request has ended. */
@@ -223,7 +223,9 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     const unreadBytes = this.readableLength;
     this.readableLength = 0;
     // The connection's window is that of its other streams too.
-    if (unreadBytes > 0) this.session.taken(this, unreadBytes);
+    if (unreadBytes === 0) return;
+    this.session.taken(this, unreadBytes);
+    this.onKept?.();
   }
 
   #destroy(): void {
@@ -253,6 +255,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     while (this.#isFlowing && this.readableLength > 0) {
       const piece = this.#waiting.shift() as Buffer;
       this.readableLength -= piece.length;
+      this.onKept?.();
       this.#give(piece, 0, piece.length);
     }
     const hasEnded = this.isRemoteEnded && this.readableLength === 0;

@@ -49,6 +49,8 @@ export class HttpExchange {
     this.#response = response;
     this.maxMessageBytes = maxMessageBytes;
     this.#memory = memory.open();
+    const { socket } = request;
+    if (socket instanceof StreamSocket) socket.countKept(this.#memory);
     // The client may have left while what answers was loaded.
     if (response.closed) {
       this.#isClosed = true;

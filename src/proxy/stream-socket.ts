@@ -2,9 +2,11 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { cutStream } from "../http2/connection-watch.ts";
+import { countKept } from "../http2/count-kept.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
+import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { AnswerReader } from "./answer-reader.ts";
 
 /** Bytes of a request that wait here; the client then sends no more than its window. */
@@ -73,6 +75,11 @@ export class StreamSocket extends Duplex {
     return (socket as unknown) instanceof StreamSocket
       ? (socket as unknown as StreamSocket).#stream.session.socket
       : socket;
+  }
+
+  /** Counts what is kept of the request's body until it is read; a request without room for it is reset. */
+  countKept(memory: MemoryShare): void {
+    countKept(this.#stream, memory, () => this.#stream.reset(ERROR.enhanceYourCalm));
   }
 
   /** Emits `timeout` once nothing has come or gone for so many milliseconds; 0 = never. */
