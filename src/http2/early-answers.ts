@@ -1,5 +1,3 @@
-import { ERROR } from "./protocol.ts";
-
 /** Most requests that wait for their reset. */
 const MOST_WAITING = 1000;
 
@@ -12,7 +10,8 @@ interface EarlyOwner {
   ping(read: () => void): void;
   /** Lets the client send more of a request. */
   widen(id: number, bytes: number): void;
-  resetId(id: number, code: number): void;
+  /** Resets a request that its client has not ended. */
+  resetUnended(id: number): void;
 }
 
 /** A request that its client goes on sending. */
@@ -78,6 +77,6 @@ export class EarlyAnswers {
 
   /** Nothing is to be done once the client has ended it. */
   #reset({ id }: Unfinished): void {
-    if (this.#byId.delete(id)) this.#owner.resetId(id, ERROR.none);
+    if (this.#byId.delete(id)) this.#owner.resetUnended(id);
   }
 }

@@ -159,6 +159,11 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     stream.abort(code);
   }
 
+  /** Resets an answered request, unless its client has ended it meanwhile. */
+  resetUnended(id: number): void {
+    if (!this.#input.isClosed(id)) this.resetId(id, ERROR.none);
+  }
+
   wasReset(stream: SessionStream, code: number): void {
     this.#forget(stream);
     stream.abort(code);
@@ -207,7 +212,8 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     }
     const stream = this.streams.get(id);
     const code = more === 0 ? ERROR.protocol : ERROR.flowControl;
-    if (stream === undefined ? more > 0 : more > 0 && this.#settings.widen(stream, more)) return;
+    if (stream === undefined ? more > 0 || this.#input.isClosed(id) : more > 0 && this.#settings.widen(stream, more))
+      return;
     this.resetId(id, code);
     this.#floods.countReset();
   }

@@ -76,6 +76,11 @@ export class SessionInput implements FrameSink {
     if (this.#resets.size > MAX_REMEMBERED_RESETS) this.#resets.delete(this.#resets.values().next().value as number);
   }
 
+  /** True for a stream that both sides have ended, or its client: no frame may be sent on it (RFC 9113 §5.1). */
+  isClosed(id: number): boolean {
+    return !this.#target.streams.has(id) && !this.#resets.has(id);
+  }
+
   takeFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     this.#checkOrder(frame);
     const { type, id } = frame;
@@ -195,7 +200,7 @@ export class SessionInput implements FrameSink {
       this.#block = new HeaderBlock(id, flags, 2 * this.#limits.maxHeaderBytes);
       this.#block.add(bytes, blockStart, blockEnd);
     } else this.#takeBlock(id, flags, this.#decoder.decode(bytes, blockStart, blockEnd));
-    if (isOwnParent) this.#refuse(id, ERROR.protocol);
+    if (isOwnParent && this.#target.streams.has(id)) this.#refuse(id, ERROR.protocol);
   }
 
   #takeContinuation({ flags }: FrameHead, bytes: Buffer, start: number, end: number): void {
@@ -289,7 +294,7 @@ export class SessionInput implements FrameSink {
   /** A stream that is idle may have a priority, but not be reset (RFC 9113 §6.4). */
   #refusePriority(id: number, code: number): void {
     if (this.#isIdle(id)) throw new ConnectionError(code, "PRIORITY is wrong");
-    this.#refuse(id, code);
+    if (!this.isClosed(id)) this.#refuse(id, code);
   }
 }
 

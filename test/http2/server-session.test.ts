@@ -526,6 +526,18 @@ it("resets an unfinished request only once its client has read the answer", asyn
   expect(await client.resetOf(3)).toBe(0);
 });
 
+it("does not reset a request that its client has ended since the answer", async () => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 200 }, true));
+  });
+  const client = await RawClient.open(port);
+  client.sendHeaders(1, REQUEST, 0);
+  await client.receive(({ type, id }) => type === FRAME.headers && id === 1);
+  client.sendData(1, "the rest", FLAG.endStream);
+  await client.answerPing();
+  expect((await client.settle()).filter(({ type }) => type === FRAME.reset)).toEqual([]);
+});
+
 it("pings its client, and says when the connection ends before the answer", async () => {
   const results: (Error | null)[] = [];
   const port = await startSessions((session) => {

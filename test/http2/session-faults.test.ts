@@ -244,6 +244,24 @@ it.each<[string, number, (client: RawClient) => void]>([
   await client.receive(({ type, id }) => type === FRAME.headers && id === 3);
 });
 
+it.each<[string, (client: RawClient) => void]>([
+  ["a window's update of nothing", (client) => client.widen(1, 0)],
+  ["a priority of four bytes", (client) => client.send(FRAME.priority, 0, 1, Buffer.alloc(4))],
+  ["itself as its parent", (client) => client.send(FRAME.priority, 0, 1, Buffer.of(0, 0, 0, 1, 0))],
+])("says nothing more of a stream that both sides have ended: %s", async (_, send) => {
+  const client = await RawClient.open(await start());
+  client.sendHeaders(1);
+  await client.receive(({ flags, id }) => id === 1 && (flags & FLAG.endStream) !== 0);
+  send(client);
+  expect((await client.settle()).filter(({ id }) => id === 1)).toEqual([]);
+});
+
+it("resets a malformed request once that has itself as its parent too", async () => {
+  const client = await RawClient.open(await start());
+  client.send(FRAME.headers, FLAG.endHeaders | FLAG.priority, 1, Buffer.of(0, 0, 0, 1, 0, 0x82));
+  expect((await client.settle()).filter(({ id }) => id === 1)).toMatchObject([{ type: FRAME.reset }]);
+});
+
 it("resets a stream for data after its end", async () => {
   const port = await startSessions((session) => void session.on("stream", () => {}));
   const client = await RawClient.open(port);
