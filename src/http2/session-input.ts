@@ -4,14 +4,10 @@ import { HeaderBlock } from "./header-block.ts";
 import { type HeaderList, HpackDecoder } from "./hpack-decoder.ts";
 import { type RequestHead, readRequestHead, readTrailers } from "./message-head.ts";
 import { ConnectionError, ERROR, FLAG, FRAME } from "./protocol.ts";
+import { ResetStreams } from "./reset-streams.ts";
 import type { SessionLimits } from "./session-limits.ts";
 import type { SessionStream } from "./session-stream.ts";
 
-/**
- * Streams of which the client may not know yet that they were reset: their late frames are ignored. As many as a client
- * may have at once that begins calls before it has read the settings, since more of them would be useless frames.
- */
-const MAX_REMEMBERED_RESETS = 2048;
 /** Size from which on late data is that of a client that has more to send, in bytes; less of it is of no use. */
 const LEAST_LATE_BYTES = 1024;
 
@@ -50,8 +46,7 @@ export class SessionInput implements FrameSink {
   #lastTakenId = 0;
   /** A header block that goes on in the next frame. */
   #block: HeaderBlock | undefined;
-  /** Streams that were reset before the client had ended them, the oldest first. */
-  readonly #resets = new Set<number>();
+  readonly #resets = new ResetStreams();
   /** The stream of the frame of data that is read; undefined = its data is discarded. */
   #dataOf: SessionStream | undefined;
   #endsStream = false;
@@ -70,15 +65,14 @@ export class SessionInput implements FrameSink {
     return this.#lastTakenId;
   }
 
-  /** Ignores late frames of a stream that was reset before its client had ended it. */
-  remember(id: number): void {
-    this.#resets.add(id);
-    if (this.#resets.size > MAX_REMEMBERED_RESETS) this.#resets.delete(this.#resets.values().next().value as number);
+  /** Ignores late frames of a stream that was reset before its client had ended it, perhaps by its client. */
+  remember(id: number, byClient = false): void {
+    this.#resets.add(id, byClient);
   }
 
   /** True for a stream that both sides have ended, or its client: no frame may be sent on it (RFC 9113 §5.1). */
   isClosed(id: number): boolean {
-    return !this.#target.streams.has(id) && !this.#resets.has(id);
+    return !this.#target.streams.has(id) && !this.#resets.wasResetHere(id);
   }
 
   takeFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
@@ -154,6 +148,10 @@ export class SessionInput implements FrameSink {
     }
     if (this.#isIdle(id)) throw idle(id);
     if (!this.#resets.has(id)) throw new ConnectionError(ERROR.streamClosed, `stream ${id} is closed`);
+    if (this.#resets.isToBeTold(id)) {
+      this.#target.resetId(id, ERROR.streamClosed);
+      this.#floods.countUseless();
+    }
     if (this.#endsStream) this.#resets.delete(id);
     return undefined;
   }
@@ -273,12 +271,12 @@ export class SessionInput implements FrameSink {
   #takeReset({ id, length }: FrameHead, bytes: Buffer, start: number): void {
     if (length !== 4) throw new ConnectionError(ERROR.frameSize, "RST_STREAM has not four bytes");
     if (this.#isIdle(id)) throw idle(id);
-    this.#resets.delete(id);
     const stream = this.#target.streams.get(id);
     if (stream === undefined) {
       this.#floods.countUseless();
       return;
     }
+    if (!stream.isRemoteEnded) this.remember(id, true);
     stream.isRemoteEnded = true;
     this.#target.wasReset(stream, bytes.readUInt32BE(start));
     this.#floods.countReset();

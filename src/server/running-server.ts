@@ -90,7 +90,6 @@ interface ServerParts {
 export function toServer(parts: ServerParts): Server {
   const { transports, authentication, service, served, closeModels, drainTimeoutMs } = parts;
   const { manager } = served;
-  let isRetired = false;
   let closed: Promise<void> | undefined;
   let cutOff: readonly InFlight[] = [];
   let example: Promise<ExampleInputs | undefined> | undefined;
@@ -100,9 +99,8 @@ export function toServer(parts: ServerParts): Server {
     // Asked first, so that it sees who is still there before the transports cut them off.
     const emptied = service.admission.empty(drainTimeoutMs);
     const ended = transports.close(drainTimeoutMs);
-    // If clients were asked to leave, calls that had begun before the ports closed are
-    // let in, though their messages come later.
-    if (isRetired) await ended;
+    // Calls that had begun before the ports closed are let in, though their messages come later.
+    await ended;
     service.admission.close();
     [cutOff] = await Promise.all([emptied, ended]);
     if (cutOff.length > 0) throw stillUnderWay(cutOff.length, drainTimeoutMs);
@@ -133,7 +131,6 @@ export function toServer(parts: ServerParts): Server {
     hookSources: () => manager.servables().flatMap((servable) => servable.sources()),
     inFlight: () => (cutOff.length > 0 ? cutOff : service.admission.list()),
     retire: () => {
-      isRetired = true;
       service.retire();
       transports.retire();
     },

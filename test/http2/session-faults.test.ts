@@ -460,3 +460,19 @@ it("survives any bytes", async () => {
   client.sendHeaders(1);
   await client.receive(({ type, id }) => type === FRAME.headers && id === 1);
 });
+
+it("a call that its client resets while its data is queued costs no other call, and its client is told once", async () => {
+  const client = await RawClient.open(await start());
+  client.sendHeaders(1, REQUEST, 0);
+  client.sendHeaders(3, REQUEST, 0);
+  client.send(FRAME.reset, 0, 3, uint32s(ERROR.cancel));
+  client.sendData(3, "queued");
+  client.sendData(3, "queued too", FLAG.endStream);
+  client.sendData(1, "all", FLAG.endStream);
+  const resets: number[] = [];
+  const answer = await client.receive(({ type, id, payload }) => {
+    if (type === FRAME.reset) resets.push(id, payload.readUInt32BE(0));
+    return type === FRAME.headers;
+  });
+  expect([answer.id, resets]).toEqual([1, [3, ERROR.streamClosed]]);
+});

@@ -144,7 +144,7 @@ export interface Finding {
 /** The first version of Node that is supported, as package.json has it. */
 const NODE = [20, 19] as const;
 /** The version that is recommended (docs/performance.md). */
-const BEST_NODE = 24;
+const RECOMMENDED_NODE = 24;
 /** Instructions that runtimes use, by how /proc/cpuinfo calls them. */
 const FEATURES = [
   "sse4_2",
@@ -190,10 +190,10 @@ function checkNode(): Finding {
   const text = `Node.js ${process.versions.node} on ${process.platform} ${process.arch}`;
   const isOld = major < NODE[0] || (major === NODE[0] && minor < NODE[1]);
   if (!isOld) {
-    const advice = major < BEST_NODE ? `; version ${BEST_NODE} takes less processor time for many small requests` : "";
+    const advice = major < RECOMMENDED_NODE ? `; version ${RECOMMENDED_NODE} is recommended` : "";
     return { check: "Node", state: "ok", text: text + advice };
   }
-  const fix = `install Node.js ${BEST_NODE}, or ${NODE.join(".")} or newer: https://nodejs.org`;
+  const fix = `install Node.js ${RECOMMENDED_NODE}, or ${NODE.join(".")} or newer: https://nodejs.org`;
   return { check: "Node", state: "problem", text: `${text} is older than ${NODE.join(".")}`, fix };
 }
 

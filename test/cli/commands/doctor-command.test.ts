@@ -11,7 +11,7 @@ test("this machine has no problem, and its facts are told", async () => {
   expect(findings.filter(({ state }) => state === "problem")).toEqual([]);
   expect(findings).toContainEqual({ check: "Node", state: "ok", text: expect.stringContaining(process.versions.node) });
   const node = findings.find(({ check }) => check === "Node");
-  expect(/; version 24 takes less/.test(node?.text ?? "")).toBe(Number.parseInt(process.versions.node, 10) < 24);
+  expect(/; version 24 is recommended/.test(node?.text ?? "")).toBe(Number.parseInt(process.versions.node, 10) < 24);
 });
 
 test("the packages load, and one that does not is a problem with its lack", async () => {
