@@ -1,8 +1,9 @@
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
+
 /** Most requests that wait for their reset. */
 const MOST_WAITING = 1000;
 
-/** Bytes that a client may send of a request that was answered, beyond its window, before this is reset. */
-const READ_BYTES = 16 * 1024 * 1024;
+const { lateBytes: MOST_LATE_BYTES } = TRANSPORT_LIMITS;
 
 /** The session of requests that are answered early. */
 interface EarlyOwner {
@@ -42,7 +43,7 @@ export class EarlyAnswers {
   add(id: number): void {
     const request = { id, lateBytes: 0, knownBytes: 0 };
     this.#byId.set(id, request);
-    this.#owner.widen(id, READ_BYTES);
+    this.#owner.widen(id, MOST_LATE_BYTES);
     if (this.#waiting.push(request) > MOST_WAITING) for (const each of this.#waiting.splice(0)) this.#reset(each);
     if (this.#isPinging) return;
     this.#isPinging = true;
@@ -69,7 +70,7 @@ export class EarlyAnswers {
     for (const request of requests) {
       const { lateBytes, knownBytes } = request;
       request.knownBytes = lateBytes;
-      if (lateBytes > knownBytes && lateBytes <= READ_BYTES) this.#waiting.push(request);
+      if (lateBytes > knownBytes && lateBytes <= MOST_LATE_BYTES) this.#waiting.push(request);
       else this.#reset(request);
     }
     this.#ping();

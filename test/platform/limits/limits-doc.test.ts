@@ -113,6 +113,12 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "metadata than a call may have",
   ],
   [
+    "rest of a request whose answer is sent already, over HTTP/2",
+    bytes(TRANSPORT_LIMITS.lateBytes),
+    "http2/server-session",
+    "however much that still has to send",
+  ],
+  [
     "message of health, reflection and settings",
     bytes(SMALL_REQUEST_BYTES),
     "grpc/messages",
