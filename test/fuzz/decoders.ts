@@ -24,6 +24,7 @@ import { createTensor } from "../../src/tensor/tensor.ts";
 import { kserveOracle } from "../protocols/kserve/kserve-oracle.ts";
 import { bodyDecoders } from "./body-decoders.ts";
 import type { Decoder } from "./decoder.ts";
+import { http2Decoders } from "./http2-decoders.ts";
 import { imageDecoders } from "./image-decoders.ts";
 
 const MAX_BYTES = 1_000_000;
@@ -34,7 +35,13 @@ const floats = Float32Array.of(1, 2.5, Number.NaN, -0);
 
 /** Every decoder of what clients send. */
 export async function createDecoders(): Promise<Decoder[]> {
-  return [...kserveDecoders(), ...tensorflowDecoders(), ...bodyDecoders(), ...(await imageDecoders())];
+  return [
+    ...kserveDecoders(),
+    ...tensorflowDecoders(),
+    ...bodyDecoders(),
+    ...http2Decoders(),
+    ...(await imageDecoders()),
+  ];
 }
 
 function kserveDecoders(): Decoder[] {

@@ -84,6 +84,8 @@ describe("a server with encrypted ports", () => {
       "a request's id",
       "PredictResponse",
       "PredictionLog",
+      "HTTP/2 frames",
+      "a header block",
       "a hook's image",
       "a model's image",
       "a JPEG's header",

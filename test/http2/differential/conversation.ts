@@ -53,16 +53,28 @@ export function toRaw({ fields, padding, ...piece }: Piece): Piece {
   return { ...piece, payload: Buffer.concat([Buffer.of(padding), content, Buffer.alloc(padding)]) };
 }
 
-/** The fields of a frame of headers; none if their block cannot be decoded alone. */
-export function fieldsOf(piece: Piece): readonly Pick<Field, "name" | "value">[] {
-  if (piece.fields !== undefined) return piece.fields;
-  const { payload, flags } = piece;
-  const start = (flags & FLAG.priority) === 0 ? 0 : PRIORITY_BYTES;
-  try {
-    return new HpackDecoder({ maxBytes: 2 ** 20, maxFields: 1000 }).decode(payload, start, payload.length).fields;
-  } catch {
-    return [];
-  }
+/** The fields of a stream's headers; none of a block that cannot be decoded alone. */
+export function fieldsOf(pieces: readonly Piece[], id: number): readonly Pick<Field, "name" | "value">[] {
+  return pieces.flatMap((piece, at) => {
+    if (piece.type !== FRAME.headers || piece.id !== id) return [];
+    const after = pieces.slice(at + 1);
+    const end = after.findIndex(({ type }) => type !== FRAME.continuation);
+    const more = (end < 0 ? after : after.slice(0, end)).map(({ payload }) => payload);
+    const block = Buffer.concat([fragmentOf(piece), ...more]);
+    try {
+      return new HpackDecoder({ maxBytes: 2 ** 20, maxFields: 1000 }).decode(block, 0, block.length).fields;
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The part of a header block that a frame of headers has. */
+function fragmentOf({ fields, payload, flags, padding }: Piece): Buffer {
+  const isPadded = (flags & FLAG.padded) !== 0 && padding === undefined;
+  const start = (isPadded ? 1 : 0) + ((flags & FLAG.priority) === 0 ? 0 : PRIORITY_BYTES);
+  const end = isPadded ? Math.max(start, payload.length - (payload[0] ?? 0)) : payload.length;
+  return Buffer.concat([payload.subarray(start, end), ...(fields ?? []).map(writeField)]);
 }
 
 /** A frame as it can be read, and sent again by hand. */

@@ -32,12 +32,15 @@ export interface DifferentialResult {
   readonly unexplained: readonly Difference[];
 }
 
-/** The conversations of real clients (test/fixtures/make/http2-recordings.ts). */
-export function recordings(): Readonly<Record<string, readonly Piece[]>> {
+/** All that real clients sent, by their names (test/fixtures/make/http2-recordings.ts). */
+export function recordedBytes(): Readonly<Record<string, Buffer>> {
   const texts: Readonly<Record<string, string>> = JSON.parse(readFileSync(FILE, "utf8"));
-  return Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, readConversation(Buffer.from(text, "base64"))]),
-  );
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text, "base64")]));
+}
+
+/** The same in frames. */
+export function recordings(): Readonly<Record<string, readonly Piece[]>> {
+  return Object.fromEntries(Object.entries(recordedBytes()).map(([name, bytes]) => [name, readConversation(bytes)]));
 }
 
 /** Sends changed recordings to both servers for as long as `goesOn` says, and gathers how they differ. */
@@ -63,6 +66,17 @@ export async function compareServers(
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
   return { conversations, explained, unexplained: await verify(servers, doubtful) };
+}
+
+/** A difference that nothing explains, the first of a number of conversations; undefined if there is none. */
+export async function findDifference(servers: Servers, random: Random, most: number): Promise<string | undefined> {
+  const all = Object.values(recordings());
+  for (let conversations = 0; conversations < most; conversations++) {
+    const pieces = change(random.pick(all), random);
+    for (const what of await differences(servers, pieces, QUIET_MS))
+      if (explanationOf(what) === undefined && (await isSure(servers, pieces, what))) return what;
+  }
+  return undefined;
 }
 
 function keep(doubtful: Map<string, (readonly Piece[])[]>, what: string, pieces: readonly Piece[]): void {
@@ -133,10 +147,22 @@ function endOf({ end, why, streams }: Outcome): string {
   return [end, why && `(${why})`, ...(end === "open" ? [...resets].toSorted() : [])].filter(Boolean).join(" ");
 }
 
-/** Numbers that differ from conversation to conversation are left out, unless they are the difference. */
+/** Values of an answer that differ from conversation to conversation. */
+const VALUES = { head: /(?<=x-head )\w+/, count: /(?<=x-bytes )\w+/, bytes: /\d+(?= bytes)/ };
+
+/** Names of those of which the servers have different ones. */
+function otherValues(ours: string, nodes: string): string[] {
+  return Object.entries(VALUES).flatMap(([name, value]) => {
+    const [our, node] = [value.exec(ours), value.exec(nodes)];
+    return our !== null && node !== null && our[0] !== node[0] ? [`another ${name}`] : [];
+  });
+}
+
+/** Without those values, unless they alone are the difference. */
 function toText(ours: string, nodes: string, odd: readonly string[]): string {
   const [our, node] = [ours, nodes].map((text) => text.trim().replace(/stream \d+/g, "stream N")) as [string, string];
   const [ourKind, nodeKind] = [our, node].map((text) => text.replace(/(x-head|x-bytes) \w+|\d+ (?=bytes)/g, "$1"));
   const both = ourKind === nodeKind ? `ours: ${our} | node: ${node}` : `ours: ${ourKind} | node: ${nodeKind}`;
-  return odd.length === 0 ? both : `${both} | ${odd.join(", ")}`;
+  const all = ourKind === nodeKind ? odd : [...otherValues(our, node), ...odd];
+  return all.length === 0 ? both : `${both} | ${all.join(", ")}`;
 }

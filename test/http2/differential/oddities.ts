@@ -1,6 +1,8 @@
-import { FLAG, FRAME, MAX_WINDOW_BYTES } from "../../../src/http2/protocol.ts";
-import { fieldsOf, type Piece, toRaw } from "./conversation.ts";
+import { FLAG, FRAME, MAX_PAYLOAD_BYTES, MAX_WINDOW_BYTES, PREFACE } from "../../../src/http2/protocol.ts";
+import { ReceivedFrames } from "../received-frames.ts";
+import { type Field, fieldsOf, type Piece, toRaw, writeConversation } from "./conversation.ts";
 
+const MORE = Buffer.alloc(MAX_PAYLOAD_BYTES);
 const TOKEN = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 
 /** Frames of a conversation that servers may take or refuse, in a few words. */
@@ -11,6 +13,7 @@ export function oddFrames(pieces: readonly Piece[]): string[] {
   return [
     ...(ofType(FRAME.settings).filter(isAck).length > 1 ? ["settings acknowledged twice"] : []),
     ...(ofType(FRAME.ping).some(isAck) ? ["answer to no ping"] : []),
+    ...(ofType(FRAME.settings).some(hasTwice) ? ["setting twice"] : []),
     ...(ofType(FRAME.settings).some(hasExtension) ? ["settings of extensions"] : []),
     ...(ofType(FRAME.windowUpdate).some(isOfNothing) ? ["window of nothing"] : []),
     ...(ofType(FRAME.priority).some((piece) => toRaw(piece).payload.length !== 5)
@@ -19,12 +22,35 @@ export function oddFrames(pieces: readonly Piece[]): string[] {
     ...(pieces.some(isOwnParent) ? ["own parent"] : []),
     ...(pieces.some(({ lie }) => lie !== undefined) ? ["wrong length"] : []),
     ...(new Set(begun).size < begun.length ? ["headers again"] : []),
+    ...(behindEnds(pieces).size > 0 ? ["behind the end"] : []),
     ...(ofType(FRAME.goaway).length > 0 ? ["GOAWAY"] : []),
   ];
 }
 
+/** Streams with frames behind their end, or that were passed over. */
+function behindEnds(pieces: readonly Piece[]): ReadonlySet<number> {
+  const [begun, ended, behind] = [new Set<number>(), new Set<number>(), new Set<number>()];
+  // The last frame may lack bytes.
+  const bytes = Buffer.concat([writeConversation(pieces).subarray(PREFACE.length), MORE]);
+  for (const { type, flags, id } of new ReceivedFrames().add(bytes)) {
+    if (id === 0) continue;
+    if (type === FRAME.reset) ended.add(id);
+    if (type !== FRAME.headers && type !== FRAME.data) continue;
+    const isPassedOver = !begun.has(id) && id < Math.max(0, ...begun);
+    if (ended.has(id) || isPassedOver) behind.add(id);
+    if (type === FRAME.headers) begun.add(id);
+    if ((flags & FLAG.endStream) !== 0) ended.add(id);
+  }
+  return behind;
+}
+
 function isOfNothing({ payload }: Piece): boolean {
   return payload.length === 4 && (payload.readUInt32BE() & MAX_WINDOW_BYTES) === 0;
+}
+
+function hasTwice({ payload }: Piece): boolean {
+  const names = Array.from({ length: Math.floor(payload.length / 6) }, (_, at) => payload.readUInt16BE(6 * at));
+  return new Set(names).size < names.length;
 }
 
 /** ENABLE_CONNECT_PROTOCOL (RFC 8441) or NO_RFC7540_PRIORITIES (RFC 9218). */
@@ -40,9 +66,10 @@ function isOwnParent({ type, id, payload }: Piece): boolean {
 
 /** The same of a request's fields. */
 export function oddFields(pieces: readonly Piece[], id: number): string[] {
-  const fields = pieces.filter((piece) => piece.type === FRAME.headers && piece.id === id).flatMap(fieldsOf);
+  const fields = fieldsOf(pieces, id);
   const all = fields.flatMap(({ name, value }) => {
     if (!TOKEN.test(name)) return ["illegal name"];
+    if (name === "content-length" && !/^\d+$/.test(value)) return ["odd length"];
     if (/^[ \t]|[ \t]$/.test(value)) return ["space at an end"];
     if (/[\0\r\n]/.test(value)) return ["illegal value"];
     if (/[^\t -~]/.test(value)) return ["odd character"];
@@ -52,8 +79,14 @@ export function oddFields(pieces: readonly Piece[], id: number): string[] {
   const names = fields.map(({ name }) => name);
   if (!fields.some(({ name, value }) => (name === ":authority" || name === "host") && value !== ""))
     all.push("no authority");
-  if (names.includes("host")) all.push("host");
+  if (names.includes("host")) all.push(isOtherHost(fields) ? "another host" : "host");
   if (pieces.some(isOwnParent)) all.push("own parent");
+  if (behindEnds(pieces).has(id)) all.push("behind the end");
   if (oddFrames(pieces).includes("GOAWAY")) all.push("GOAWAY");
   return [...new Set(all)].toSorted();
+}
+
+function isOtherHost(fields: readonly Pick<Field, "name" | "value">[]): boolean {
+  const [authority, host] = [":authority", "host"].map((wanted) => fields.find(({ name }) => name === wanted)?.value);
+  return authority !== host;
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { ServerSession } from "../../../src/http2/server-session.ts";
 import { watchChild } from "../../helpers/children.ts";
 import { listenOnFreePort } from "../listen-on-free-port.ts";
-import { answerTo, contentOf, LIMITS } from "./answer.ts";
+import { answerRequests, LIMITS } from "./answer.ts";
 
 /** A server of ours, and one of node:http2, that answer alike: what they received, and as many bytes as they did. */
 export interface Servers {
@@ -14,13 +14,13 @@ export interface Servers {
   close(): void;
 }
 
-/** Starts both servers on free ports. */
-export async function startServers(): Promise<Servers> {
+/** Starts both servers on free ports, ours with connections of the given class. */
+export async function startServers(Session = ServerSession): Promise<Servers> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    open(socket);
+    answerRequests(new Session(socket, LIMITS));
   });
   const [ours, nodes] = [await listenOnFreePort(server), new NodeServer()];
   await nodes.port();
@@ -30,27 +30,6 @@ export async function startServers(): Promise<Servers> {
     nodes.close();
   };
   return { ours, nodes, close };
-}
-
-function open(socket: Socket): void {
-  new ServerSession(socket, LIMITS).on("stream", (stream, { raw }) => {
-    let bytes = 0;
-    stream.receiveInto({
-      take: (_, start, end) => {
-        bytes += end - start;
-      },
-      end: () => {
-        stream.respond(
-          answerTo(
-            raw,
-            (stream.trailers ?? []).filter((_, at) => at % 2 === 0),
-            bytes,
-          ),
-        );
-        stream.end(contentOf(raw, bytes));
-      },
-    });
-  });
 }
 
 /** A server of node:http2 in a process, which the library ends at some frames, and which is then started again. */
