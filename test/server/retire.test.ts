@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { expect, onTestFinished, test } from "vitest";
 import { createRemoteService } from "../../src/client/remote/remote-service.ts";
+import { bytesField, encodeMessage, messageField } from "../../src/tensor/codecs/protobuf/wire-writer.ts";
 import { toTensors } from "../../src/tensor/plain-value.ts";
 import { connect } from "../grpc/byte-client.ts";
 import { startServer } from "../helpers/start-server.ts";
@@ -102,3 +103,32 @@ async function predict(address: string) {
   await remote.close();
   return outputs.kind === "tensors" && outputs.tensors.x?.data;
 }
+
+test("a call whose message is still coming when the server ends is answered", async () => {
+  const server = await startServer({ stages: [{ driver: "null" }] });
+  const session = connectHttp2(`http://${server.grpcAddress}`);
+  await once(session, "remoteSettings");
+  const headers = {
+    ":method": "POST",
+    ":path": `${V2}/ModelInfer`,
+    "content-type": "application/grpc",
+    te: "trailers",
+  };
+  const call = session.request(headers);
+  const input = messageField(5, [
+    bytesField(1, Buffer.from("x")),
+    bytesField(2, Buffer.from("BYTES")),
+    bytesField(3, Buffer.of(1)),
+  ]);
+  const message = encodeMessage([input, bytesField(7, Buffer.of(1, 0, 0, 0, 65))]);
+  const bytes = Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message]);
+  call.write(bytes.subarray(0, 9));
+  // What has come before an answered ping has arrived.
+  await new Promise((resolve) => session.ping(resolve));
+  const ended = server.close();
+  await once(session, "goaway");
+  call.end(bytes.subarray(9));
+  const [trailers] = await once(call.resume(), "trailers");
+  expect(trailers["grpc-status"]).toBe("0");
+  await ended;
+});
