@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
 import { FloodLimits } from "./allowance.ts";
-import { EarlyAnswers } from "./early-answers.ts";
 import { uint32s } from "./frame-output.ts";
 import { type FrameHead, FrameReader } from "./frame-reader.ts";
 import type { RequestHead } from "./message-head.ts";
@@ -14,6 +13,7 @@ import type { SessionLimits } from "./session-limits.ts";
 import { PeerSettings, toSettings } from "./session-settings.ts";
 import { SessionStream, type StreamOwner } from "./session-stream.ts";
 import { SessionWriter } from "./session-writer.ts";
+import { EarlyAnswers } from "./unended-requests.ts";
 
 /** A call. */
 export type ServerStream = SessionStream<ServerSession>;
@@ -35,6 +35,7 @@ interface SessionEvents {
 export class ServerSession extends EventEmitter<SessionEvents> implements InputTarget, StreamOwner {
   readonly socket: Socket;
   readonly streams = new Map<number, ServerStream>();
+  readonly early: EarlyAnswers;
   /** True once no new calls are taken. */
   closed = false;
   /** True once the connection has ended, or nothing that it receives is taken any more. */
@@ -49,7 +50,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   readonly #input: SessionInput;
   readonly #paced: PacedInput;
   readonly #writer: SessionWriter;
-  readonly #early = new EarlyAnswers(this);
   /** By their content. */
   readonly #pings = new Map<string, (error: Error | null) => void>();
   #prefaceBytes = 0;
@@ -61,6 +61,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     this.socket = socket;
     this.#limits = limits;
     this.#writer = new SessionWriter(socket, this.#floods, this);
+    this.early = new EarlyAnswers(this, this.#writer);
     this.#settings = new PeerSettings(this.#writer, this.streams);
     this.#input = new SessionInput(this, limits, this.#floods);
     this.#reader = new FrameReader(this.#input);
@@ -123,8 +124,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     this.socket.destroy();
   }
 
-  // A stream's needs.
-
   ready(stream: SessionStream): void {
     this.#writer.ready(stream);
   }
@@ -139,8 +138,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     const granted = stream.receiveWindow.take(bytes);
     if (granted > 0) this.#writer.send(FRAME.windowUpdate, 0, stream.id, uint32s(granted));
   }
-
-  // Received content.
 
   open(id: number, head: RequestHead, endsStream: boolean): void {
     const receive = new ReceiveWindow(this.#limits.streamWindowBytes);
@@ -159,7 +156,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     stream.abort(code);
   }
 
-  /** Resets an answered request, unless its client has ended it meanwhile. */
   resetUnended(id: number): void {
     if (!this.#input.isClosed(id)) this.resetId(id, ERROR.none);
   }
@@ -176,14 +172,6 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
 
   takenOfAll(bytes: number): void {
     this.#grant(this.#window.take(bytes) + this.#window.relieve(this.#limits.maxConnectionWindowBytes));
-  }
-
-  widen(id: number, bytes: number): void {
-    this.#writer.send(FRAME.windowUpdate, 0, id, uint32s(bytes));
-  }
-
-  late(id: number, bytes: number, isLast: boolean): void {
-    this.#early.late(id, bytes, isLast);
   }
 
   #grant(bytes: number): void {
@@ -212,8 +200,8 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     }
     const stream = this.streams.get(id);
     const code = more === 0 ? ERROR.protocol : ERROR.flowControl;
-    if (stream === undefined ? more > 0 || this.#input.isClosed(id) : more > 0 && this.#settings.widen(stream, more))
-      return;
+    const isClosed = stream === undefined && this.#input.isClosed(id);
+    if (isClosed || (more > 0 && (stream === undefined || this.#settings.widen(stream, more)))) return;
     this.resetId(id, code);
     this.#floods.countReset();
   }
@@ -278,7 +266,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   ended(stream: SessionStream): void {
     stream.closed = true;
     this.#forget(stream);
-    if (!stream.isRemoteEnded) this.#early.add(stream.id);
+    if (!stream.isRemoteEnded) this.early.add(stream.id);
   }
 
   #forget(stream: SessionStream): void {

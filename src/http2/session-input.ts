@@ -4,9 +4,9 @@ import { HeaderBlock } from "./header-block.ts";
 import { type HeaderList, HpackDecoder } from "./hpack-decoder.ts";
 import { type RequestHead, readRequestHead, readTrailers } from "./message-head.ts";
 import { ConnectionError, ERROR, FLAG, FRAME } from "./protocol.ts";
-import { ResetStreams } from "./reset-streams.ts";
 import type { SessionLimits } from "./session-limits.ts";
 import type { SessionStream } from "./session-stream.ts";
+import { type EarlyAnswers, ResetStreams } from "./unended-requests.ts";
 
 /** Size from which on late data is that of a client that has more to send, in bytes; less of it is of no use. */
 const LEAST_LATE_BYTES = 1024;
@@ -24,8 +24,8 @@ export interface InputTarget {
   wasReset(stream: SessionStream, code: number): void;
   /** Frames without streams' content; throws a ConnectionError for one that is wrong. */
   takeControl(frame: FrameHead, bytes: Buffer, start: number): void;
-  /** Data has come of a stream that is over. */
-  late(id: number, bytes: number, isLast: boolean): void;
+  /** Requests of which data may come after their answers. */
+  readonly early: EarlyAnswers;
   /** Counts bytes for the connection's window. */
   received(bytes: number): void;
   /** Grants bytes of the connection's window again. */
@@ -114,7 +114,7 @@ export class SessionInput implements FrameSink {
     if (isLateBit || (dataBytes === 0 && !this.#endsStream)) this.#floods.countUseless();
     if (stream === undefined) {
       this.#target.takenOfAll(paddingBytes);
-      this.#target.late(id, length, this.#endsStream);
+      this.#target.early.late(id, length, this.#endsStream);
       return;
     }
     if (stream.awaitedBytes !== undefined) stream.awaitedBytes -= dataBytes;
@@ -220,9 +220,9 @@ export class SessionInput implements FrameSink {
     const stream = this.#openStream(id);
     if (stream === undefined) {
       this.#floods.countUseless();
-      return;
-    }
-    if (this.#endsStream) this.#endRemote(stream, list);
+      const isMalformed = !this.#endsStream || readTrailers(list) === undefined;
+      if (isMalformed && this.#target.early.forget(id)) this.#target.resetId(id, ERROR.protocol);
+    } else if (this.#endsStream) this.#endRemote(stream, list);
     else this.#refuse(id, ERROR.protocol);
   }
 
@@ -266,13 +266,12 @@ export class SessionInput implements FrameSink {
     if (!this.#endsStream) this.remember(id);
   }
 
-  // RFC 9113 §6.3, §6.4.
-
   #takeReset({ id, length }: FrameHead, bytes: Buffer, start: number): void {
     if (length !== 4) throw new ConnectionError(ERROR.frameSize, "RST_STREAM has not four bytes");
     if (this.#isIdle(id)) throw idle(id);
     const stream = this.#target.streams.get(id);
     if (stream === undefined) {
+      if (this.#resets.has(id)) this.remember(id, true);
       this.#floods.countUseless();
       return;
     }
@@ -289,10 +288,10 @@ export class SessionInput implements FrameSink {
     else if ((bytes.readUInt32BE(start) & 0x7fffffff) === id) this.#refusePriority(id, ERROR.protocol);
   }
 
-  /** A stream that is idle may have a priority, but not be reset (RFC 9113 §6.4). */
+  /** A stream that is idle or closed may have a priority, but not be reset (RFC 9113 §5.1, §6.4). */
   #refusePriority(id: number, code: number): void {
-    if (this.#isIdle(id)) throw new ConnectionError(code, "PRIORITY is wrong");
-    if (!this.isClosed(id)) this.#refuse(id, code);
+    if (this.#isIdle(id) || this.isClosed(id)) throw new ConnectionError(code, "PRIORITY is wrong");
+    this.#refuse(id, code);
   }
 }
 

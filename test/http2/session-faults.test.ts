@@ -246,14 +246,24 @@ it.each<[string, number, (client: RawClient) => void]>([
 
 it.each<[string, (client: RawClient) => void]>([
   ["a window's update of nothing", (client) => client.widen(1, 0)],
-  ["a priority of four bytes", (client) => client.send(FRAME.priority, 0, 1, Buffer.alloc(4))],
-  ["itself as its parent", (client) => client.send(FRAME.priority, 0, 1, Buffer.of(0, 0, 0, 1, 0))],
+  ["a reset", (client) => client.send(FRAME.reset, 0, 1, uint32s(ERROR.cancel))],
 ])("says nothing more of a stream that both sides have ended: %s", async (_, send) => {
   const client = await RawClient.open(await start());
   client.sendHeaders(1);
   await client.receive(({ flags, id }) => id === 1 && (flags & FLAG.endStream) !== 0);
   send(client);
   expect((await client.settle()).filter(({ id }) => id === 1)).toEqual([]);
+});
+
+it.each([
+  ["four bytes", ERROR.frameSize, Buffer.alloc(4)],
+  ["itself as its parent", ERROR.protocol, Buffer.of(0, 0, 0, 1, 0)],
+])("ends the connection for a priority of a stream that both sides have ended: %s", async (_, code, payload) => {
+  const client = await RawClient.open(await start());
+  client.sendHeaders(1);
+  await client.receive(({ flags, id }) => id === 1 && (flags & FLAG.endStream) !== 0);
+  client.send(FRAME.priority, 0, 1, payload);
+  expect((await client.end()).code).toBe(code);
 });
 
 it("resets a malformed request once that has itself as its parent too", async () => {
@@ -475,4 +485,18 @@ it("a call that its client resets while its data is queued costs no other call, 
     return type === FRAME.headers;
   });
   expect([answer.id, resets]).toEqual([1, [3, ERROR.streamClosed]]);
+});
+
+it.each<[string, SentHeaders, number]>([
+  ["more headers", { "x-more": "1" }, 0],
+  ["trailers with a method", { ":method": "GET" }, FLAG.endStream],
+])("resets a request that was answered for %s in place of its end", async (_, headers, flags) => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 200 }, true));
+  });
+  const client = await RawClient.open(port);
+  client.sendHeaders(1, REQUEST, 0);
+  await client.receive(({ type, id }) => type === FRAME.headers && id === 1);
+  client.sendHeaders(1, headers, flags);
+  expect(await client.resetOf(1)).toBe(ERROR.protocol);
 });

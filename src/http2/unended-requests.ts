@@ -1,3 +1,13 @@
+import { uint32s } from "./frame-output.ts";
+import { FRAME } from "./protocol.ts";
+import type { SessionWriter } from "./session-writer.ts";
+
+/**
+ * Most streams whose late frames are known as such: as many as a client may have at once that begins calls before it
+ * has read the settings, since more of them would be useless frames.
+ */
+const MAX_REMEMBERED = 2048;
+
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 
 /** Most requests that wait for their reset. */
@@ -5,12 +15,13 @@ const MOST_WAITING = 1000;
 
 const { lateBytes: MOST_LATE_BYTES } = TRANSPORT_LIMITS;
 
+/** Time for the rest of an answered request to come, before its client is asked, in milliseconds. */
+const PATIENCE_MS = 100;
+
 /** The session of requests that are answered early. */
 interface EarlyOwner {
   /** Calls back once the other side has read all that was sent before. */
   ping(read: () => void): void;
-  /** Lets the client send more of a request. */
-  widen(id: number, bytes: number): void;
   /** Resets a request that its client has not ended. */
   resetUnended(id: number): void;
 }
@@ -31,24 +42,26 @@ interface Unfinished {
  */
 export class EarlyAnswers {
   readonly #owner: EarlyOwner;
+  readonly #writer: Pick<SessionWriter, "send">;
   #waiting: Unfinished[] = [];
   readonly #byId = new Map<number, Unfinished>();
   #isPinging = false;
 
-  constructor(owner: EarlyOwner) {
+  constructor(owner: EarlyOwner, writer: Pick<SessionWriter, "send">) {
     this.#owner = owner;
+    this.#writer = writer;
   }
 
   /** Adds a stream whose answer is being sent. */
   add(id: number): void {
     const request = { id, lateBytes: 0, knownBytes: 0 };
     this.#byId.set(id, request);
-    this.#owner.widen(id, MOST_LATE_BYTES);
+    this.#writer.send(FRAME.windowUpdate, 0, id, uint32s(MOST_LATE_BYTES));
     if (this.#waiting.push(request) > MOST_WAITING) for (const each of this.#waiting.splice(0)) this.#reset(each);
     if (this.#isPinging) return;
     this.#isPinging = true;
-    // Behind all answers of this write.
-    queueMicrotask(() => this.#ping());
+    // Most requests end soon after their answers.
+    setTimeout(() => this.#ping(), PATIENCE_MS).unref();
   }
 
   /** Counts data of a stream that was answered. */
@@ -58,8 +71,13 @@ export class EarlyAnswers {
     if (isLast) this.#byId.delete(id);
   }
 
+  /** Leaves a stream to its session; returns true if it was answered and had not ended. */
+  forget(id: number): boolean {
+    return this.#byId.delete(id);
+  }
+
   #ping(): void {
-    const requests = this.#waiting.splice(0);
+    const requests = this.#waiting.splice(0).filter(({ id }) => this.#byId.has(id));
     this.#isPinging = requests.length > 0;
     if (!this.#isPinging) return;
     // Data may come together with the sign that the answer was read.
@@ -79,5 +97,44 @@ export class EarlyAnswers {
   /** Nothing is to be done once the client has ended it. */
   #reset({ id }: Unfinished): void {
     if (this.#byId.delete(id)) this.#owner.resetUnended(id);
+  }
+}
+
+/**
+ * Streams that were reset before the client had ended them: frames that it sent before it knew may still come. The
+ * oldest are forgotten.
+ */
+export class ResetStreams {
+  /** True for those that the client reset itself, and that it was not told of since. */
+  readonly #byId = new Map<number, boolean>();
+
+  add(id: number, byClient: boolean): void {
+    this.#byId.set(id, byClient);
+    if (this.#byId.size > MAX_REMEMBERED) this.#byId.delete(this.#byId.keys().next().value as number);
+  }
+
+  /** To be called when the client has ended a stream: no more frames of it come. */
+  delete(id: number): void {
+    this.#byId.delete(id);
+  }
+
+  /** True if a frame of the stream may still come. */
+  has(id: number): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** True if a stream was reset here. */
+  wasResetHere(id: number): boolean {
+    return this.#byId.get(id) === false;
+  }
+
+  /**
+   * Takes a late frame; returns true if the client is to be told once, since it reset the stream itself: clients of
+   * Netty then still send data that was queued.
+   */
+  isToBeTold(id: number): boolean {
+    const isToBeTold = this.#byId.get(id) === true;
+    if (isToBeTold) this.#byId.set(id, false);
+    return isToBeTold;
   }
 }
