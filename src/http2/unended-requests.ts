@@ -1,3 +1,4 @@
+import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { uint32s } from "./frame-output.ts";
 import { FRAME } from "./protocol.ts";
 import type { SessionWriter } from "./session-writer.ts";
@@ -7,8 +8,6 @@ import type { SessionWriter } from "./session-writer.ts";
  * has read the settings, since more of them would be useless frames.
  */
 const MAX_REMEMBERED = 2048;
-
-import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 
 /** Most requests that wait for their reset. */
 const MOST_WAITING = 1000;
