@@ -15,10 +15,10 @@ export type Connect = <Models extends { readonly [Name in keyof Models]: TypedMo
   options?: ConnectOptions,
 ) => Connection<Models>;
 
-/** Creates `connect` for a place that has gRPC, or has none. */
-export function createConnect(openGrpc: OpenGrpc): Connect {
+/** Creates `connect` for a place that has gRPC, or has none. `placeFetch`: its `fetch`, unless the options bring one. */
+export function createConnect(openGrpc: OpenGrpc, placeFetch?: typeof fetch): Connect {
   return (address, options = {}) => {
-    const transport = openTransport(address, options, openGrpc);
+    const transport = openTransport(address, { ...(placeFetch && { fetch: placeFetch }), ...options }, openGrpc);
     return createConnection(transport, new CallSender(options));
   };
 }

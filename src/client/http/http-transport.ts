@@ -152,7 +152,7 @@ function unansweredError(address: string, reason: unknown): CallError {
   const text = causeText(reason);
   const isUnsent = /refused/i.test(text) || /ECONNREFUSED/.test(codesOf(reason));
   const encryption = encryptionProblem(text, "http");
-  const look = /other side closed|ECONNRESET/.test(text) && address.startsWith("https:") ? CLOSED : LOOK;
+  const look = /other side closed|ECONNRESET|EPIPE/.test(text) && address.startsWith("https:") ? CLOSED : LOOK;
   const advice = encryption?.advice ?? (isUnsent ? START : look);
   const message = `${address} cannot be reached: ${encryption?.meaning ?? withoutEnd(text.trimEnd(), ". ")}. ${advice}`;
   return new CallError("unavailable", message, { cause: reason, isSafeToRetry: isUnsent });
