@@ -55,7 +55,7 @@ export class ClientSession implements FrameSink, StreamOwner {
     this.#socket = socket;
     this.#limits = limits;
     this.#writer = new SessionWriter(socket, new FloodLimits(), { ended: () => {} });
-    this.#settings = new PeerSettings(this.#writer, this.#streams);
+    this.#settings = new PeerSettings(this.#writer, () => this.#streams.values());
     // An error also closes it.
     socket.on("error", () => {});
     socket.once("close", () => this.#closed());

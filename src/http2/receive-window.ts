@@ -18,15 +18,18 @@ export class ReceiveWindow {
     return this.#left >= 0;
   }
 
-  /** Counts bytes that the program has taken; returns those that the peer is to be granted now, 0 = none yet. */
-  take(bytes: number): number {
+  /**
+   * Counts bytes that the program has taken; returns those that the peer is to be granted now, at most so many: 0, as
+   * long as there are few.
+   */
+  take(bytes: number, most = Number.POSITIVE_INFINITY): number {
     this.#taken += bytes;
-    return this.#taken < this.#size / 2 ? 0 : this.#grantTaken();
+    return this.#taken < this.#size / 2 ? 0 : this.#grantTaken(most);
   }
 
-  #grantTaken(): number {
-    const granted = this.#taken;
-    this.#taken = 0;
+  #grantTaken(most = Number.POSITIVE_INFINITY): number {
+    const granted = Math.min(most, this.#taken);
+    this.#taken -= granted;
     this.#left += granted;
     return granted;
   }

@@ -62,7 +62,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
     this.#limits = limits;
     this.#writer = new SessionWriter(socket, this.#floods, this);
     this.early = new EarlyAnswers(this, this.#writer);
-    this.#settings = new PeerSettings(this.#writer, this.streams);
+    this.#settings = new PeerSettings(this.#writer, () => [...this.streams.values(), ...this.early.streams()]);
     this.#input = new SessionInput(this, limits, this.#floods);
     this.#reader = new FrameReader(this.#input);
     socket.setNoDelay(true);
@@ -134,7 +134,8 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
 
   taken(stream: SessionStream, bytes: number): void {
     this.takenOfAll(bytes);
-    if (stream.isRemoteEnded || stream.closed) return;
+    if (stream.closed) this.early.taken(stream.id, bytes);
+    if (stream.closed || stream.isRemoteEnded) return;
     const granted = stream.receiveWindow.take(bytes);
     if (granted > 0) this.#writer.send(FRAME.windowUpdate, 0, stream.id, uint32s(granted));
   }
@@ -151,6 +152,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   resetId(id: number, code: number): void {
     const stream = this.streams.get(id);
     this.#writer.send(FRAME.reset, 0, id, uint32s(code));
+    this.early.forget(id);
     if (stream === undefined) return;
     this.#forget(stream);
     stream.abort(code);
@@ -198,12 +200,10 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
       if (!this.#writer.widen(more)) throw new ConnectionError(ERROR.flowControl, "the window becomes too large");
       return;
     }
-    const stream = this.streams.get(id);
-    const code = more === 0 ? ERROR.protocol : ERROR.flowControl;
+    const stream = this.streams.get(id) ?? this.early.get(id);
     const isClosed = stream === undefined && this.#input.isClosed(id);
     if (isClosed || (more > 0 && (stream === undefined || this.#settings.widen(stream, more)))) return;
-    this.resetId(id, code);
-    this.#floods.countReset();
+    this.#input.refuse(id, more === 0 ? ERROR.protocol : ERROR.flowControl);
   }
 
   /** RFC 9113 §6.7. */
@@ -266,7 +266,7 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   ended(stream: SessionStream): void {
     stream.closed = true;
     this.#forget(stream);
-    if (!stream.isRemoteEnded) this.early.add(stream.id);
+    if (!stream.isRemoteEnded) this.early.add(stream);
   }
 
   #forget(stream: SessionStream): void {

@@ -40,10 +40,11 @@ export class SessionInput implements FrameSink {
   readonly #limits: SessionLimits;
   readonly #floods: FloodLimits;
   readonly #decoder: HpackDecoder;
+  /** The number that a GOAWAY has, of the last stream that was not ignored: it never grows after the first (§6.8). */
+  lastTakenId = 0;
   #hasSettings = false;
-  /** The number of the last stream that the client has begun, and of the last one that was not ignored. */
+  /** The number of the last stream that the client has begun. */
   #lastId = 0;
-  #lastTakenId = 0;
   /** A header block that goes on in the next frame. */
   #block: HeaderBlock | undefined;
   readonly #resets = new ResetStreams();
@@ -58,11 +59,6 @@ export class SessionInput implements FrameSink {
     this.#limits = limits;
     this.#floods = floods;
     this.#decoder = new HpackDecoder({ maxBytes: limits.maxHeaderBytes, maxFields: limits.maxHeaders });
-  }
-
-  /** The number that a GOAWAY has: it never grows after the first (RFC 9113 §6.8). */
-  get lastTakenId(): number {
-    return this.#lastTakenId;
   }
 
   /** Ignores late frames of a stream that was reset before its client had ended it, perhaps by its client. */
@@ -114,12 +110,12 @@ export class SessionInput implements FrameSink {
     if (isLateBit || (dataBytes === 0 && !this.#endsStream)) this.#floods.countUseless();
     if (stream === undefined) {
       this.#target.takenOfAll(paddingBytes);
-      this.#target.early.late(id, length, this.#endsStream);
+      if (!this.#target.early.late(id, length, this.#endsStream)) this.refuse(id, ERROR.flowControl);
       return;
     }
     if (stream.awaitedBytes !== undefined) stream.awaitedBytes -= dataBytes;
-    if (!stream.receiveWindow.receive(length)) this.#refuse(id, ERROR.flowControl);
-    else if ((stream.awaitedBytes ?? 0) < 0) this.#refuse(id, ERROR.protocol);
+    if (!stream.receiveWindow.receive(length)) this.refuse(id, ERROR.flowControl);
+    else if ((stream.awaitedBytes ?? 0) < 0) this.refuse(id, ERROR.protocol);
     if (paddingBytes > 0) this.#target.taken(stream, paddingBytes);
   }
 
@@ -143,7 +139,7 @@ export class SessionInput implements FrameSink {
     const stream = this.#target.streams.get(id);
     if (stream !== undefined && !stream.isRemoteEnded) return stream;
     if (stream !== undefined) {
-      this.#refuse(id, ERROR.streamClosed);
+      this.refuse(id, ERROR.streamClosed);
       return undefined;
     }
     if (this.#isIdle(id)) throw idle(id);
@@ -170,12 +166,12 @@ export class SessionInput implements FrameSink {
     const trailers = list && readTrailers(list);
     const isMalformed = list !== undefined && (trailers === undefined || list.isTooLarge);
     stream.isRemoteEnded = true;
-    if (isMalformed || (stream.awaitedBytes ?? 0) > 0) this.#refuse(stream.id, ERROR.protocol);
+    if (isMalformed || (stream.awaitedBytes ?? 0) > 0) this.refuse(stream.id, ERROR.protocol);
     else stream.receiveEnd(trailers);
   }
 
   /** Resets a stream because of its client: that may be as much work as a call is. */
-  #refuse(id: number, code: number): void {
+  refuse(id: number, code: number): void {
     this.#target.resetId(id, code);
     this.#floods.countReset();
   }
@@ -198,7 +194,7 @@ export class SessionInput implements FrameSink {
       this.#block = new HeaderBlock(id, flags, 2 * this.#limits.maxHeaderBytes);
       this.#block.add(bytes, blockStart, blockEnd);
     } else this.#takeBlock(id, flags, this.#decoder.decode(bytes, blockStart, blockEnd));
-    if (isOwnParent && this.#target.streams.has(id)) this.#refuse(id, ERROR.protocol);
+    if (isOwnParent && this.#target.streams.has(id)) this.refuse(id, ERROR.protocol);
   }
 
   #takeContinuation({ flags }: FrameHead, bytes: Buffer, start: number, end: number): void {
@@ -220,10 +216,10 @@ export class SessionInput implements FrameSink {
     const stream = this.#openStream(id);
     if (stream === undefined) {
       this.#floods.countUseless();
-      const isMalformed = !this.#endsStream || readTrailers(list) === undefined;
-      if (isMalformed && this.#target.early.forget(id)) this.#target.resetId(id, ERROR.protocol);
+      const isWhole = this.#endsStream && readTrailers(list) !== undefined;
+      if (this.#target.early.forget(id) && !isWhole) this.#target.resetId(id, ERROR.protocol);
     } else if (this.#endsStream) this.#endRemote(stream, list);
-    else this.#refuse(id, ERROR.protocol);
+    else this.refuse(id, ERROR.protocol);
   }
 
   #begin(id: number, list: HeaderList): void {
@@ -235,7 +231,7 @@ export class SessionInput implements FrameSink {
       this.#floods.countUseless();
       return;
     }
-    this.#lastTakenId = id;
+    this.lastTakenId = id;
     if (streams.size >= this.#limits.maxConcurrentStreams) this.#refuseNew(id, ERROR.refusedStream);
     else if (list.isTooLarge) this.#refuseNew(id, ERROR.enhanceYourCalm);
     else {
@@ -272,6 +268,7 @@ export class SessionInput implements FrameSink {
     const stream = this.#target.streams.get(id);
     if (stream === undefined) {
       if (this.#resets.has(id)) this.remember(id, true);
+      this.#target.early.forget(id);
       this.#floods.countUseless();
       return;
     }
@@ -291,7 +288,7 @@ export class SessionInput implements FrameSink {
   /** A stream that is idle or closed may have a priority, but not be reset (RFC 9113 §5.1, §6.4). */
   #refusePriority(id: number, code: number): void {
     if (this.#isIdle(id) || this.isClosed(id)) throw new ConnectionError(code, "PRIORITY is wrong");
-    this.#refuse(id, code);
+    this.refuse(id, code);
   }
 }
 

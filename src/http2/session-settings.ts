@@ -41,9 +41,10 @@ export class PeerSettings {
   /** Streams that may be open at a time; until it has said so, as many as a server takes at least. */
   maxStreams = 100;
   readonly #writer: SessionWriter;
-  readonly #streams: ReadonlyMap<number, SessionStream>;
+  readonly #streams: () => Iterable<SessionStream>;
 
-  constructor(writer: SessionWriter, streams: ReadonlyMap<number, SessionStream>) {
+  /** `streams`: those whose windows change with the initial one. */
+  constructor(writer: SessionWriter, streams: () => Iterable<SessionStream>) {
     this.#writer = writer;
     this.#streams = streams;
   }
@@ -93,7 +94,7 @@ export class PeerSettings {
     if (bytes > MAX_WINDOW_BYTES) throw new ConnectionError(ERROR.flowControl, "INITIAL_WINDOW_SIZE is too large");
     const more = bytes - this.initialWindow;
     this.initialWindow = bytes;
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams()) {
       if (!this.widen(stream, more)) throw new ConnectionError(ERROR.flowControl, "a window becomes too large");
     }
   }

@@ -1,6 +1,7 @@
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { uint32s } from "./frame-output.ts";
 import { FRAME } from "./protocol.ts";
+import type { SessionStream } from "./session-stream.ts";
 import type { SessionWriter } from "./session-writer.ts";
 
 /**
@@ -27,7 +28,9 @@ interface EarlyOwner {
 
 /** A request that its client goes on sending. */
 interface Unfinished {
-  readonly id: number;
+  readonly stream: SessionStream;
+  /** Bytes that its client was granted since the answer. */
+  grantedBytes: number;
   /** Bytes that have come since the answer: until now, and until the client was last seen to have read it. */
   lateBytes: number;
   knownBytes: number;
@@ -36,8 +39,9 @@ interface Unfinished {
 /**
  * Requests that were answered before they had ended: a client need not send the rest (RFC 9113 §8.1). They are reset
  * once it has read the answer: one of node:http2 with much to send never learns of an answer that it reads together
- * with the reset. A client that goes on sending may do so for some megabytes: what one of node:http2 had still to send
- * counts as memory of its connection for ever, and from 10 MB on that refuses all answers.
+ * with the reset. A client that goes on sending may do so for some megabytes, which all such requests of a connection
+ * share: what one of node:http2 had still to send counts as memory of its connection for ever, and from 10 MB on that
+ * refuses all answers.
  */
 export class EarlyAnswers {
   readonly #owner: EarlyOwner;
@@ -45,6 +49,8 @@ export class EarlyAnswers {
   #waiting: Unfinished[] = [];
   readonly #byId = new Map<number, Unfinished>();
   #isPinging = false;
+  /** Bytes that may still be granted, until one of the requests ends. */
+  #leftBytes: number = MOST_LATE_BYTES;
 
   constructor(owner: EarlyOwner, writer: Pick<SessionWriter, "send">) {
     this.#owner = owner;
@@ -52,10 +58,9 @@ export class EarlyAnswers {
   }
 
   /** Adds a stream whose answer is being sent. */
-  add(id: number): void {
-    const request = { id, lateBytes: 0, knownBytes: 0 };
-    this.#byId.set(id, request);
-    this.#writer.send(FRAME.windowUpdate, 0, id, uint32s(MOST_LATE_BYTES));
+  add(stream: SessionStream): void {
+    const request = { stream, grantedBytes: 0, lateBytes: 0, knownBytes: 0 };
+    this.#byId.set(stream.id, request);
     if (this.#waiting.push(request) > MOST_WAITING) for (const each of this.#waiting.splice(0)) this.#reset(each);
     if (this.#isPinging) return;
     this.#isPinging = true;
@@ -63,20 +68,45 @@ export class EarlyAnswers {
     setTimeout(() => this.#ping(), PATIENCE_MS).unref();
   }
 
-  /** Counts data of a stream that was answered. */
-  late(id: number, bytes: number, isLast: boolean): void {
+  /** The streams, whose windows still count. */
+  *streams(): Iterable<SessionStream> {
+    for (const { stream } of this.#byId.values()) yield stream;
+  }
+
+  /** A stream that was answered and has not ended. */
+  get(id: number): SessionStream | undefined {
+    return this.#byId.get(id)?.stream;
+  }
+
+  /** Counts data of a stream that was answered; returns false if its client was not allowed to send it. */
+  late(id: number, bytes: number, isLast: boolean): boolean {
     const request = this.#byId.get(id);
-    if (request !== undefined) request.lateBytes += bytes;
-    if (isLast) this.#byId.delete(id);
+    if (request === undefined) return true;
+    request.lateBytes += bytes;
+    const isAllowed = request.stream.receiveWindow.receive(bytes);
+    if (isLast) this.forget(id);
+    else this.taken(id, bytes);
+    return isAllowed;
+  }
+
+  /** Grants the client of such a stream as many bytes again as it has no more waiting, if there are any left. */
+  taken(id: number, bytes: number): void {
+    const request = this.#byId.get(id);
+    const granted = request?.stream.receiveWindow.take(bytes, this.#leftBytes) ?? 0;
+    if (request === undefined || granted === 0) return;
+    request.grantedBytes += granted;
+    this.#leftBytes -= granted;
+    this.#writer.send(FRAME.windowUpdate, 0, id, uint32s(granted));
   }
 
   /** Leaves a stream to its session; returns true if it was answered and had not ended. */
   forget(id: number): boolean {
+    this.#leftBytes += this.#byId.get(id)?.grantedBytes ?? 0;
     return this.#byId.delete(id);
   }
 
   #ping(): void {
-    const requests = this.#waiting.splice(0).filter(({ id }) => this.#byId.has(id));
+    const requests = this.#waiting.splice(0).filter(({ stream: { id } }) => this.#byId.has(id));
     this.#isPinging = requests.length > 0;
     if (!this.#isPinging) return;
     // Data may come together with the sign that the answer was read.
@@ -87,15 +117,15 @@ export class EarlyAnswers {
     for (const request of requests) {
       const { lateBytes, knownBytes } = request;
       request.knownBytes = lateBytes;
-      if (lateBytes > knownBytes && lateBytes <= MOST_LATE_BYTES) this.#waiting.push(request);
+      if (lateBytes > knownBytes) this.#waiting.push(request);
       else this.#reset(request);
     }
     this.#ping();
   }
 
   /** Nothing is to be done once the client has ended it. */
-  #reset({ id }: Unfinished): void {
-    if (this.#byId.delete(id)) this.#owner.resetUnended(id);
+  #reset({ stream: { id } }: Unfinished): void {
+    if (this.forget(id)) this.#owner.resetUnended(id);
   }
 }
 

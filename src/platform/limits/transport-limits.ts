@@ -7,7 +7,10 @@ export const TRANSPORT_LIMITS = {
   /** Bytes and entries of a gRPC call's headers. */
   metadataBytes: 64 * 1024 - 1,
   metadataEntries: 128,
-  /** Bytes of a request that are still read once its answer is sent, over HTTP/2 and beyond the stream's window. */
+  /**
+   * Bytes that are still read over one HTTP/2 connection, beyond its streams' windows, of all requests whose answers
+   * are sent before they have ended.
+   */
   lateBytes: 16 * 1024 * 1024,
   /** Connections of the port for administration, and of that for metrics. */
   sideConnections: 64,

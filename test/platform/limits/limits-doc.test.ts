@@ -113,10 +113,10 @@ const ROWS: readonly (readonly [limit: string, value: string, file: string, titl
     "metadata than a call may have",
   ],
   [
-    "rest of a request whose answer is sent already, over HTTP/2",
+    "rest of all requests of a connection of HTTP/2 whose answers are sent already",
     bytes(TRANSPORT_LIMITS.lateBytes),
-    "http2/server-session",
-    "however much that still has to send",
+    "http2/unended-requests",
+    "one that takes more is reset",
   ],
   [
     "message of health, reflection and settings",
