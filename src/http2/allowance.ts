@@ -5,18 +5,29 @@ import { ConnectionError, ERROR } from "./protocol.ts";
 interface AllowanceLimits {
   readonly most: number;
   readonly perSecond: number;
+  /** Number that it may cause at once if it regains some by what it does. */
+  readonly mostEarned: number;
 }
 
 /** Frames without any use: they cost little each, and a client that works has few. */
-const USELESS_FRAMES: AllowanceLimits = { most: TRANSPORT_LIMITS.idlePings, perSecond: 100 };
+const USELESS_FRAMES: AllowanceLimits = {
+  most: TRANSPORT_LIMITS.idlePings,
+  perSecond: 100,
+  mostEarned: TRANSPORT_LIMITS.idlePings,
+};
 /**
  * Useless frames that a call regains; and one of data that was sent: its client widens two windows for it, and may ping
  * to measure the network (grpc-go does for each read).
  */
 const PER_CALL = 10;
 const PER_DATA = 4;
-/** Calls that are reset, by either side: a call may cost much more than its frames (CVE-2023-44487, CVE-2025-8671). */
-const RESETS: AllowanceLimits = { most: 900, perSecond: 33 };
+/**
+ * Calls that are reset, by either side: a call may cost much more than its frames (CVE-2023-44487, CVE-2025-8671). At
+ * first it is about as many as nghttp2 allows. A proxy passes on what any number of clients cancel: each call that is
+ * answered allows one more, so that half of all may be reset, as in Envoy; some thousands in a row, when a model stands
+ * still, if as many were answered before.
+ */
+const RESETS: AllowanceLimits = { most: 900, perSecond: 33, mostEarned: 10_000 };
 
 /** An amount that is spent, and regained with time. */
 class Allowance {
@@ -32,14 +43,19 @@ class Allowance {
   /** Returns false if there is nothing left. */
   spend(): boolean {
     const now = performance.now();
-    this.earn(((now - this.#countedAt) / 1000) * this.#limits.perSecond);
+    const { most, perSecond } = this.#limits;
+    this.#add(((now - this.#countedAt) / 1000) * perSecond, most);
     this.#countedAt = now;
     this.#left--;
     return this.#left >= 0;
   }
 
   earn(amount: number): void {
-    this.#left = Math.min(this.#limits.most, this.#left + amount);
+    this.#add(amount, this.#limits.mostEarned);
+  }
+
+  #add(amount: number, most: number): void {
+    if (this.#left < most) this.#left = Math.min(most, this.#left + amount);
   }
 }
 
@@ -56,7 +72,10 @@ export class FloodLimits {
     if (!this.#useless.spend()) throw new ConnectionError(ERROR.enhanceYourCalm, why);
   }
 
-  /** Counts a call that was reset by its client, or because of it; throws as {@link countUseless} does. */
+  /**
+   * Counts a call that was reset by its client before its answer began, or because of its client; throws as
+   * {@link countUseless} does.
+   */
   countReset(): void {
     if (!this.#resets.spend()) throw new ConnectionError(ERROR.enhanceYourCalm, "too_many_resets");
   }
@@ -64,6 +83,11 @@ export class FloodLimits {
   /** Says that a call has begun. */
   callBegan(): void {
     this.#useless.earn(PER_CALL);
+  }
+
+  /** Says that a call was answered whose request had come whole. */
+  callAnswered(): void {
+    this.#resets.earn(1);
   }
 
   /** Says that data was sent, which its client will acknowledge. */

@@ -266,7 +266,8 @@ export class ServerSession extends EventEmitter<SessionEvents> implements InputT
   ended(stream: SessionStream): void {
     stream.closed = true;
     this.#forget(stream);
-    if (!stream.isRemoteEnded) this.early.add(stream);
+    if (stream.isRemoteEnded) this.#floods.callAnswered();
+    else this.early.add(stream);
   }
 
   #forget(stream: SessionStream): void {

@@ -275,7 +275,8 @@ export class SessionInput implements FrameSink {
     if (!stream.isRemoteEnded) this.remember(id, true);
     stream.isRemoteEnded = true;
     this.#target.wasReset(stream, bytes.readUInt32BE(start));
-    this.#floods.countReset();
+    // A client that has waited for an answer to begin is no faster than the server.
+    if (!stream.headersSent) this.#floods.countReset();
   }
 
   #takePriority({ id, length }: FrameHead, bytes: Buffer, start: number): void {

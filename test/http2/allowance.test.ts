@@ -24,6 +24,15 @@ it("lets a client reset 900 calls at once, however old its connection is, and 33
   expect(countUntilEnd(() => limits.countReset())).toBeCloseTo(330, -1);
 });
 
+it("lets a client reset a call more for each that is answered, up to 10 000 at once", () => {
+  const limits = new FloodLimits();
+  for (let call = 0; call < 9000; call++) limits.callAnswered();
+  vi.advanceTimersByTime(3_600_000);
+  expect(countUntilEnd(() => limits.countReset())).toBe(9900);
+  for (let call = 0; call < 20_000; call++) limits.callAnswered();
+  expect(countUntilEnd(() => limits.countReset())).toBe(10_000);
+});
+
 it("lets a client send more frames of no use with each call and frame of data, 1000 at once", () => {
   const limits = new FloodLimits();
   const count = () => limits.countUseless();

@@ -397,6 +397,46 @@ it.each<[string, (client: RawClient) => void]>([
   expect(await client.end()).toEqual({ code: ERROR.enhanceYourCalm, reason: "too_many_frames" });
 });
 
+it("lets a proxy work that cancels half of its calls, in long rows too, and ends it once it cancels more", async () => {
+  const client = await RawClient.open(await start());
+  let lastId = 1;
+  const nextId = () => {
+    lastId += 2;
+    return lastId;
+  };
+  const answered = (calls: number) => times(calls, () => headers(nextId()));
+  const cancelled = (calls: number) =>
+    times(calls, () => {
+      const id = nextId();
+      return Buffer.concat([headers(id, 0), makeFrame(FRAME.reset, 0, id, uint32s(ERROR.cancel))]);
+    });
+  for (let round = 0; round < 20; round++) {
+    client.sendRaw(Buffer.concat([answered(50), cancelled(50)]));
+    await client.settle();
+  }
+  for (let round = 0; round < 40; round++) {
+    client.sendRaw(answered(50));
+    await client.settle();
+  }
+  client.sendRaw(cancelled(2500));
+  await client.settle();
+  client.sendRaw(cancelled(2500));
+  expect(await client.end()).toEqual({ code: ERROR.enhanceYourCalm, reason: "too_many_resets" });
+});
+
+it("lets a client cancel any number of calls whose answers have begun", async () => {
+  const port = await startSessions((session) => {
+    session.on("stream", (stream) => stream.respond({ ":status": 200 }));
+  });
+  const client = await RawClient.open(port);
+  for (let id = 1; id < 4001; id += 2) {
+    client.sendHeaders(id);
+    await client.receive((frame) => frame.type === FRAME.headers && frame.id === id);
+    client.send(FRAME.reset, 0, id, uint32s(ERROR.cancel));
+  }
+  await client.settle();
+});
+
 it("lets a client work that sends many frames of use", async () => {
   const client = await RawClient.open(await start());
   for (let id = 1; id < 6001; id += 2) {
@@ -423,8 +463,8 @@ it("cuts a client that reads nothing while it has its pings answered", async () 
   await client.closed();
 });
 
-function headers(id: number): Buffer {
-  return makeFrame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, id, BLOCK);
+function headers(id: number, flags: number = FLAG.endStream): Buffer {
+  return makeFrame(FRAME.headers, FLAG.endHeaders | flags, id, BLOCK);
 }
 
 it("answers other clients while one floods it with requests", async () => {
