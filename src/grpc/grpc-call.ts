@@ -1,10 +1,11 @@
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { Caller, CallKind } from "../access/caller.ts";
 import { ServingError } from "../errors.ts";
-import { countKept } from "../http2/count-kept.ts";
 import type { SentHeaders } from "../http2/hpack-encoder.ts";
+import { KeptBytes } from "../http2/kept-bytes.ts";
 import type { ReceivedFields, RequestHead } from "../http2/message-head.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
+import type { Keeper } from "../http2/session-stream.ts";
 import { logFailure } from "../observability/log-failure.ts";
 import { ID_HEADER } from "../observability/request-id.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
@@ -27,7 +28,7 @@ import type { SendGuard } from "./send-watch.ts";
 const RESPONSE_HEADERS = { ":status": 200, "content-type": "application/grpc+proto" } as const;
 
 /** One call on its HTTP/2 stream: its headers, deadline, cancellation, memory and status. */
-export abstract class GrpcCall extends ListMember {
+export abstract class GrpcCall extends ListMember implements Keeper {
   protected readonly stream: ServerStream;
   protected readonly context: CallContext;
   protected readonly memory: MemoryShare;
@@ -49,6 +50,7 @@ export abstract class GrpcCall extends ListMember {
   #failure: GrpcStatus | undefined;
   #hasEnded = false;
   #isClosed = false;
+  #kept: KeptBytes | undefined;
   /** Ends what is counted of its client. */
   #leave: (() => void) | undefined;
 
@@ -60,7 +62,7 @@ export abstract class GrpcCall extends ListMember {
     this.memory = context.memory.open();
     this.guard = context.sends.guard(stream);
     this.memory.sending = this.guard;
-    countKept(stream, this.memory, (reason) => this.giveUp(ServingError.from(reason)));
+    stream.keeper = this;
     stream.once("aborted", () => this.#abort());
     stream.once("close", () => this.#close());
   }
@@ -99,6 +101,16 @@ export abstract class GrpcCall extends ListMember {
       clearTimeout(timer);
       if (!this.holdsAnswer || this.#isClosed) this.memory.release();
       ended();
+    }
+  }
+
+  /** Counts what waits in its stream as its memory; ends the call if there is no room. */
+  kept(): void {
+    this.#kept ??= new KeptBytes(this.stream, this.memory);
+    try {
+      this.#kept.count();
+    } catch (reason) {
+      this.giveUp(ServingError.from(reason));
     }
   }
 

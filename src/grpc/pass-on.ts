@@ -7,7 +7,7 @@ import type { SentHeaders } from "../http2/hpack-encoder.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerSession, ServerStream } from "../http2/server-session.ts";
-import type { DataReceiver, SessionStream } from "../http2/session-stream.ts";
+import type { DataReceiver, Keeper, SessionStream } from "../http2/session-stream.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { WINDOWS } from "../platform/limits/transport-limits.ts";
@@ -100,7 +100,7 @@ interface PassedParts {
 }
 
 /** A call on its way: what it holds of both directions counts, and its client must take the answer. */
-class PassedCall {
+class PassedCall implements Keeper {
   readonly #stream: ServerStream;
   readonly #inner: SessionStream;
   readonly #memory: MemoryShare;
@@ -121,7 +121,7 @@ class PassedCall {
 
   begin(): void {
     const [stream, inner] = [this.#stream, this.#inner];
-    stream.onKept = inner.onKept = () => void this.#count();
+    stream.keeper = inner.keeper = this;
     stream.receiveInto(this.#passData(stream, inner));
     inner.receiveInto(this.#passData(inner, stream, this.#guard));
     stream.once("aborted", () => this.#leave());
@@ -131,6 +131,10 @@ class PassedCall {
       this.#memory.release();
     });
     inner.once("aborted", () => this.#fail(LOST, inner.rstCode));
+  }
+
+  kept(): void {
+    this.#count();
   }
 
   /** Passes data on, and the trailers at its end, no faster than it is taken. */

@@ -20,6 +20,11 @@ export interface StreamOwner {
   taken(stream: SessionStream, bytes: number): void;
 }
 
+/** Is told that the number of bytes has changed which wait in a stream for its receiver. Never throws. */
+export interface Keeper {
+  kept(): void;
+}
+
 type Listener = () => void;
 
 const NOTHING = Buffer.alloc(0);
@@ -51,8 +56,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
   readableEnded = false;
   /** Bytes that wait for the receiver. */
   readableLength = 0;
-  /** Called once that number has changed. Never throws. */
-  onKept: Listener | undefined;
+  keeper: Keeper | undefined;
 
   /** The session's own: windows, and bytes that the content-length has announced and that have not come. */
   readonly receiveWindow: ReceiveWindow;
@@ -173,7 +177,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
       return;
     }
     this.#keep(bytes.subarray(start, end));
-    this.onKept?.();
+    this.keeper?.kept();
   }
 
   /** To be called by the session once the request has ended. */
@@ -225,7 +229,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     // The connection's window is that of its other streams too.
     if (unreadBytes === 0) return;
     this.session.taken(this, unreadBytes);
-    this.onKept?.();
+    this.keeper?.kept();
   }
 
   #destroy(): void {
@@ -255,7 +259,7 @@ export class SessionStream<Owner extends StreamOwner = StreamOwner> {
     while (this.#isFlowing && this.readableLength > 0) {
       const piece = this.#waiting.shift() as Buffer;
       this.readableLength -= piece.length;
-      this.onKept?.();
+      this.keeper?.kept();
       this.#give(piece, 0, piece.length);
     }
     const hasEnded = this.isRemoteEnded && this.readableLength === 0;

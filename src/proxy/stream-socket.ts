@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { cutStream } from "../http2/connection-watch.ts";
-import { countKept } from "../http2/count-kept.ts";
+import { KeptBytes } from "../http2/kept-bytes.ts";
 import type { RequestHead } from "../http2/message-head.ts";
 import { ERROR } from "../http2/protocol.ts";
 import type { ServerStream } from "../http2/server-session.ts";
@@ -79,7 +79,18 @@ export class StreamSocket extends Duplex {
 
   /** Counts what is kept of the request's body until it is read; a request without room for it is reset. */
   countKept(memory: MemoryShare): void {
-    countKept(this.#stream, memory, () => this.#stream.reset(ERROR.enhanceYourCalm));
+    const stream = this.#stream;
+    let counted: KeptBytes | undefined;
+    const kept = () => {
+      counted ??= new KeptBytes(stream, memory);
+      try {
+        counted.count();
+      } catch {
+        stream.reset(ERROR.enhanceYourCalm);
+      }
+    };
+    stream.keeper = { kept };
+    if (stream.readableLength > 0) kept();
   }
 
   /** Emits `timeout` once nothing has come or gone for so many milliseconds; 0 = never. */
