@@ -17,7 +17,9 @@ type TakeFrame = (bytes: Buffer, at: number) => number;
 
 /**
  * The received bytes of one connection, which are taken for as long as a turn of the event loop has time for it. The
- * rest is kept for a later turn, in fair order with other connections, and no more is read until then.
+ * rest is kept for a later turn, and no more is read until then. It waits there as other connections' does, which are
+ * served in turn for a millisecond each: the one that has waited longest, and that which should take least. So a
+ * connection that always has a rest gets no more than one whose data has just come.
  */
 export class PacedInput {
   readonly #socket: Socket;
