@@ -23,13 +23,14 @@ export function toLoadOptions(
   settings: ServerSettings,
   called: Pick<LoadOptions, "remote" | "own" | "memory" | "routes" | "storage">,
 ): LoadOptions {
-  const { hooks, models, access } = settings;
+  const { hooks, models, access, limits } = settings;
+  const overload = { minClientRate: limits.minClientRate };
   return {
     ...models,
     workers: hooks.workers,
     ...(keysForAll !== undefined && { keysForAll }),
     ...(models.shareThreads && { sharedThreads: new SharedThreads() }),
-    thread: { ...hooks, remoteTls, remoteAuthFile: access.remoteAuthFile },
+    thread: { ...hooks, remoteTls, remoteAuthFile: access.remoteAuthFile, overload },
     recorded: lazyRecordedRequests(settings),
     ...called,
     log,

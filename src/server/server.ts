@@ -64,7 +64,7 @@ export async function openServer(
   const { limits, loading } = settings;
   const { drainTimeoutMs, mayBeEmpty, alias, loadedLast, log } = choices;
   const remoteFiles = await openRemoteFiles(choices);
-  const remote = new LazyRemote(choices);
+  const remote = new LazyRemote({ ...choices, overload: { minClientRate: limits.minClientRate } });
   const authentication = await openCallerCheck(choices);
   const tracer = choices.tracing ? await openTracing(wholeEnvironment(), log) : undefined;
   const sharedMemory = await openSharedMemory(choices);

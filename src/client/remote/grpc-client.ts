@@ -10,6 +10,7 @@ import {
 import { ServingError } from "../../errors.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import { MemoryBudget } from "../../platform/limits/memory/memory-budget.ts";
+import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import type { CallOptions } from "../../serving/inference-service.ts";
 import { ArrivalLimit, countAnswer, inflateAnswers } from "./answer-memory.ts";
 import { asIs, connectGrpc, NEVER_IDLE_MS, untilConnected } from "./grpc-connection.ts";
@@ -25,10 +26,13 @@ interface GrpcClientOptions {
   readonly tls?: RemoteTlsPaths | undefined;
   /** Times after which a connection is given up whose server is silent during calls; absent = never. */
   readonly silence?: SilenceTimes;
+  /** At which rate answers come at least to requests that count no memory of their own. Default: the server's. */
+  readonly overload?: OverloadRules | undefined;
 }
 
 /** A client that keeps one connection to the server at an address, as parseServerAddress takes it. */
-export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, silence }: GrpcClientOptions): Client {
+export function createGrpcClient(address: string, options: GrpcClientOptions): Client {
+  const { maxMessageBytes, tls = {}, silence, overload } = options;
   const client = connectGrpc(address, {
     encrypt: () => credentials.createFromSecureContext(new RemoteTlsFiles(tls)),
     limits: {
@@ -38,6 +42,7 @@ export function createGrpcClient(address: string, { maxMessageBytes, tls = {}, s
     },
   });
   const budget = new MemoryBudget(2 * maxMessageBytes, undefined, false);
+  if (overload !== undefined) budget.overload.configure(overload);
   budgets.set(client, budget);
   inflateAnswers(client, maxMessageBytes, budget);
   return client;

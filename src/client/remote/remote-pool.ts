@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { ServingError } from "../../errors.ts";
 import type { RemoteCall, RemoteClient, RemoteTlsPaths } from "../../pipeline/remote.ts";
+import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import type { Tensors } from "../../tensor/tensor.ts";
 import { RemoteCredentials } from "./remote-credentials.ts";
 import { createRemoteService, type RemoteService } from "./remote-service.ts";
 import { parseServerAddress } from "./server-address.ts";
 
-/** Files by which other servers know this one. */
-export interface RemoteFiles {
+/** Files by which other servers know this one, and rules for their answers. */
+export interface RemoteRules {
   readonly remoteTls?: RemoteTlsPaths | undefined;
   /** Credentials by server, as {@link RemoteCredentials} reads them. */
   readonly remoteAuthFile?: string | undefined;
+  /** At which rate answers come at least. Default: the server's. */
+  readonly overload?: OverloadRules | undefined;
 }
 
 /** Servers that stay connected: hooks choose the addresses, of which a cluster has new ones each day. */
@@ -19,11 +22,11 @@ const MAX_SERVERS = 256;
 /** Connections to other servers by address, opened on first use and kept for the servers that were called last. */
 export class RemotePool implements RemoteClient {
   readonly #services = new RecentServices(MAX_SERVERS, (address) => this.#open(address));
-  readonly #files: RemoteFiles;
+  readonly #rules: RemoteRules;
   #credentials: RemoteCredentials | undefined;
 
-  constructor(files: RemoteFiles = {}) {
-    this.#files = files;
+  constructor(rules: RemoteRules = {}) {
+    this.#rules = rules;
   }
 
   /** Runs one predict on the server at `address` (host:port, or grpcs://host:port). */
@@ -43,15 +46,16 @@ export class RemotePool implements RemoteClient {
 
   /** The files were checked at the start; clients do not get their paths. */
   #open(address: string): RemoteService {
+    const { remoteTls: tls, overload } = this.#rules;
     try {
-      return createRemoteService(address, { tls: this.#files.remoteTls });
+      return createRemoteService(address, { tls, overload });
     } catch (cause) {
       throw unusable("files for encrypted connections", address, cause);
     }
   }
 
   async #authorizationAt(address: string): Promise<{ readonly authorization?: string }> {
-    const { remoteAuthFile } = this.#files;
+    const { remoteAuthFile } = this.#rules;
     if (remoteAuthFile === undefined) return {};
     try {
       this.#credentials ??= await RemoteCredentials.open(remoteAuthFile);

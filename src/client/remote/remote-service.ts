@@ -5,6 +5,7 @@ import { RemotePart } from "../../observability/remote-part.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import { decodeInThread, encodeInThread } from "../../platform/codec-host/codec-jobs.ts";
 import { isLargeBytes } from "../../platform/codec-host/large-message.ts";
+import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import { SERVER_DEFAULTS } from "../../platform/limits/settings/server-settings.ts";
 import { decodePredictJson, encodePredictJson, encodePredictJsonJob } from "../../protocols/kibernetika/grpc-codec.ts";
 import { PREDICT_JSON_PATH } from "../../protocols/kibernetika/grpc-service.ts";
@@ -46,6 +47,8 @@ export interface RemoteServiceOptions {
   readonly tls?: RemoteTlsPaths | undefined;
   /** Times after which a silent server counts as gone; default {@link SILENCE_TIMES}. */
   readonly silence?: SilenceTimes;
+  /** At which rate answers come at least to requests that count no memory of their own. Default: the server's. */
+  readonly overload?: OverloadRules | undefined;
 }
 
 /** Another server behind the interface of our own. */
@@ -66,8 +69,8 @@ export interface RemoteService extends InferenceService {
  */
 export function createRemoteService(address: string, options: RemoteServiceOptions): RemoteService {
   const { versionEncoding = "int64", maxMessageBytes = SERVER_DEFAULTS.maxMessageBytes, tls } = options;
-  const { silence = SILENCE_TIMES } = options;
-  const client = createGrpcClient(address, { maxMessageBytes, tls, silence });
+  const { silence = SILENCE_TIMES, overload } = options;
+  const client = createGrpcClient(address, { maxMessageBytes, tls, silence, overload });
   const heartbeat = new Heartbeat(client, silence);
   isConnected(client);
   const limits = { versionEncoding, maxMessageBytes };
@@ -93,7 +96,7 @@ export function createRemoteService(address: string, options: RemoteServiceOptio
   return service;
 }
 
-type AnswerLimits = Required<Omit<RemoteServiceOptions, "tls" | "silence">>;
+type AnswerLimits = Required<Pick<RemoteServiceOptions, "versionEncoding" | "maxMessageBytes">>;
 
 /** A client with what shows that its server lives. */
 interface Link {

@@ -8,6 +8,7 @@ import type { RawHead, ServedVersion } from "../../pipeline/infer-request.ts";
 import type { Payload } from "../../pipeline/payload.ts";
 import type { RemoteTlsPaths } from "../../pipeline/remote.ts";
 import type { HookEdges } from "../../pipeline/signatures.ts";
+import type { OverloadRules } from "../../platform/limits/overload-manager.ts";
 import type { HookSettings } from "../../platform/limits/settings/server-settings.ts";
 import { FIRST_REQUEST } from "../../platform/threads/rpc-client.ts";
 import type { LogEvent } from "../../platform/threads/thread-logger.ts";
@@ -57,6 +58,8 @@ export interface HookThreadData extends Omit<HookSettings, "workers"> {
   readonly remoteTls?: RemoteTlsPaths | undefined;
   /** File of the credentials at other servers. */
   readonly remoteAuthFile?: string | undefined;
+  /** At which rate other servers send their answers at least. Default: the server's. */
+  readonly overload?: OverloadRules | undefined;
   /** Port between the thread and the main thread; unlike `parentPort`, user code cannot reach it. */
   readonly control: MessagePort;
   /** One 32-bit integer that counts the turns of the thread's event loop. */

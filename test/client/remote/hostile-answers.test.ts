@@ -3,6 +3,7 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
+import { RemotePool } from "../../../src/client/remote/remote-pool.ts";
 import { createRemoteService } from "../../../src/client/remote/remote-service.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
 import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
@@ -50,7 +51,7 @@ async function start(answer: (stream: ServerHttp2Stream) => void, countsMemory =
       share.release();
     }
   };
-  return { infer, memory };
+  return { infer, memory, address, tensors };
 }
 
 function respond(stream: ServerHttp2Stream, headers: Record<string, string>, body: Buffer): void {
@@ -130,16 +131,28 @@ test("answers for which there is no room are refused while they come", async () 
   expect(memory.heldBytes).toBe(0);
 });
 
+function drip(stream: ServerHttp2Stream): void {
+  half(1000, 5)(stream);
+  const sending = setInterval(() => stream.write(Buffer.alloc(1)), 50);
+  stream.once("close", () => clearInterval(sending));
+}
+
+const TOO_SLOW = {
+  code: "deadline_exceeded",
+  message: expect.stringMatching(/^The server behind this one sends less than 10000 bytes per second/),
+};
+
 test("a backend that sends a byte now and then is given up, with a text that names it", async () => {
-  const { infer } = await start((stream) => {
-    half(1000, 5)(stream);
-    const sending = setInterval(() => stream.write(Buffer.alloc(1)), 50);
-    stream.once("close", () => clearInterval(sending));
-  });
-  await expect(infer()).rejects.toMatchObject({
-    code: "deadline_exceeded",
-    message: expect.stringMatching(/^The server behind this one sends less than 10000 bytes per second/),
-  });
+  const { infer } = await start(drip);
+  await expect(infer()).rejects.toMatchObject(TOO_SLOW);
+});
+
+test("one that a hook calls is given up by the rule that its server has", async () => {
+  const { address, tensors: inputs } = await start(drip);
+  const pool = new RemotePool({ overload: RULES });
+  onTestFinished(() => pool.close());
+  const call = { metadata: {}, signal: new AbortController().signal };
+  await expect(pool.predict(address, { inputs, model: "", signature: "", call })).rejects.toMatchObject(TOO_SLOW);
 });
 
 test("one that keeps its trailers back is given up likewise", async () => {
