@@ -4,6 +4,7 @@ import type { ReceivedFields } from "../http2/message-head.ts";
 import type { ServerStream } from "../http2/server-session.ts";
 import type { RequestObserver } from "../observability/request-observer.ts";
 import { RequestRecord } from "../observability/request-record.ts";
+import { isPassedOn } from "../platform/net/sockets.ts";
 import { peerOf } from "./peer.ts";
 
 /** Begins the record of a call; with times if an observer needs them. */
@@ -23,13 +24,20 @@ export interface ObservedCall {
   readonly observer: RequestObserver;
 }
 
+/**
+ * Code of a reset by which a thread that has passed a call on says that it answers and reports it itself; it is none of
+ * RFC 9113's, and means nothing from others.
+ */
+export const ANSWERED_THERE = 0x6b73_0001;
+
 const NOTHING: SentHeaders = {};
 /** gRPC's status number for a cancelled call. */
 const CANCELLED = 1;
 
 /** Reports a call whose stream has closed, unless there was no observer when it began. */
 export function tellOver(stream: ServerStream, headers: ReceivedFields, { record, observer }: ObservedCall): void {
-  if (!record.isTimed) return;
+  const isReportedThere = stream.rstCode === ANSWERED_THERE && isPassedOn(stream.session.socket);
+  if (!record.isTimed || isReportedThere) return;
   const { sentHeaders = NOTHING, sentTrailers = NOTHING } = stream;
   const path = String(headers[":path"]);
   const httpStatus = Number(sentHeaders[":status"] ?? 200);

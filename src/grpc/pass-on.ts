@@ -13,7 +13,7 @@ import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { WINDOWS } from "../platform/limits/transport-limits.ts";
 import { createRecord } from "../tensor/record.ts";
 import type { CallContext } from "./call-context.ts";
-import { openRecord, tellOver } from "./call-record.ts";
+import { ANSWERED_THERE, openRecord, tellOver } from "./call-record.ts";
 import { toGrpcStatus } from "./grpc-status.ts";
 import { callerOf } from "./peer.ts";
 import type { SendGuard } from "./send-watch.ts";
@@ -57,7 +57,7 @@ export class CallPasser {
       record.user = user;
       share.belongTo(accountKey({ ...caller, user }));
     });
-    // The other thread takes down those that it answers.
+    // The other thread reports those that it has begun.
     const refused = () => stream.once("close", () => tellOver(stream, byName, { record, observer }));
     new PassedCall({ stream, inner }, { memory: share, guard: sends.guard(stream), refused }).begin();
   }
@@ -95,7 +95,7 @@ interface BothStreams {
 interface PassedParts {
   readonly memory: MemoryShare;
   readonly guard: SendGuard;
-  /** Is told that the call is answered here, with an error. */
+  /** Is told that the call is answered here, with an error, and not reported by the other thread. */
   readonly refused: () => void;
 }
 
@@ -178,17 +178,17 @@ class PassedCall implements Keeper {
     if (this.#isOver) return;
     if (this.#stream.headersSent) this.#stream.reset(rstCode);
     else {
-      this.#refused();
+      if (!this.#inner.aborted || rstCode === ERROR.refusedStream) this.#refused();
       this.#stream.respond(toAnswer(reason), true);
     }
-    this.#leave();
+    this.#leave(ANSWERED_THERE);
   }
 
   /** Ends the call in the other thread; what its client still sends is discarded. */
-  #leave(): void {
+  #leave(code: number = ERROR.cancel): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#inner.reset(this.#stream.rstCode === ERROR.none ? ERROR.cancel : this.#stream.rstCode);
+    this.#inner.reset(code);
     this.#stream.resume();
   }
 }

@@ -220,7 +220,9 @@ export class ClientSession implements FrameSink, StreamOwner {
   #closed(): void {
     this.closed = true;
     this.#paced.stop();
-    for (const stream of [...this.#streams.values()]) this.#abort(stream, ERROR.cancel);
+    // A server that takes calls has said so first.
+    const code = this.#socket.bytesRead === 0 ? ERROR.refusedStream : ERROR.cancel;
+    for (const stream of [...this.#streams.values()]) this.#abort(stream, code);
     this.#writer.close();
   }
 }

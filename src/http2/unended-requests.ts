@@ -89,7 +89,7 @@ export class EarlyAnswers {
     return isAllowed;
   }
 
-  /** Grants the client of such a stream as many bytes again as it has no more waiting, if there are any left. */
+  /** Counts bytes of such a stream that are discarded; its client is granted as many again while some are left. */
   taken(id: number, bytes: number): void {
     const request = this.#byId.get(id);
     const granted = request?.stream.receiveWindow.take(bytes, this.#leftBytes) ?? 0;

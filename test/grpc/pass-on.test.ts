@@ -1,27 +1,33 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { connect as connectSocket, type Socket } from "node:net";
+import { connect as connectSocket, createServer, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AccessPolicy } from "../../src/access/access-policy.ts";
 import { openAuthentication } from "../../src/access/authentication/open-authentication.ts";
 import { TrustedProxies } from "../../src/access/trusted-proxies.ts";
+import { ANSWERED_THERE } from "../../src/grpc/call-record.ts";
 import { frameBytes } from "../../src/grpc/framed-message.ts";
 import type { StreamMethod } from "../../src/grpc/grpc-route.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
+import { markPassedOn } from "../../src/platform/net/sockets.ts";
 import { authFiles, basic, bearer, TOKENS } from "../access/auth-fixture.ts";
 import { createEventLog } from "../helpers/event-log.ts";
+import { listenOnFreePort } from "../http2/listen-on-free-port.ts";
 import { type GrpcOptions, ScriptedService, serve } from "./scripted-service.ts";
 
 const PATH = "/toy.Service/Stream";
 const LOCAL = "127.0.0.1";
 
-/** A server that passes all calls on to another one, which answers them by a method. */
-async function start(stream: StreamMethod, options: GrpcOptions = {}) {
+/** A server that passes all calls on to another one, which answers them by a method, and reports to a log. */
+async function start(stream: StreamMethod, options: GrpcOptions = {}, log = createEventLog().log) {
   const protocols = [{ name: "toy", grpc: () => ({ routes: { [PATH]: { kind: "read" as const, stream } } }) }];
-  const inner = await serve(new ScriptedService(), { protocols });
+  const inner = await serve(new ScriptedService(), { protocols, port: "shared", log, accessLog: true });
+  const listener = createServer((socket) => inner.accept(markPassedOn(socket)));
+  const port = await listenOnFreePort(listener);
+  onTestFinished(() => void listener.close());
   const sockets: Socket[] = [];
   const passOn = () => {
-    const socket = connectSocket(inner.port, "127.0.0.1");
+    const socket = connectSocket(port, "127.0.0.1");
     sockets.push(socket);
     return socket;
   };
@@ -29,7 +35,7 @@ async function start(stream: StreamMethod, options: GrpcOptions = {}) {
   const session = connectHttp2(`http://${outer.address}`);
   session.on("error", () => {});
   onTestFinished(() => session.destroy());
-  return { inner, outer, sockets, session };
+  return { inner, listener, outer, sockets, session };
 }
 
 function begin(session: ClientHttp2Session, headers: Record<string, string | string[]> = {}) {
@@ -215,6 +221,71 @@ it("messages that the other thread does not read are counted until their client 
   expect(await find({ requestId: "second" })).toMatchObject({ msg: "request", path: PATH, status: 14, client: LOCAL });
   first.close(constants.NGHTTP2_CANCEL);
   await expect.poll(() => memory.heldBytes).toBe(0);
+});
+
+it("a call that is refused here once it has begun there has one line in the log, as its client was answered", async () => {
+  const { log, events, find } = createEventLog();
+  const memory = new MemoryBudget(ANSWER_BYTES);
+  let [begun, ended] = [0, 0];
+  const method: StreamMethod = ({ signal }) => {
+    begun++;
+    return new Promise((resolve) => {
+      signal.addEventListener("abort", () => {
+        ended++;
+        resolve();
+      });
+    });
+  };
+  const { session } = await start(method, { memory, log, accessLog: true }, log);
+  const unread = Buffer.concat([...frameBytes(Buffer.alloc(1)), ...frameBytes(Buffer.alloc(3_000_000))]);
+  const first = begin(session, { "x-request-id": "first" });
+  first.write(unread);
+  await expect.poll(() => memory.heldBytes).toBeGreaterThan(ANSWER_BYTES);
+  const second = begin(session, { "x-request-id": "second" });
+  await expect.poll(() => begun).toBe(2);
+  second.write(unread);
+  const [headers] = await once(second.resume(), "response");
+  expect(headers["grpc-status"]).toBe("14");
+  await expect.poll(() => ended).toBe(1);
+  first.close(constants.NGHTTP2_CANCEL);
+  await find({ requestId: "first" });
+  expect(events.filter(({ requestId }) => requestId === "second")).toMatchObject([{ msg: "request", status: 14 }]);
+});
+
+it("a client that resets its call has it reported, whatever code it gives", async () => {
+  const { log, find } = createEventLog();
+  let begun = 0;
+  const hang: StreamMethod = () => {
+    begun++;
+    return new Promise(() => {});
+  };
+  const { session } = await start(hang, { log, accessLog: true }, log);
+  const stream = begin(session, { "x-request-id": "reset" });
+  await expect.poll(() => begun).toBe(1);
+  stream.close(ANSWERED_THERE);
+  expect(await find({ requestId: "reset" })).toMatchObject({ msg: "request", status: 1 });
+});
+
+it("a call that is lost once it has begun there has one line in the log; so has one that never came there", async () => {
+  const { log, events, find } = createEventLog();
+  let begun = 0;
+  const { session, sockets, listener } = await start(
+    () => {
+      begun++;
+      return new Promise(() => {});
+    },
+    { log, accessLog: true },
+    log,
+  );
+  const lost = begin(session, { "x-request-id": "lost" });
+  await expect.poll(() => begun).toBe(1);
+  sockets[0]?.destroy();
+  await once(lost.resume(), "response");
+  await find({ requestId: "lost" });
+  listener.close();
+  await once(begin(session, { "x-request-id": "nowhere" }).resume(), "response");
+  expect(await find({ requestId: "nowhere" })).toMatchObject({ msg: "request", status: 14 });
+  for (const id of ["lost", "nowhere"]) expect(events.filter(({ requestId }) => requestId === id)).toHaveLength(1);
 });
 
 it("a call whose client takes nothing is cut after a time, there too, and the connection goes on", async () => {
