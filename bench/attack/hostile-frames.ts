@@ -1,6 +1,6 @@
 import { makeFrame as frame, uint32s } from "../../src/http2/frame-output.ts";
 import { ERROR, FLAG, FRAME } from "../../src/http2/protocol.ts";
-import { resetCalls, toBlock } from "../../test/grpc/flood-frames.ts";
+import { callFrames, resetCalls, toBlock } from "../../test/grpc/flood-frames.ts";
 import { METHODS, frame as toMessage } from "./grpc-attack.ts";
 import { grpcMessage } from "./memory-rows.ts";
 
@@ -29,6 +29,13 @@ export function calls(block: Buffer, flags: number = WHOLE, perRound = 100): (ro
 /** New calls in each round, each reset at once. */
 export function resets(round: number): Buffer {
   return resetCalls(METHODS.infer, { first: 200 * round + 3, calls: 100 });
+}
+
+/** New calls in each round, of which as many are reset at once as are answered. */
+export function resetsAmongAnswers(round: number): Buffer {
+  const first = 80 * round + 3;
+  const answered = times(20, (index) => callFrames(METHODS.infer, first + 40 + 2 * index));
+  return Buffer.concat([resetCalls(METHODS.infer, { first, calls: 20 }), answered]);
 }
 
 /** Calls that go on, each with a frame for which the server has to reset it. */
