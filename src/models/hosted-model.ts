@@ -6,14 +6,14 @@ import { steadyMs } from "../observability/steady-clock.ts";
 import { convertTensor } from "../tensor/convert-tensor.ts";
 import { assertOutputs } from "../tensor/signature/choose-signature.ts";
 import { labelClasses } from "../tensor/signature/describe-tensors.ts";
-import { defaultSignatureName, isConvertible, type Signature, type TensorSpec } from "../tensor/signature/signature.ts";
+import { isConvertible, type Signature, type TensorSpec } from "../tensor/signature/signature.ts";
 import { createTensors, type Tensor, type Tensors } from "../tensor/tensor.ts";
 import { checkInputs } from "./check-inputs.ts";
 import type { ForeignModel } from "./foreign-model.ts";
 import type { HostChoices } from "./host-options.ts";
 import { hasImages, type PreprocessInputs } from "./images/image-input.ts";
 import { withImageLayouts } from "./images/image-layout.ts";
-import { type ModelFacts, STATED_FACTS } from "./model-facts.ts";
+import { toModelFacts } from "./model-facts.ts";
 import type { ModelCall, ModelHandle } from "./model-handle.ts";
 import { BatchPolicy } from "./queue/batch-policy.ts";
 import { assertRequestRows, rowsOf } from "./queue/batch-rows.ts";
@@ -59,15 +59,11 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
   const preprocessing = new Set<Promise<Tensors>>();
   let closed: Promise<void> | undefined;
   return {
-    driver,
-    path: facts.path,
-    loadMs: facts.loadMs,
-    signatures: convertInputs ? markConversion(signatures) : signatures,
-    defaultSignature: defaultSignatureName(model.signatures),
+    ...toModelFacts(model, {
+      ...{ driver, batching, path: facts.path, loadMs: facts.loadMs },
+      signatures: convertInputs ? markConversion(signatures) : signatures,
+    }),
     hookArgs: model.hookArgs ?? {},
-    echoes: model.echoes ?? false,
-    ...(batching !== undefined && { maxBatchSize: batching.maxRows }),
-    ...statedFacts(model),
     async predict(inputs, call) {
       if (closed !== undefined) throw new ServingError("unavailable", "The model is closed.");
       if (call.targets !== undefined) return runGraph(runnable, inputs, call);
@@ -94,12 +90,6 @@ export function hostModel(model: Model, facts: HostFacts): ModelHandle {
       return closed;
     },
   };
-}
-
-/** The facts that the driver states. */
-function statedFacts(model: Model): Partial<ModelFacts> {
-  const stated = STATED_FACTS.filter((name) => model[name] !== undefined).map((name) => [name, model[name]]);
-  return { ...Object.fromEntries(stated), ...(model.runGraph !== undefined && { runsGraph: true }) };
 }
 
 /** The state of a model that runs in its own processes. */
