@@ -198,7 +198,7 @@ function shapeText({ shape }: PageTensor): string {
 }
 
 /** The way of a request through hooks and models, as a drawn chain. */
-function Chain({ of: { stages, hooks, maxBatchSize } }: { readonly of: PageVersion }) {
+function Chain({ of: { stages, hooks, notes } }: { readonly of: PageVersion }) {
   const has = (hook: string) => hooks.includes(hook);
   return (
     <section aria-labelledby="chain">
@@ -215,7 +215,11 @@ function Chain({ of: { stages, hooks, maxBatchSize } }: { readonly of: PageVersi
         ))}
         <li class="end">answer</li>
       </ol>
-      {maxBatchSize > 0 && <p class="facts">Waiting requests run in batches of up to {maxBatchSize} rows.</p>}
+      {notes.map((note) => (
+        <p key={note} class="facts">
+          {note}
+        </p>
+      ))}
     </section>
   );
 }

@@ -26,8 +26,8 @@ export interface PageVersion {
   readonly stages: readonly PageStage[];
   /** The hooks that requests go through: `preprocess 1`, `postprocess 2`, `process`. */
   readonly hooks: readonly string[];
-  /** Rows of a batch of waiting requests at most; 0 = each runs alone. */
-  readonly maxBatchSize: number;
+  /** Sentences about how its requests run. */
+  readonly notes: readonly string[];
   /** By name; the first is the one that requests get which name none. */
   readonly signatures: readonly PageSignature[];
 }

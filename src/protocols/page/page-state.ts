@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { currentScope } from "../../access/call-scope.ts";
 import { ServingError } from "../../errors.ts";
 import type { InferenceService, ServableState } from "../../serving/inference-service.ts";
-import { maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
+import { hasBatchedModel, maxBatchSize, type ServableDescription } from "../../serving/servable-description.ts";
 import {
   defaultSignatureName,
   type KnownInput,
@@ -43,7 +43,7 @@ async function toVersion(service: InferenceService, state: ServableState): Promi
     labels,
     stages: models.map(toStage),
     hooks: hooks?.hookPlaces ?? [],
-    maxBatchSize: description === undefined ? 0 : maxBatchSize(description),
+    notes: description === undefined ? [] : notesOf(description),
     signatures: names.map((name) => toSignature(name, signatures[name] ?? {})),
   };
 }
@@ -61,6 +61,11 @@ async function describe(
   } catch {
     return undefined;
   }
+}
+
+function notesOf(description: ServableDescription): string[] {
+  const rows = hasBatchedModel(description) ? maxBatchSize(description) : 0;
+  return rows === 0 ? [] : [`Waiting requests run in batches of up to ${rows} rows.`];
 }
 
 function toStage({ driver, path, runtime = "", loadMs, memoryBytes }: StageFacts): PageStage {

@@ -1,12 +1,17 @@
+import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
 import type { RecentRequest } from "../../../src/observability/live/live-data.ts";
+import { createSilentLogger } from "../../../src/observability/logger.ts";
 import type { PageState, PageVersion } from "../../../src/protocols/page/page-data.ts";
-import type { ServerOptions } from "../../../src/server/server-options.ts";
+import { RepositorySource } from "../../../src/server/repository-source.ts";
+import { openServer } from "../../../src/server/server.ts";
+import { type ServerOptions, withDefaults } from "../../../src/server/server-options.ts";
 import { authFiles, basic } from "../../access/auth-fixture.ts";
 import { connectKserve } from "../../helpers/kserve-grpc.ts";
 import { startServer } from "../../helpers/start-server.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 import { rawRequest } from "./raw-request.ts";
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
@@ -87,6 +92,31 @@ test("the page hears of states with their reasons, stages, hooks and signatures"
     stages: [],
   });
   expect(JSON.stringify(models)).not.toContain("/no/such");
+});
+
+test("the page says of a model in how large batches its requests run, and nothing of one that runs each alone", async () => {
+  const models = { alone: { driver: "null" }, batched: { driver: "null", options: { max_batch_size: "8" } } };
+  const { httpUrl } = await startServer({ models });
+  const state = (await (await fetch(`${httpUrl}/ui/models`)).json()) as PageState;
+  expect(state.models.map(({ model, notes }) => [model, notes])).toEqual([
+    ["alone", []],
+    ["batched", ["Waiting requests run in batches of up to 8 rows."]],
+  ]);
+});
+
+test("a limit of rows in a model's configuration is not shown as batches", async () => {
+  const config = 'backend: "onnxruntime"\nmax_batch_size: 4';
+  const model = readFileSync("test/fixtures/models/half-plus-two.onnx");
+  const folder = tempFolder({ "limited/config.pbtxt": config, "limited/1/model.onnx": model });
+  const log = createSilentLogger();
+  const server = await openServer(
+    withDefaults({ http: {}, log }),
+    new RepositorySource({ folders: [folder] }, { pollMs: 60_000, log }),
+  );
+  onTestFinished(() => server.close());
+  expect(await (await fetch(`${server.httpUrl}/ui/models`)).json()).toMatchObject({
+    models: [{ model: "limited", state: "AVAILABLE", notes: [] }],
+  });
 });
 
 test("without the page, / and /ui are as if there were none", async () => {
