@@ -113,6 +113,10 @@ test("a source is read by its syntax: what it imports, names, calls, declares an
   expect(find("measures")?.imports).toEqual(new Set(["node:path", "scripts/house/read-sources.ts"]));
   const { names, calls, types, comments, casts, exports } = find("read-sources") as Source;
   expect(["readSources", "unstable"].map((name) => names.has(name))).toEqual([true, false]);
+  const priorities = ["platform/limits/call-limits", "models/threads/start-priority", "access/rules/access-rules"];
+  const isNamed = (name: string) => SOURCES.find(({ path }) => path === `src/${name}.ts`)?.names.has("priority");
+  // A request's, a constant of node:os, a word of a file.
+  expect(priorities.map(isNamed)).toEqual([true, false, false]);
   expect(["API", "sort"].map((name) => calls.has(name))).toEqual([true, false]);
   expect(types).toEqual(["Source"]);
   expect(comments()).toContain("/** Type assertions other than `as const`. */");

@@ -61,7 +61,7 @@ export const MEASURES: readonly Measure[] = [
     // Frames of HTTP/2 have a priority too.
     figure: (house: House) =>
       filesWith(house, name).filter(({ path }) => !/^src\/(protocols|http2)\//.test(path)).length,
-    bound: [4, 2, 2][index] as number,
+    bound: [2, 2, 2][index] as number,
     goal: 2,
   })),
   { point: "shapes of a request", figure: (house) => declared(house, REQUEST_SHAPES), bound: 6, goal: 6 },

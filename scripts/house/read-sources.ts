@@ -2,6 +2,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import {
   getLeadingCommentRanges,
   getTrailingCommentRanges,
+  type Identifier,
   isAsExpression,
   isCallExpression,
   isClassDeclaration,
@@ -13,8 +14,11 @@ import {
   isInterfaceDeclaration,
   isLiteralTypeNode,
   isNewExpression,
+  isPropertyAccessExpression,
+  isPropertyAssignment,
   isStringLiteral,
   isTypeAliasDeclaration,
+  isVariableDeclaration,
   isVariableStatement,
   type Node,
   type SourceFile as Parsed,
@@ -29,7 +33,10 @@ export interface Source {
   readonly lines: number;
   /** Files that it imports, as {@link path}, and packages by their specifiers; types too, and imports in functions. */
   readonly imports: ReadonlySet<string>;
-  /** Every name in it: of values, types, members. */
+  /**
+   * Every name in it: of values, types, members. Without members of what a package exports, and entries of a table of
+   * any texts, which have the meaning that others gave them.
+   */
   readonly names: ReadonlySet<string>;
   /** Functions that it calls, and classes that it constructs, by their names alone. */
   readonly calls: ReadonlySet<string>;
@@ -72,7 +79,7 @@ function toSource(file: string, tree: Parsed): Source {
     path: relative(ROOT, file),
     lines: tree.text.trimEnd().split("\n").length,
     imports: new Set(specifiers.map(toPath)),
-    names: new Set(nodes.filter(isIdentifier).map(({ text }) => text)),
+    names: namesOf(tree, nodes),
     calls: new Set(
       nodes.filter(isCall).flatMap(({ expression }) => (isIdentifier(expression) ? [expression.text] : [])),
     ),
@@ -83,7 +90,7 @@ function toSource(file: string, tree: Parsed): Source {
   };
 }
 
-function nodesOf(tree: Parsed): Node[] {
+function nodesOf(tree: Node): Node[] {
   const nodes: Node[] = [];
   const add = (node: Node): void => {
     nodes.push(node);
@@ -91,6 +98,31 @@ function nodesOf(tree: Parsed): Node[] {
   };
   tree.forEachChild(add);
   return nodes;
+}
+
+function namesOf(tree: Parsed, nodes: readonly Node[]): Set<string> {
+  const imports = nodes.filter(isImportDeclaration).filter((node) => !specifierOf(node)?.startsWith("."));
+  const ofPackages = new Set(
+    imports
+      .flatMap(nodesOf)
+      .filter(isIdentifier)
+      .map(({ text }) => text),
+  );
+  const own = nodes.filter(isIdentifier).filter((name) => !isMemberOf(name, ofPackages) && !isEntry(name, tree));
+  return new Set(own.map(({ text }) => text));
+}
+
+/** Checks for `NAME.member` of such names. */
+function isMemberOf({ parent, text }: Identifier, names: ReadonlySet<string>): boolean {
+  if (!isPropertyAccessExpression(parent) || parent.name.text !== text) return false;
+  return isIdentifier(parent.expression) && names.has(parent.expression.text);
+}
+
+/** Checks for a key in the value of a variable that is declared as a record of any texts. */
+function isEntry({ parent: entry, text }: Identifier, tree: Parsed): boolean {
+  if (!isPropertyAssignment(entry) || entry.name.getText(tree) !== text) return false;
+  const variable = entry.parent.parent;
+  return isVariableDeclaration(variable) && /^(?:Readonly<)?Record<string,/.test(variable.type?.getText(tree) ?? "");
 }
 
 /** The module that an import or export names: a declaration, a call of `import()`, a type. */
