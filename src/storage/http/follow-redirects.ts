@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { LookupFunction } from "node:net";
 import { ServingError } from "../../errors.ts";
 import { type HttpRequest, httpRequest } from "./http-request.ts";
-import { isPrivateAddress } from "./private-address.ts";
+import { isPrivateAddress, isPrivateHost } from "./private-address.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 const MAX_REDIRECTS = 5;
@@ -73,10 +73,4 @@ function refused(url: URL, where: string): ServingError {
     "permission_denied",
     `the server redirects to ${url.host}, ${where}, which is not followed. Give that address itself if it is meant`,
   );
-}
-
-/** Checks if the host of a URL is this machine by its usual name, or such an address. */
-export function isPrivateHost(hostname: string): boolean {
-  const name = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
-  return name === "localhost" || name.endsWith(".localhost") || isPrivateAddress(name);
 }

@@ -34,6 +34,12 @@ export function isPrivateAddress(address: string): boolean {
   return family === 6 && PRIVATE.check(withoutNat64(plain), "ipv6");
 }
 
+/** Checks if the host of a URL is this machine by its usual name, or such an address. */
+export function isPrivateHost(hostname: string): boolean {
+  const name = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  return name === "localhost" || name.endsWith(".localhost") || isPrivateAddress(name);
+}
+
 /** An address of NAT64 as one of IPv4 within IPv6, others as they are. */
 function withoutNat64(address: string): string {
   const usual = new URL(`http://[${address}]`).hostname.slice(1, -1);

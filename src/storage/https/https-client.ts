@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { statusError } from "../http/answers.ts";
-import { followRedirects, isPrivateHost } from "../http/follow-redirects.ts";
+import { followRedirects } from "../http/follow-redirects.ts";
+import { isPrivateHost } from "../http/private-address.ts";
 import { decodeName } from "../local-name.ts";
 import { parseSha256, shownAddress } from "../remote-address.ts";
 import {

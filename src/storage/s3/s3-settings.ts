@@ -6,8 +6,8 @@ import { withoutEnd } from "../../platform/text/shorten.ts";
 import { type Environment, firstOf, isOn } from "../environment.ts";
 import { type Expiring, ofMachine } from "../http/access-token.ts";
 import { readBody, readJson, statusError } from "../http/answers.ts";
-import { isPrivateHost } from "../http/follow-redirects.ts";
 import { httpRequest } from "../http/http-request.ts";
+import { isPrivateHost } from "../http/private-address.ts";
 import type { S3Key } from "./sign-v4.ts";
 
 /** Place of a bucket. */

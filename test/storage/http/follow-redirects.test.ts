@@ -11,8 +11,11 @@ const PRIVATE = "127.0.0.1";
 const PUBLIC = "127.0.0.2";
 
 vi.mock("../../../src/storage/http/private-address.ts", async (original) => {
-  const { isPrivateAddress } = await original<typeof import("../../../src/storage/http/private-address.ts")>();
-  return { isPrivateAddress: (address: string) => address !== PUBLIC && isPrivateAddress(address) };
+  const real = await original<typeof import("../../../src/storage/http/private-address.ts")>();
+  return {
+    isPrivateAddress: (address: string) => address !== PUBLIC && real.isPrivateAddress(address),
+    isPrivateHost: (hostname: string) => hostname !== PUBLIC && real.isPrivateHost(hostname),
+  };
 });
 
 beforeEach(() => {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { isPrivateHost } from "../../../src/storage/http/follow-redirects.ts";
-import { isPrivateAddress } from "../../../src/storage/http/private-address.ts";
+import { isPrivateAddress, isPrivateHost } from "../../../src/storage/http/private-address.ts";
 
 /** IANA's registries of special-purpose addresses: each that is not globally reachable, by its first and last one. */
 const SPECIAL: Readonly<Record<string, readonly string[]>> = {
