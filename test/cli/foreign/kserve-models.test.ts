@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { findKserveModels, type KserveWishes } from "../../../../src/serving/repository/formats/kserve.ts";
-import { tempFolder } from "../../../helpers/temp-folder.ts";
+import { findKserveModels, type KserveWishes } from "../../../src/cli/foreign/kserve.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
 
 const ONNX = readFileSync("test/fixtures/models/half-plus-two.onnx");
 const XGBOOST_JSON = '{"learner":{"attributes":{}}}';

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
+import { openEngine } from "../../../src/drivers/onnx/onnx.ts";
 import { importOnnxRuntime } from "../../../src/drivers/onnx/onnx-runtime.ts";
-import { openEngine } from "../../../src/drivers/onnx/open-engine.ts";
 import { ONNX_OPTIONS, type OnnxOptions } from "../../../src/drivers/onnx/session-options.ts";
 import { parseOptions } from "../../../src/drivers/option-table.ts";
 import { findOnnx } from "../../../src/storage/runtimes/onnx.ts";
