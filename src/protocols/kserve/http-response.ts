@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { defineJob } from "../../platform/codec-host/job.ts";
-import { isLargeText, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
+import { isLargeBytes, isLargeText, LARGE_COPY_BYTES, MANY_ELEMENTS } from "../../platform/codec-host/large-message.ts";
 import { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { type TensorStyle, writeTensor } from "../../tensor/codecs/json/tensor-json.ts";
 import { reshape } from "../../tensor/packed-tensor.ts";
@@ -8,7 +8,7 @@ import { elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { RequestedOutput } from "./kserve-request.ts";
 import { type Parameters, readBoolean } from "./parameters.ts";
-import { rawSize, toRaw } from "./raw-tensor.ts";
+import { copiedBytes, rawSize, toRaw, toRawPieces } from "./raw-tensor.ts";
 
 /** Form in which a client wants its answer. */
 export interface AnswerForm {
@@ -37,17 +37,27 @@ export function readForm(parameters: Parameters, outputs: readonly RequestedOutp
 /** Approximate length of an element's text, for the writer's first buffer. */
 const BYTES_PER_ELEMENT = 8;
 
-/** Writes an answer; an empty output is never binary, as in Triton. */
+/** Writes an answer, large values without a copy; an empty output is never binary, as in Triton. */
 export function writeAnswer(answer: KserveAnswer, form: AnswerForm): KserveBodyParts {
+  const { json, binary } = writeParts(answer, form);
+  return { json, binary: binary.flatMap(toRawPieces) };
+}
+
+interface AnswerParts {
+  readonly json: Uint8Array;
+  readonly binary: readonly Tensor[];
+}
+
+function writeParts(answer: KserveAnswer, form: AnswerForm): AnswerParts {
   const elements = textTensors(answer, form).reduce((sum, { shape }) => sum + elementCount(shape), 0);
   const writer = new JsonWriter(elements * BYTES_PER_ELEMENT);
   const binary = writeJson(writer, answer, form);
   return { json: writer.finish(), binary };
 }
 
-/** Writes the JSON of an answer; returns the outputs that follow it as bytes. */
-export function writeJson(writer: JsonWriter, answer: KserveAnswer, form: AnswerForm): readonly Uint8Array[] {
-  const binary: Uint8Array[] = [];
+/** Writes the JSON of an answer; returns the tensors that follow it as bytes. */
+export function writeJson(writer: JsonWriter, answer: KserveAnswer, form: AnswerForm): readonly Tensor[] {
+  const binary: Tensor[] = [];
   writer.ascii("{");
   if (answer.id !== "") writeText(writer, '"id":', answer.id, ",");
   writeText(writer, '"model_name":', answer.model, ',"model_version":"');
@@ -56,15 +66,18 @@ export function writeJson(writer: JsonWriter, answer: KserveAnswer, form: Answer
   for (const output of answer.outputs) {
     if (output !== answer.outputs[0]) writer.ascii(",");
     const asBytes = isBinary(output, form);
-    if (asBytes) binary.push(toRaw(output.tensor));
+    if (asBytes) binary.push(output.tensor);
     writeOutput(writer, output, { asBytes, isStrict: form.isStrict });
   }
   writer.ascii("]}");
   return binary;
 }
 
-/** {@link writeAnswer} for a codec thread. */
-export const writeAnswerJob = defineJob(import.meta.url, "writeAnswerJob", writeAnswer);
+/** {@link writeAnswer} for a codec thread, which copies. */
+export const writeAnswerJob = defineJob(import.meta.url, "writeAnswerJob", (answer: KserveAnswer, form: AnswerForm) => {
+  const { json, binary } = writeParts(answer, form);
+  return { json, binary: binary.map(toRaw) };
+});
 
 /** Writes an answer without binary outputs in a codec thread. */
 export const writeJsonJob = defineJob(
@@ -78,12 +91,14 @@ export function isAllJson({ outputs }: KserveAnswer, form: AnswerForm): boolean 
   return !outputs.some((output) => isBinary(output, form));
 }
 
-/** Checks if writing an answer is work for a codec thread: numbers that are sent as bytes are not. */
+/** Checks if writing an answer is work for a codec thread: what is sent as bytes from where it lies is not. */
 export function isLargeJson(answer: KserveAnswer, form: AnswerForm): boolean {
-  const hasManyBytes = sentTensors(answer).some(
-    ({ dtype, shape }) => dtype === "bytes" && elementCount(shape) > MANY_ELEMENTS,
-  );
-  return hasManyBytes || isLargeText(textTensors(answer, form));
+  return sentTensors(answer).some(isLargeWork) || isLargeText(textTensors(answer, form));
+}
+
+function isLargeWork(tensor: Tensor): boolean {
+  if (!isLargeBytes(tensor)) return false;
+  return elementCount(tensor.shape) > MANY_ELEMENTS || copiedBytes(tensor) > LARGE_COPY_BYTES;
 }
 
 /** The outputs that are written as text. */

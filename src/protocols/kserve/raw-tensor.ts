@@ -150,6 +150,42 @@ export function toRaw(tensor: Tensor): Uint8Array {
   return raw;
 }
 
+/** Size from which an element is not copied, in bytes: copying fewer costs less than sending one more buffer. */
+const MIN_BORROWED_BYTES = 16 * 1024;
+
+/** The bytes of {@link toRaw} in consecutive pieces, of which large elements are not copied. */
+export function toRawPieces(tensor: Tensor): readonly Uint8Array[] {
+  if (tensor.dtype !== "bytes") return [toRaw(tensor)];
+  const copied = new Uint8Array(copiedBytes(tensor));
+  const view = new DataView(copied.buffer);
+  const pieces: Uint8Array[] = [];
+  let [start, position] = [0, 0];
+  for (const element of elementsOfTensor(tensor)) {
+    view.setUint32(position, element.length, true);
+    position += LENGTH_BYTES;
+    if (isBorrowed(element)) {
+      pieces.push(copied.subarray(start, position), element);
+      start = position;
+    } else {
+      copied.set(element, position);
+      position += element.length;
+    }
+  }
+  return start < position ? [...pieces, copied.subarray(start)] : pieces;
+}
+
+/** Number of the bytes that {@link toRawPieces} copies. */
+export function copiedBytes(tensor: Tensor): number {
+  if (tensor.dtype !== "bytes") return 0;
+  let bytes = 0;
+  for (const element of elementsOfTensor(tensor)) bytes += LENGTH_BYTES + (isBorrowed(element) ? 0 : element.length);
+  return bytes;
+}
+
+function isBorrowed({ length }: Uint8Array): boolean {
+  return length >= MIN_BORROWED_BYTES;
+}
+
 /** The elements in order; packed ones stay packed. */
 function* elementsOfTensor(tensor: Tensor<"bytes">): Generator<Uint8Array> {
   const packed = packedOf(tensor);
