@@ -28,13 +28,15 @@ export function permitCollections(): void {
 /**
  * Has V8 mark whole heaps less often, in all threads. It counts the buffers of large messages
  * with the heap, and if that is small, as in the main thread, would mark everything after
- * some tens of them. To be called for the first of them: Node compiles its own modules for
- * every thread that starts later, since those in its program are for unchanged flags.
+ * some tens of them. Young objects, which such messages leave few of, are collected by each thread alone: with a
+ * helper that has no core, a collection of 0.3 ms took up to 130. To be called for the first of them: Node compiles
+ * its own modules for every thread that starts later, since those in its program are for unchanged flags.
  */
 export function markRarely(): void {
   if (hasRareMarking || getEnvironmentData(PERMISSION) !== true) return;
   hasRareMarking = true;
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+  setFlagsFromString("--no-parallel-scavenge");
 }
 
 /**

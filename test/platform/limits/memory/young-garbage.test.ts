@@ -75,6 +75,26 @@ test("flags of V8 are those that Node has compiled its modules for, until a larg
   expect([small, large, "share.grow(1e6);"].map(hasFlagsOfItsOwn)).toEqual([false, true, false]);
 });
 
+/** Milliseconds that helpers of V8 spent on each collection of young objects, of which many live on. */
+function helpersOf(statements: string): number[] {
+  const script = `import("${builtModule("src/platform/limits/memory/young-garbage.ts")}").then((garbage) => {
+    ${statements}
+    for (let round = 0; round < 8; round++) {
+      const kept = Array.from({ length: 60_000 }, (_, index) => [index]);
+      garbage.countGarbage(1e9);
+      if (kept.length === 0) throw new Error();
+    }
+  });`;
+  const { stdout } = spawnSync(process.execPath, ["--trace-gc", "--trace-gc-nvp", "-e", script], { encoding: "utf8" });
+  return Array.from(stdout.matchAll(/\bbackground\.scavenge\.parallel=([\d.]+)/g), ([, ms]) => Number(ms));
+}
+
+test("once a large message has come, no collection of young objects waits for other threads", () => {
+  const helped = helpersOf("garbage.permitCollections(); garbage.markRarely();");
+  expect(helped.length).toBeGreaterThanOrEqual(8);
+  expect(Math.max(...helped.slice(-8))).toBe(0);
+});
+
 test("no other code can reach the collector", () => {
   permitCollections();
   countGarbage(8 * MB);
