@@ -5,8 +5,8 @@ const ASKED = ["onnx", "openvino", "tensorflow", "portable", "keras", "tflite", 
 /** Their runs take a process's time. */
 const PYTHON = ["python", "pytorch"];
 const PYTHON_COUNT = 20_000;
-/** Of a size that a signature leaves open; the toy model of PyTorch has columns that it does not tell. */
-const [OPEN_SIZE, TORCH_SIZE] = [1, 4];
+/** Of a size that a signature leaves open. */
+const OPEN_SIZE = 1;
 
 /** Runs of each driver that end well and that its model refuses, and images that are decoded for models. */
 export function driverKinds(image: Buffer): LeakKind[] {
@@ -60,7 +60,7 @@ async function zerosFor({ http: base }: LeakServer, model: string): Promise<Buff
   const { inputs } = (await answer.json()) as { readonly inputs: readonly Described[] };
   return json({
     inputs: inputs.map(({ name, datatype, shape: given }) => {
-      const shape = given.map((size) => (size > 0 ? size : model === "pytorch" ? TORCH_SIZE : OPEN_SIZE));
+      const shape = given.map((size) => (size > 0 ? size : OPEN_SIZE));
       return { name, datatype, shape, data: Array(shape.reduce((product, size) => product * size, 1)).fill(0) };
     }),
   });

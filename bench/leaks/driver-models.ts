@@ -36,7 +36,7 @@ function pythonModels(python: string): Record<string, DescribedModel> {
   const toy = { python, model_class: "toy.models:Scale", import_path: fixture("python") };
   return {
     python: { driver: "python", options: toy },
-    pytorch: { driver: "pytorch", path: torchModel(python), options: { python } },
+    pytorch: { driver: "pytorch", path: torchModel(python), options: { python, inputs: "x:float32[-1,4]" } },
   };
 }
 
