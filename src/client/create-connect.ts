@@ -1,7 +1,7 @@
 import { invalidArgument } from "../errors.ts";
 import { type CallChoices, CallSender } from "./call-sender.ts";
 import type { ConnectOptions } from "./connect-options.ts";
-import { HttpTransport } from "./http/http-transport.ts";
+import { type FetchGuard, HttpTransport } from "./http/http-transport.ts";
 import { ModelClient } from "./model-client.ts";
 import type { Transport } from "./transport.ts";
 import type { AnyModel, TypedModel } from "./typed-model.ts";
@@ -15,16 +15,22 @@ export type Connect = <Models extends { readonly [Name in keyof Models]: TypedMo
   options?: ConnectOptions,
 ) => Connection<Models>;
 
-/** Creates `connect` for a place that has gRPC, or has none. `placeFetch`: its `fetch`, unless the options bring one. */
-export function createConnect(openGrpc: OpenGrpc, placeFetch?: typeof fetch): Connect {
+/** Creates `connect` for a place that has gRPC, or has none. `guard`: what the place's `fetch` needs around it. */
+export function createConnect(openGrpc: OpenGrpc, guard?: FetchGuard): Connect {
   return (address, options = {}) => {
-    const transport = openTransport(address, { ...(placeFetch && { fetch: placeFetch }), ...options }, openGrpc);
+    const transport = openTransport(address, options, { openGrpc, guard });
     return createConnection(transport, new CallSender(options));
   };
 }
 
-function openTransport(address: string, options: ConnectOptions, openGrpc: OpenGrpc): Transport {
-  if (/^https?:\/\/[^/]/.test(address)) return new HttpTransport(address, options);
+/** What a place brings for its connections. */
+interface PlaceParts {
+  readonly openGrpc: OpenGrpc;
+  readonly guard: FetchGuard | undefined;
+}
+
+function openTransport(address: string, options: ConnectOptions, { openGrpc, guard }: PlaceParts): Transport {
+  if (/^https?:\/\/[^/]/.test(address)) return new HttpTransport(address, options, guard);
   if (/^grpcs?:\/\/[^/]/.test(address)) return openGrpc(address, options);
   throw invalidArgument(
     `The address is "${address}"; expected http://HOST:PORT, https://…, grpc://HOST:PORT or, encrypted, grpcs://….`,

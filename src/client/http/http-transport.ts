@@ -9,6 +9,9 @@ import { readAnswer, readExtensions, readIndex, readMetadata, readModels } from 
 /** The name by which a server says that it takes values as bytes. */
 const BINARY_EXTENSION = "binary_tensor_data";
 
+/** Adds to a `fetch` what a place needs. */
+export type FetchGuard = (fetchOnce: typeof fetch) => typeof fetch;
+
 /** KServe V2 over HTTP, by `fetch`. */
 export class HttpTransport implements Transport {
   readonly address: string;
@@ -17,13 +20,17 @@ export class HttpTransport implements Transport {
   #isBinary: Promise<boolean> | undefined;
 
   /** `address`: with the path before `/v2`, if there is one. Throws `invalid_argument` for one with a user. */
-  constructor(address: string, { fetch: given }: Pick<ConnectOptions, "fetch">) {
+  constructor(
+    address: string,
+    { fetch: given }: Pick<ConnectOptions, "fetch">,
+    guard: FetchGuard = (fetchOnce) => fetchOnce,
+  ) {
     this.#base = new URL(`${withoutEnd(address, "/")}/`);
     if (this.#base.username !== "")
       throw invalidArgument("The address has a user; give connect() { credentials: { user, password } } instead.");
     this.address = this.#base.href.replace(/\/$/, "");
     // Called as a method of anything else, a browser's throws.
-    this.#fetch = given ?? ((...call) => fetch(...call));
+    this.#fetch = given ?? guard((...call) => fetch(...call));
   }
 
   async infer(request: ModelRequest, call: TransportCall): Promise<ModelAnswer> {

@@ -91,7 +91,7 @@ export function isAllJson({ outputs }: KserveAnswer, form: AnswerForm): boolean 
   return !outputs.some((output) => isBinary(output, form));
 }
 
-/** Checks if writing an answer is work for a codec thread: what is sent as bytes from where it lies is not. */
+/** Checks if writing an answer is work for a codec thread: to send values as bytes from where they lie is not. */
 export function isLargeJson(answer: KserveAnswer, form: AnswerForm): boolean {
   return sentTensors(answer).some(isLargeWork) || isLargeText(textTensors(answer, form));
 }
