@@ -23,7 +23,7 @@ export function createConnect(openGrpc: OpenGrpc, guard?: FetchGuard): Connect {
   };
 }
 
-/** What a place brings for its connections. */
+/** Parts of connections that differ by place. */
 interface PlaceParts {
   readonly openGrpc: OpenGrpc;
   readonly guard: FetchGuard | undefined;

@@ -19,7 +19,7 @@ function startEncrypted(clientCa?: string) {
   return startServer({ stages: [{ driver: "null" }], tls });
 }
 
-/** What a program prints of one call over HTTP: its outputs, or its error's message. */
+/** The outputs of one call over HTTP, or its error's message, as a program prints them. */
 async function predictElsewhere(url: string, { env = {}, setup = "" } = {}): Promise<string> {
   const program = `
     import { connect } from "./dist/client/node.js";
