@@ -21,11 +21,15 @@ const EXPLAINED: readonly (readonly [difference: RegExp, why: string])[] = [
     "4.2: a frame that is too large is wrong in any place, and whatever it has",
   ],
   [
+    /^ours: goaway 6 \(a frame is too large\) \| node: open.*wrong length/,
+    "4.2: a frame that is too large is so by its head; nghttp2 waits for all of a CONTINUATION",
+  ],
+  [
     /^ours: goaway 6 \((?:padding without its length|HEADERS is too short)\) \| node: goaway/,
     "4.2: a frame without its mandatory bytes has a wrong size",
   ],
   [
-    /^ours: goaway 1 \(padding is longer than its frame\) \| node: open/,
+    /^ours: goaway (?:1 \(padding is longer than its frame|6 \(padding without its length)\) \| node: open/,
     "6.1: padding as long as its frame ends the connection, of a stream that was reset too",
   ],
   [
@@ -49,6 +53,10 @@ const EXPLAINED: readonly (readonly [difference: RegExp, why: string])[] = [
   [
     /^ours: open reset 1.* node: goaway [12] .*window of nothing/,
     "6.9: a stream's window that grows by nothing ends the stream",
+  ],
+  [
+    /^ours: open reset 1 \| node: goaway [123]\b.*window overflow/,
+    "5.1: the window of a stream that was reset is no more",
   ],
   [
     /^ours: open(?: reset \d+)*? reset 3\b.* node: goaway [123]/,
@@ -101,7 +109,11 @@ const EXPLAINED: readonly (readonly [difference: RegExp, why: string])[] = [
     /^ours: (?:.*status 200|nothing).* node: .*reset 1 .*(?:no|odd) authority/,
     "8.3.1: a request may be without an authority, and its characters are the program's concern",
   ],
-  [/^ours: .*status 200.* node: .*odd character/, "8.2.1: only NUL, CR and LF make a value malformed"],
+  [
+    /^ours: .*reset 1 \| node: (?::status 200|nothing).*odd te/,
+    "8.2.2: a TE but of trailers makes a request malformed; nghttp2 leaves out one of odd characters",
+  ],
+  [/^ours: (?:.*status 200|nothing).* node: .*odd character/, "8.2.1: only NUL, CR and LF make a value malformed"],
   [
     /^ours: .*status 200.* node: .*host/,
     "8.3.1: Host has no meaning beside :authority; nghttp2 leaves a wrong one out",

@@ -16,6 +16,7 @@ export function oddFrames(pieces: readonly Piece[]): string[] {
     ...(ofType(FRAME.settings).some(hasTwice) ? ["setting twice"] : []),
     ...(ofType(FRAME.settings).some(hasExtension) ? ["settings of extensions"] : []),
     ...(ofType(FRAME.windowUpdate).some(isOfNothing) ? ["window of nothing"] : []),
+    ...(ofType(FRAME.windowUpdate).some(isOverflow) ? ["window overflow"] : []),
     ...(ofType(FRAME.priority).some((piece) => toRaw(piece).payload.length !== 5)
       ? ["priority of another length"]
       : []),
@@ -48,6 +49,11 @@ function isOfNothing({ payload }: Piece): boolean {
   return payload.length === 4 && (payload.readUInt32BE() & MAX_WINDOW_BYTES) === 0;
 }
 
+/** A window that becomes too large if it has any bytes. */
+function isOverflow({ payload }: Piece): boolean {
+  return payload.length === 4 && (payload.readUInt32BE() & MAX_WINDOW_BYTES) === MAX_WINDOW_BYTES;
+}
+
 function hasTwice({ payload }: Piece): boolean {
   const names = Array.from({ length: Math.floor(payload.length / 6) }, (_, at) => payload.readUInt16BE(6 * at));
   return new Set(names).size < names.length;
@@ -69,6 +75,7 @@ export function oddFields(pieces: readonly Piece[], id: number): string[] {
   const fields = fieldsOf(pieces, id);
   const all = fields.flatMap(({ name, value }) => {
     if (!TOKEN.test(name)) return ["illegal name"];
+    if (name === "te" && value !== "trailers") return ["odd te"];
     if (name === "content-length" && !/^\d+$/.test(value)) return ["odd length"];
     if (/^[ \t]|[ \t]$/.test(value)) return ["space at an end"];
     if (/[\0\r\n]/.test(value)) return ["illegal value"];
