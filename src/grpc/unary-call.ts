@@ -153,7 +153,7 @@ class MessageReceiver implements DataReceiver {
   end(): void {
     try {
       const message = this.#reader.finish();
-      goOnTogether(message.length, () => this.#settle.resolve(message));
+      goOnTogether(message.length, this.#stream.session, () => this.#settle.resolve(message));
     } catch (reason) {
       this.refuse(reason);
     }

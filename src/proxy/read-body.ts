@@ -6,6 +6,7 @@ import type { MemoryShare } from "../platform/limits/memory/memory-share.ts";
 import { MessageArrival } from "../platform/limits/memory/message-arrival.ts";
 import { goOnTogether } from "../platform/limits/work-turns.ts";
 import { HttpError } from "./http-errors.ts";
+import { StreamSocket } from "./stream-socket.ts";
 
 /** Limits of bodies. */
 export interface BodyLimits {
@@ -72,7 +73,7 @@ function collect(request: IncomingMessage, { maxBytes, memory, alignedAt = 0 }: 
     request.on("end", () => {
       arrival.done();
       const whole = toBuffer(body.contents());
-      goOnTogether(whole.length, () => resolve(whole));
+      goOnTogether(whole.length, StreamSocket.connectionOf(request.socket), () => resolve(whole));
     });
     request.on("error", (cause) => {
       fail(new ServingError("cancelled", "The client closed the connection before its body was complete.", { cause }));

@@ -1,3 +1,4 @@
+import { ListMember, MemberList } from "../async/member-list.ts";
 import { isSmallPiece, TurnUse, turns } from "./event-loop-turns.ts";
 
 /** Turns of the event loop for pieces of work of one kind, such as the new connections of a server. */
@@ -30,20 +31,34 @@ export class WorkTurns {
 /** Number of requests that go on together at most; further ones do so after data has been read again. */
 const MAX_TOGETHER = 32;
 
-const waiting: (() => void)[] = [];
+/** Requests of one connection that wait, the oldest first. */
+class Arrivals extends ListMember {
+  readonly goOns: (() => void)[] = [];
+}
+
+const arrivals = new WeakMap<object, Arrivals>();
+/** Those of the connections that have some. */
+const waiting = new MemberList<Arrivals>();
 let isScheduled = false;
 
 /**
  * Lets a request that has arrived completely go on at the end of this turn of the event loop, in step with the others
  * of the turn; at once, if it is not small, since to decode it may take longer than many small ones. Code that does
  * the same for one request after the other stays in the processor's caches: if each went all of its way before the
- * next, a small one took nearly twice the time.
+ * next, a small one took nearly twice the time. If there are many, connections have one request after the other go on,
+ * in turn: one may have hundreds.
  */
-export function goOnTogether(bytes: number, goOn: () => void): void {
-  if (isSmallPiece(bytes)) {
-    waiting.push(goOn);
-    schedule();
-  } else goOn();
+export function goOnTogether(bytes: number, connection: object, goOn: () => void): void {
+  if (!isSmallPiece(bytes)) {
+    goOn();
+    return;
+  }
+  const known = arrivals.get(connection);
+  const own = known ?? new Arrivals();
+  if (known === undefined) arrivals.set(connection, own);
+  own.goOns.push(goOn);
+  waiting.add(own);
+  schedule();
 }
 
 function schedule(): void {
@@ -55,7 +70,12 @@ function schedule(): void {
 /** All of these are called before any microtask runs, so that the requests then go on one await at a time, in turn. */
 function goOnWithSome(): void {
   isScheduled = false;
-  const some = waiting.splice(0, MAX_TOGETHER);
-  if (waiting.length > 0) schedule();
+  const some: (() => void)[] = [];
+  for (let { first } = waiting; first !== undefined && some.length < MAX_TOGETHER; first = waiting.first) {
+    some.push(first.goOns.shift() as () => void);
+    waiting.delete(first);
+    if (first.goOns.length > 0) waiting.add(first);
+  }
+  if (waiting.size > 0) schedule();
   for (const goOn of some) goOn();
 }

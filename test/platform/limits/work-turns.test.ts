@@ -4,10 +4,11 @@ import { goOnTogether } from "../../../src/platform/limits/work-turns.ts";
 
 const SMALL = 100;
 const LARGE = 100_000;
+const CONNECTION = {};
 
 /** A request of two steps, which are noted. */
 function begin(name: string, bytes: number, steps: string[]): void {
-  void new Promise<void>((resolve) => goOnTogether(bytes, resolve))
+  void new Promise<void>((resolve) => goOnTogether(bytes, CONNECTION, resolve))
     .then(() => steps.push(`${name} decoded`))
     .then(() => steps.push(`${name} answered`));
 }
@@ -32,7 +33,7 @@ it("lets a large request go on at once, and alone", async () => {
 
 it("leaves so many requests that they would take long to later turns, in order", async () => {
   const done: number[] = [];
-  for (let index = 0; index < 70; index++) goOnTogether(SMALL, () => done.push(index));
+  for (let index = 0; index < 70; index++) goOnTogether(SMALL, CONNECTION, () => done.push(index));
   const counts: number[] = [];
   while (done.length < 70) {
     await nextTurn();
@@ -40,4 +41,15 @@ it("leaves so many requests that they would take long to later turns, in order",
   }
   expect(counts).toEqual([32, 64, 70]);
   expect(done).toEqual(Array.from({ length: 70 }, (_, index) => index));
+});
+
+it("lets connections have one request after the other go on in turn, however many each has", async () => {
+  const done: string[] = [];
+  const [many, few, one] = [{}, {}, {}];
+  for (let index = 0; index < 100; index++) goOnTogether(SMALL, many, () => done.push("many"));
+  for (let index = 0; index < 2; index++) goOnTogether(SMALL, few, () => done.push("few"));
+  goOnTogether(SMALL, one, () => done.push("one"));
+  await nextTurn();
+  expect(done.slice(0, 6)).toEqual(["many", "few", "one", "many", "few", "many"]);
+  while (done.length < 103) await nextTurn();
 });
