@@ -22,7 +22,8 @@ export function wasLost(details: readonly ErrorDetail[] | undefined): boolean {
   return isErrorDetails(details) && details.some((detail) => detail.type === TYPE && isLoss(detail));
 }
 
-function errorInfo(reason: string): ErrorDetail {
+/** A `google.rpc.ErrorInfo` of this server with a reason for programs. */
+export function errorInfo(reason: string): ErrorDetail {
   const value = Buffer.from([...text(REASON, reason), ...text(DOMAIN, "kserving")]).toString("base64");
   return { type: TYPE, value };
 }

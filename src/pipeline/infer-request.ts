@@ -17,6 +17,8 @@ export interface InferRequest {
   readonly targets?: readonly string[] | undefined;
   /** The function of the hook file that gets the bytes of {@link RAW_BODY} in place of the pipeline. */
   readonly raw?: RawHead | undefined;
+  /** Takes the parts of an answer in parts; absent = the wire takes one answer. */
+  readonly parts?: PartSink | undefined;
   readonly call: CallOptions;
 }
 
@@ -48,9 +50,24 @@ export interface InferResponse extends ServedVersion {
   readonly contentType?: string | undefined;
   /** HTTP status of the answer to a request with {@link InferRequest.raw}. */
   readonly status?: number | undefined;
+  /**
+   * Number of parts that {@link InferRequest.parts} was given, 0 or more: this is only their end then, without
+   * outputs. Absent = this is the answer, and no part was written.
+   */
+  readonly parts?: number | undefined;
 }
 
-/** The parts of an answer that hooks and models make. */
+/** Takes the parts of one answer one after the other, on a wire that can carry parts. */
+export interface PartSink {
+  /**
+   * Takes the next part; called again only once the promise before has resolved. Resolves when there is room for
+   * another one: the part's buffers are the writer's again then, so that what still has to be sent was encoded or
+   * copied. Rejects if no more can be sent, for example since the client is gone; nothing is written then.
+   */
+  write(part: InferResponse): Promise<void>;
+}
+
+/** What hooks and models make of an answer. */
 export interface Made extends Pick<InferResponse, "outputs" | "contentType" | "status"> {
   readonly metadata?: InferResponse["metadata"] | undefined;
 }

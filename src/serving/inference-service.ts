@@ -131,5 +131,5 @@ export interface NamedStatistics extends ServableStatistics {
 }
 
 export { arrivedCall, type CallOptions } from "../pipeline/call-options.ts";
-export type { InferRequest, InferResponse } from "../pipeline/infer-request.ts";
+export type { InferRequest, InferResponse, PartSink } from "../pipeline/infer-request.ts";
 export type { JsonPayload } from "../pipeline/payload.ts";

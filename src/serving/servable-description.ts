@@ -20,6 +20,11 @@ export interface ServableDescription {
   readonly graphRefusal?: string;
   /** Facts about its models, in the order of its stages, for people; absent if a remote server has it. */
   readonly models?: readonly ModelFacts[];
+  /**
+   * True if it answers in parts: a request with `parts` gets any number of them, and one without is answered only if
+   * there is exactly one, or the hooks join them. Absent = it answers once, or a remote server does not report it.
+   */
+  readonly decoupled?: boolean;
   /** Facts about its hooks; absent = it has none, or a remote server has it. */
   readonly hooks?: HookFacts | undefined;
   /** Facts of its configuration; absent = it has none, or a remote server has it. */

@@ -3,14 +3,14 @@ import { failedPrecondition, ServingError } from "../../errors.ts";
 import { BEFORE_OTHERS } from "../../platform/limits/call-limits.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
-import type { CallOptions, InferenceService, Lease } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, InferResponse, Lease, PartSink } from "../../serving/inference-service.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { Tensor, Tensors } from "../../tensor/tensor.ts";
 import { answeredTensors } from "../answered-tensors.ts";
 import { toCheckedRequest } from "./check-request.ts";
 import { classifyOutput } from "./classify-output.ts";
 import { datatypeOf } from "./datatype.ts";
-import type { AnsweredOutput, KserveAnswer } from "./kserve-answer.ts";
+import type { AnsweredOutput, KserveAnswer, KserveParts } from "./kserve-answer.ts";
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { readUnsigned, type Scheduling } from "./parameters.ts";
@@ -24,6 +24,8 @@ export interface InferOptions {
   /** The regions in which tensors may be; absent = there are none. */
   readonly sharedMemory?: SharedMemory | undefined;
   readonly settings: ProtocolSettings;
+  /** Takes the parts of an answer in parts; absent = the transport takes one answer. */
+  readonly parts?: KserveParts | undefined;
 }
 
 /**
@@ -72,22 +74,48 @@ async function inferShared(lease: Lease, request: KserveRequest, options: InferO
   }
 }
 
-async function infer(lease: Lease, request: KserveRequest, { call, settings }: InferOptions): Promise<KserveAnswer> {
+async function infer(
+  lease: Lease,
+  request: KserveRequest,
+  { call, settings, parts }: InferOptions,
+): Promise<KserveAnswer> {
+  const { model, decoupled } = lease.description;
   const checked = toCheckedRequest(request, lease.description, settings);
   const { signature, inputs, outputs: wanted, scheduling } = checked;
-  const { id } = request;
+  const asked = { request, wanted, signature: signature.spec, call };
   const answer = await lease.infer({
     signature,
     inputs: { kind: "tensors", tensors: inputs },
     outputs: wanted,
-    call: withScheduling(call, id, { model: lease.description.model, ...scheduling }),
+    parts: decoupled === true && parts !== undefined ? beginParts(parts, asked) : undefined,
+    call: withScheduling(call, request.id, { model, ...scheduling }),
   });
+  return toAnswer(answer, asked);
+}
+
+/** What a client asked for, by which an answer and each part of it gets its form. */
+interface Asked {
+  readonly request: KserveRequest;
+  /** Names of the wanted outputs; undefined = all. */
+  readonly wanted: readonly string[] | undefined;
+  readonly signature: Signature | undefined;
+  readonly call: CallOptions;
+}
+
+function beginParts(parts: KserveParts, asked: Asked): PartSink {
+  parts.begin?.();
+  return { write: async (part) => parts.write(await toAnswer(part, asked)) };
+}
+
+async function toAnswer(answer: InferResponse, { request, wanted, signature, call }: Asked): Promise<KserveAnswer> {
+  const { model, version, metadata, parts } = answer;
+  const { id } = request;
+  if (parts !== undefined) return { model, version, id, outputs: [], metadata, parts };
   const tensors = answeredTensors(answer);
-  const { model, version, metadata } = answer;
   const outputs =
     wanted === undefined
-      ? allOutputs(tensors, signature.spec)
-      : await requestedOutputs(tensors, toRequested(request, wanted), { signature: signature.spec, call });
+      ? allOutputs(tensors, signature)
+      : await requestedOutputs(tensors, toRequested(request, wanted), { signature, call });
   return { model, version, id, outputs, metadata };
 }
 

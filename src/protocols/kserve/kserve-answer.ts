@@ -8,6 +8,15 @@ export interface KserveAnswer {
   readonly outputs: readonly AnsweredOutput[];
   /** gRPC metadata or HTTP headers that hooks set. */
   readonly metadata: Readonly<Record<string, string>>;
+  /** Number of parts that were written before: this is their end, without outputs. Absent = this is the answer. */
+  readonly parts?: number | undefined;
+}
+
+/** Takes the parts of an answer, where the transport can carry them; see PartSink. */
+export interface KserveParts {
+  /** Called once the model is known to answer in parts, before the first of them; absent = it is not told. */
+  begin?(): void;
+  write(part: KserveAnswer): Promise<void>;
 }
 
 /** An output, and the protocol's name of its dtype. */
