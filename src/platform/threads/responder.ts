@@ -4,13 +4,21 @@ import { Channel, type Flushing } from "./channel.ts";
 import type { WireRecord } from "./frame.ts";
 import type { StartMark } from "./heartbeat.ts";
 import { type HostPort, type MalformedListener, MalformedMessage } from "./host-port.ts";
+import { PartWindow } from "./part-window.ts";
 import { RequestMap } from "./request-map.ts";
-import { CANCEL, FAILURE, RESPONSE } from "./rpc-client.ts";
+import { CANCEL, CREDIT, FAILURE, PART, RESPONSE } from "./rpc-client.ts";
 import { toWireError } from "./wire-error.ts";
 
 /** Contents of an answer; all members are required, as in a {@link WireRecord}. */
 export type Reply = Pick<WireRecord, "meta" | "tensors">;
 const NO_REPLY: Reply = { meta: undefined, tensors: undefined };
+
+/** The way of the parts of one answer. */
+interface OpenParts {
+  /** Sends a part, of so many bytes; resolves once the client has room for another one. Throws if it cannot be sent. */
+  readonly write: (part: Reply, bytes: number) => Promise<void>;
+  readonly close: () => void;
+}
 
 /** Settings of a {@link Responder}. */
 export interface ResponderOptions {
@@ -41,6 +49,8 @@ export class Responder {
   readonly #channel: Channel;
   readonly #options: ResponderOptions;
   readonly #running = new RequestMap<CancelSource>();
+  /** Windows of the requests that are answered in parts. */
+  readonly #windows = new RequestMap<PartWindow>();
 
   constructor(port: HostPort, options: ResponderOptions) {
     this.#options = options;
@@ -58,6 +68,19 @@ export class Responder {
     this.#channel.onClose(listener);
   }
 
+  /** Opens the way for the parts of a request's answer; `close` it with the answer. */
+  openParts(id: number): OpenParts {
+    const window = new PartWindow();
+    this.#windows.set(id, window);
+    return {
+      write: ({ meta, tensors }, bytes) => {
+        this.#sendRecord({ kind: PART, id, meta, tensors });
+        return window.sent(bytes);
+      },
+      close: () => this.#windows.delete(id),
+    };
+  }
+
   /** Ends the connection. */
   close(): void {
     this.#channel.close();
@@ -66,6 +89,10 @@ export class Responder {
   #receive(record: WireRecord): void {
     if (record.kind === CANCEL) {
       this.#running.get(record.id)?.abort();
+      return;
+    }
+    if (record.kind === CREDIT) {
+      this.#windows.get(record.id)?.credit(record.meta);
       return;
     }
     if (this.#running.get(record.id) !== undefined)
@@ -95,11 +122,14 @@ export class Responder {
    * Sends an answer. An answer that cannot be written, for example a shape with a rank of 300, is never the client's
    * fault.
    */
-  #send(id: number, answer: Reply): void {
+  #send(id: number, { meta, tensors }: Reply): void {
+    this.#sendRecord({ kind: RESPONSE, id, meta, tensors });
+  }
+
+  #sendRecord(record: WireRecord): void {
     const { transfer = false } = this.#options;
-    const { meta, tensors } = answer;
     try {
-      this.#channel.send({ kind: RESPONSE, id, meta, tensors }, { transfer });
+      this.#channel.send(record, { transfer });
     } catch (reason) {
       throw new ServingError("internal", `The answer cannot be sent: ${publicText(reason)}`, { cause: reason });
     }

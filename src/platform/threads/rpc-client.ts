@@ -16,12 +16,25 @@ import { fromWireError, parseWireError } from "./wire-error.ts";
 export const RESPONSE = 0;
 export const FAILURE = 1;
 export const CANCEL = 2;
-export const FIRST_REQUEST = 3;
+/** A part of an answer in parts, before {@link RESPONSE} or {@link FAILURE} as its end. */
+export const PART = 3;
+/** Parts of an answer that were taken, and their bytes, as a pair of numbers in the meta: {@link PartWindow}. */
+export const CREDIT = 4;
+export const FIRST_REQUEST = 5;
 
 /** An answer to a request. */
 export interface RpcResponse {
   readonly meta: unknown;
   readonly tensors: Tensors;
+}
+
+/** Takes the parts of an answer. */
+export interface PartReceiver {
+  /**
+   * Takes the next part, in order, and gives credit for it later by {@link RpcClient.credit}. May throw
+   * {@link MalformedMessage}.
+   */
+  take(part: RpcResponse, id: number): void;
 }
 
 /** A request before it is sent. */
@@ -89,9 +102,14 @@ export class RpcClient {
   /**
    * Sends a request, and resolves with the answer; throws `unavailable` when the other side has ended. Aborting
    * `signal` cancels the request there, and rejects with the signal's reason; `transfer` = large tensors are not
-   * copied.
+   * copied. Without `parts`, there is one answer.
    */
-  ask({ kind, meta, tensors }: UnsentRecord, signal?: CancelSignal, transfer = false): Promise<RpcResponse> {
+  ask(
+    { kind, meta, tensors }: UnsentRecord,
+    signal?: CancelSignal,
+    transfer = false,
+    parts?: PartReceiver,
+  ): Promise<RpcResponse> {
     if (!this.#channel.isOpen) return Promise.reject(this.#gone());
     if (signal?.aborted) return Promise.reject(signal.reason);
     this.#lastId = (this.#lastId + 1) & 0x3fffffff;
@@ -105,7 +123,7 @@ export class RpcClient {
       };
       const forget = () => signal?.removeEventListener("abort", cancel);
       signal?.addEventListener("abort", cancel, { once: true });
-      this.#waiting.set(id, { resolve, reject, forget });
+      this.#waiting.set(id, { resolve, reject, forget, parts });
       try {
         this.#channel.send({ kind, id, meta, tensors }, { transfer });
       } catch (reason) {
@@ -114,6 +132,11 @@ export class RpcClient {
         reject(reason);
       }
     });
+  }
+
+  /** Lets the other side send as many more parts, and bytes of them, as were taken. */
+  credit(id: number, parts: number, bytes: number): void {
+    this.#channel.send({ kind: CREDIT, id, meta: [parts, bytes], tensors: undefined });
   }
 
   /** Resolves once every request has its answer. */
@@ -151,6 +174,10 @@ export class RpcClient {
 
   /** The answer to a cancelled request only means that the other side is done with it. */
   #receive({ kind, id, meta, tensors }: WireRecord): void {
+    if (kind === PART) {
+      this.#receivePart(id, { meta, tensors: tensors ?? {} });
+      return;
+    }
     if (kind !== RESPONSE && kind !== FAILURE)
       throw new MalformedMessage(`it has kind ${kind}, which is not an answer`);
     const error = kind === FAILURE ? parseWireError(meta) : undefined;
@@ -165,6 +192,14 @@ export class RpcClient {
     this.#forget(id);
     if (error !== undefined) waiting.reject(fromWireError(error));
     else waiting.resolve({ meta, tensors: tensors ?? {} });
+  }
+
+  /** Those on their way when a request was cancelled are nobody's. */
+  #receivePart(id: number, part: RpcResponse): void {
+    const { parts } = this.#waiting.get(id) ?? {};
+    if (parts !== undefined) parts.take(part, id);
+    else if (this.#cancelled.get(id) === undefined)
+      throw new MalformedMessage(`it sends a part to request ${id}, which does not take any`);
   }
 
   #failAll(): void {
@@ -197,4 +232,5 @@ interface Waiting {
   readonly resolve: (answer: RpcResponse) => void;
   readonly reject: (reason: unknown) => void;
   readonly forget: () => void;
+  readonly parts: PartReceiver | undefined;
 }
