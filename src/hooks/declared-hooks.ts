@@ -26,7 +26,12 @@ type LastHook<Given> = Given extends { readonly process: infer Process }
       ? Only
       : never;
 
-type ResultOf<Function> = Function extends (...args: never[]) => infer Result ? Awaited<Result> : never;
+/** What a hook returns, or yields. */
+type ResultOf<Function> = Function extends (...args: never[]) => infer Result
+  ? Result extends AsyncIterator<infer Part> | Iterator<infer Part>
+    ? Awaited<Part>
+    : Awaited<Result>
+  : never;
 
 /** Names of outputs that a result does not have, or has as a tensor of another dtype. */
 type WrongOutput<Result, Outputs extends Specs> = [Result] extends [never]

@@ -2,6 +2,7 @@ import { failedPrecondition } from "../errors.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import { didYouMean, nearest } from "../platform/text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
+import { type AnyHook, isGenerator } from "./generator-hooks.ts";
 import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import type { RawEntry } from "./raw-entry.ts";
@@ -11,13 +12,15 @@ import { routeEntries } from "./route-entries.ts";
 export interface HookSet {
   readonly init?: Hooks["init_hook"];
   readonly close?: Hooks["close_hook"];
-  readonly process?: Hook;
+  readonly process?: AnyHook;
+  /** Joins the parts of an answer to one. */
+  readonly collect?: Hooks["collect"];
   /** Called before a request's first hook: for hooks that run elsewhere. */
   readonly begin?: (ctx: HookContext, isJson: boolean) => void;
   /** Called when a request has ended, with its context: for hooks that run elsewhere. */
   readonly release?: (ctx: HookContext) => void;
   readonly preprocess: readonly (Hook | null)[];
-  readonly postprocess: readonly (Hook | null)[];
+  readonly postprocess: readonly (AnyHook | null)[];
   readonly inputs?: Hooks["inputs"];
   readonly outputs?: Hooks["outputs"];
   readonly options?: Hooks["options"];
@@ -25,20 +28,24 @@ export interface HookSet {
   readonly entries?: ReadonlyMap<string, RawEntry>;
 }
 
-const FUNCTIONS = ["init_hook", "process", "close_hook"] as const;
+const COLLECT = "collect";
+const FUNCTIONS = ["init_hook", "process", "close_hook", COLLECT] as const;
 const SLOTS = ["preprocess", "postprocess"] as const;
 const DATA = ["inputs", "outputs", "options"] as const;
 const ROUTES = "rawRequest";
-const MEMBERS: readonly string[] = [...FUNCTIONS, ...SLOTS, ROUTES, ...DATA];
+/** Those of which one at least makes an object hooks. */
+const OWN_MEMBERS: readonly string[] = ["init_hook", "process", "close_hook", ...SLOTS, ROUTES, ...DATA];
+/** `collect` last, a word that files of users may have for something else. */
+const MEMBERS: readonly string[] = [...OWN_MEMBERS, COLLECT];
 
 /** The hooks of an imported module: its default export if that is an object, else its named exports. */
 export function toHooks(exports: Readonly<Record<string, unknown>>, file: string): Hooks {
   const { default: whole } = exports;
   if (typeof whole === "object" && whole !== null) return whole as Hooks;
-  const named = Object.keys(exports).some((name) => MEMBERS.includes(name));
+  const named = Object.keys(exports).some((name) => OWN_MEMBERS.includes(name));
   if (whole !== undefined && !named) throw failedPrecondition(`${file}: ${wrongDefault(whole)}`);
   for (const name of Object.keys(exports)) {
-    const meant = MEMBERS.includes(name) ? undefined : nearest(name, MEMBERS);
+    const meant = MEMBERS.includes(name) ? undefined : nearest(name, OWN_MEMBERS);
     // A module may export other functions too, but not under a hook's misspelt name.
     if (meant !== undefined && !(meant in exports))
       throw failedPrecondition(`${file} exports "${name}". Did you mean "${meant}"?`);
@@ -70,25 +77,36 @@ function nameOf({ name }: { readonly name: string }): string {
  * expected one.
  */
 export function validateHooks(hooks: AnyHooks, stageCount: number, file: string): HookSet {
-  const isHookFile = Object.keys(hooks).some((name) => MEMBERS.includes(name));
+  const isHookFile = Object.keys(hooks).some((name) => OWN_MEMBERS.includes(name));
   if (isInferenceFile(file, hooks, isHookFile)) {
     const entries = inferenceEntries(hooks as Readonly<Record<string, unknown>>, file);
     return { entries, preprocess: noSlots(stageCount), postprocess: noSlots(stageCount) };
   }
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
-  const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
+  const { init_hook, close_hook, process, collect, inputs, outputs, options, rawRequest } = hooks;
   return {
     ...(init_hook && { init: init_hook }),
     ...(close_hook && { close: close_hook }),
     ...(process && { process }),
+    ...(collect && { collect }),
     ...(inputs && { inputs }),
     ...(outputs && { outputs }),
     ...(options && { options }),
     ...(rawRequest !== undefined && { entries: routeEntries(rawRequest, file) }),
-    preprocess: toSlots("preprocess", hooks.preprocess, stageCount, file),
+    preprocess: plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file),
     postprocess: toSlots("postprocess", hooks.postprocess, stageCount, file),
   };
+}
+
+/** Parts are made behind a model, or in place of all. */
+function plainSlots(slots: readonly (AnyHook | null)[], file: string): readonly (Hook | null)[] {
+  const wrong = slots.findIndex(isGenerator);
+  if (wrong === -1) return slots as readonly (Hook | null)[];
+  const place = slots.length === 1 ? "preprocess" : `preprocess[${wrong}]`;
+  throw failedPrecondition(
+    `${file}: ${place} is a generator; expected a function that returns. To answer in parts, yield in postprocess or process.`,
+  );
 }
 
 function checkMembers(hooks: AnyHooks, file: string): void {
@@ -100,8 +118,10 @@ function checkMembers(hooks: AnyHooks, file: string): void {
       `${file} has no use for "${unknown}".${didYouMean(unknown, MEMBERS)} It takes ${MEMBERS.join(", ")}.`,
     );
   }
-  if (!names.some((name) => MEMBERS.includes(name))) {
-    throw failedPrecondition(`${file} exports no hooks; expected at least one of ${MEMBERS.slice(0, 6).join(", ")}.`);
+  if (!names.some((name) => OWN_MEMBERS.includes(name))) {
+    throw failedPrecondition(
+      `${file} exports no hooks; expected at least one of ${OWN_MEMBERS.slice(0, 6).join(", ")}.`,
+    );
   }
   for (const name of FUNCTIONS) {
     const value: unknown = hooks[name];
@@ -119,11 +139,11 @@ function noSlots(count: number): null[] {
   return new Array(count).fill(null);
 }
 
-function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: number, file: string): (Hook | null)[] {
+function toSlots(name: "preprocess" | "postprocess", slots: unknown, count: number, file: string): (AnyHook | null)[] {
   if (slots === undefined || slots === null) return noSlots(count);
   const models = count === 1 ? "is 1 model" : `are ${count} models`;
   if (typeof slots === "function") {
-    if (count === 1) return [slots as Hook];
+    if (count === 1) return [slots as AnyHook];
     throw failedPrecondition(
       `${file}: ${name} is one function, but there ${models}; expected an array with one slot per model, null = no hook.`,
     );

@@ -18,10 +18,21 @@ export interface Hooks<State extends object = AnyState, Inputs = Tensors> {
   readonly init_hook?: (params: InitParams, ctx: InitContext) => unknown;
   /** Before the model: one function for a single model, or one slot per model, `null` = no hook. */
   readonly preprocess?: HookSlots<State, Inputs>;
-  /** After the model, likewise. Also runs if the model was skipped, with the stage's inputs. */
-  readonly postprocess?: HookSlots<State, Inputs>;
-  /** Replaces the automatic chain and calls `ctx.drivers[i].predict` itself. `args` are the first stage's. */
-  readonly process?: Hook<State, Inputs>;
+  /**
+   * After the model, likewise. Also runs if the model was skipped, with the stage's inputs. A generator answers in
+   * parts.
+   */
+  readonly postprocess?: HookSlots<State, Inputs, PartsHook<State, Inputs>>;
+  /**
+   * Replaces the automatic chain and calls `ctx.drivers[i].predict` itself. `args` are the first stage's. A generator,
+   * `async *process`, answers in parts.
+   */
+  readonly process?: Hook<State, Inputs> | PartsHook<State, Inputs>;
+  /**
+   * Joins the parts of hooks that answer in parts to one answer, for requests that take only one. `parts` are copies
+   * of what was yielded.
+   */
+  readonly collect?: (parts: readonly Loose[], ctx: HookContext<State>) => Values | Promise<Values>;
   /** Its own HTTP routes, whose requests reach {@link RawRoute.answer} as they were sent. */
   readonly rawRequest?: RawRoute<State> | readonly RawRoute<State>[];
   /** Called when these hooks are replaced or the server ends. */
@@ -44,10 +55,21 @@ export type Hook<State extends object = AnyState, Inputs = Tensors> = (
   args: HookArgs,
 ) => Values | Promise<Values>;
 
-/** A hook for the only model, or one slot per model. */
-export type HookSlots<State extends object = AnyState, Inputs = Tensors> =
+/**
+ * A step that answers in parts: each value that it yields goes through the following steps, and to the client, before
+ * it is asked for the next one. It is left by `return()` when the client leaves, so that `finally` runs.
+ */
+export type PartsHook<State extends object = AnyState, Inputs = Tensors> = (
+  values: Inputs,
+  ctx: HookContext<State>,
+  args: HookArgs,
+) => AsyncGenerator<Values, void, undefined> | Generator<Values | Promise<Values>, void, undefined>;
+
+/** A hook for the only model, or one slot per model; `Other` = functions that may take its place. */
+export type HookSlots<State extends object = AnyState, Inputs = Tensors, Other = never> =
   | Hook<State, Inputs>
-  | readonly (Hook<State, Inputs> | null)[];
+  | Other
+  | readonly (Hook<State, Inputs> | Other | null)[];
 
 /**
  * Values that a driver gives to hooks (`session`, `model_inputs` …), and `driver`, the stage's own {@link StageHandle}.
@@ -119,6 +141,8 @@ export interface RequestContext {
   /** gRPC metadata or HTTP headers, names lower-cased. */
   readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
+  /** Number of the part that is under way, from 1; undefined until a hook has yielded one. */
+  part: number | undefined;
   /** Metadata and content type to send with the outputs. */
   readonly response: ResponseInfo;
   /**
@@ -157,7 +181,7 @@ type DeclaredHooks<Inputs extends Specs, Outputs extends Specs> = Omit<Hooks, Ty
   readonly inputs?: Inputs;
   readonly outputs?: Outputs;
   readonly preprocess?: FirstHook<Inputs> | readonly [] | readonly [FirstHook<Inputs> | null, ...(Hook | null)[]];
-  readonly process?: FirstHook<Inputs>;
+  readonly process?: FirstHook<Inputs> | PartsHook<AnyState, TensorsOf<Inputs>>;
 };
 
 type TypedMember = "inputs" | "outputs" | "preprocess" | "process";

@@ -1,8 +1,9 @@
-import { publicText, ServingError } from "../errors.ts";
+import { publicText, reasonText, ServingError } from "../errors.ts";
+import { settlesWithin } from "../platform/async/promises.ts";
 import type { Values } from "../tensor/plain-value.ts";
 import { isPlainObject } from "../tensor/record.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
-import type { Hook, HookArgs, HookContext } from "./hooks.ts";
+import type { Hook, HookArgs, HookContext, PartsHook } from "./hooks.ts";
 
 /** One hook at its place in the pipeline. */
 export interface PlacedHook {
@@ -29,7 +30,7 @@ export async function runHook(placed: PlacedHook, values: Values, ctx: HookConte
   if (isNamedValues(returned)) return returned;
   throw new ServingError(
     "internal",
-    `The hook ${place} returned ${describe(returned)}; expected an object of values by name.`,
+    `The hook ${place} returned ${describeValue(returned)}; expected an object of values by name.`,
   );
 }
 
@@ -55,22 +56,27 @@ interface CallPlace {
   readonly timeoutMs?: number | undefined;
 }
 
+/** A wait for what a hook promised. */
 interface Wait {
   readonly place: string;
   readonly signal: AbortSignal;
+  /** 0 = no limit. */
   readonly timeoutMs: number;
+  /** What the hook has not done in time, for the message. Default `returned`. */
+  readonly missing?: string;
 }
 
 /**
  * Rejects when the request ends or the time is over before the promise settles; the hook continues, but its request
  * does not wait for it.
  */
-async function settle(pending: PromiseLike<unknown>, { place, signal, timeoutMs }: Wait): Promise<unknown> {
+async function settle(pending: PromiseLike<unknown>, wait: Wait): Promise<unknown> {
+  const { signal, timeoutMs } = wait;
   let stop = () => {};
   try {
     return await new Promise((resolve, reject) => {
       const abort = () => reject(signal.reason);
-      const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(place, timeoutMs)), timeoutMs);
+      const timer = timeoutMs === 0 ? undefined : setTimeout(() => reject(tooLate(wait)), timeoutMs);
       stop = () => {
         clearTimeout(timer);
         signal.removeEventListener("abort", abort);
@@ -97,10 +103,10 @@ async function forward(
   }
 }
 
-function tooLate(place: string, timeoutMs: number): ServingError {
+function tooLate({ place, timeoutMs, missing = "returned" }: Wait): ServingError {
   return new ServingError(
     "deadline_exceeded",
-    `The hook ${place} has not returned within ${timeoutMs} ms (--hook-timeout); does its promise ever settle?`,
+    `The hook ${place} has not ${missing} within ${timeoutMs} ms (--hook-timeout); does its promise ever settle?`,
   );
 }
 
@@ -123,15 +129,128 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** A class instance without members, such as a Map or a Date, was not meant as an object of values. */
-function isNamedValues(value: unknown): value is Values {
+export function isNamedValues(value: unknown): value is Values {
   if (typeof value !== "object" || value === null) return false;
   if (Array.isArray(value) || ArrayBuffer.isView(value) || isTensor(value)) return false;
   return isPlainObject(value) || Object.keys(value).length > 0;
 }
 
-function describe(value: unknown): string {
+/** A value that a hook gave in place of named values, for a message. */
+export function describeValue(value: unknown): string {
   if (value === undefined) return "undefined (is a return missing?)";
   if (value === null) return "null";
   if (isTensor(value)) return "a bare tensor";
+  if (isIterator(value)) return "a generator (declare the hook itself as one: async *process)";
   return typeof value === "object" ? `a bare ${value.constructor?.name ?? "object"}` : `a ${typeof value}`;
+}
+
+function isIterator(value: object): boolean {
+  return typeof (value as { next?: unknown }).next === "function";
+}
+
+/**
+ * Time that a generator has to end once it was left, in milliseconds: what waits for it, such as an unload, must not
+ * wait for ever.
+ */
+const LEAVE_MS = 2000;
+
+/** A generator at its place in the pipeline, and the request that it answers. */
+export interface PartsRun extends Omit<PlacedHook, "hook"> {
+  readonly hook: PartsHook;
+  readonly values: Values;
+  readonly ctx: HookContext;
+  /** Time that each part may take, in milliseconds; 0 = no limit. */
+  readonly timeoutMs: number;
+  /** Takes each part, in order: the generator is asked for the next one once it resolves. */
+  readonly take: (part: Values) => Promise<void>;
+  /** Is told of the end of a generator that was left before its own. Never rejects, and is bounded. */
+  readonly onLeft: (ended: Promise<void>) => void;
+}
+
+type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
+
+/**
+ * Runs a generator until it ends, throws, or its request ends; `ctx.part` is the number of its part meanwhile. Resolves
+ * with the milliseconds that it took itself; throws as runHook does. When it is left early, its `return()` is called,
+ * which is not waited for.
+ */
+export async function runParts(run: PartsRun): Promise<number> {
+  const { ctx, take, onLeft } = run;
+  const { signal } = ctx;
+  let parts: Parts | undefined;
+  let ownMs = 0;
+  try {
+    parts = open(run);
+    for (let number = 1; ; number++) {
+      signal.throwIfAborted();
+      const asked = performance.now();
+      const value = await nextPart(parts, number, run);
+      ownMs += performance.now() - asked;
+      if (value === END) {
+        parts = undefined;
+        return ownMs;
+      }
+      ctx.part = number;
+      await take(value);
+    }
+  } catch (reason) {
+    if (parts !== undefined) onLeft(leave(parts, run));
+    throw reason;
+  }
+}
+
+/** Its parameters may throw. */
+function open({ hook, values, args, ctx, place }: PartsRun): Parts {
+  try {
+    return hook(values as Tensors, ctx, args);
+  } catch (reason) {
+    throw hookError(place, reason, ctx.signal);
+  }
+}
+
+const END = Symbol("the end of a generator");
+
+/** Its next part; throws its error, and those for any other value. */
+async function nextPart(parts: Parts, number: number, run: PartsRun): Promise<Values | typeof END> {
+  const { place, ctx, timeoutMs } = run;
+  const missing = `given part ${number}`;
+  const wait = { place, signal: ctx.signal, timeoutMs, missing };
+  let next: IteratorResult<unknown, unknown>;
+  let value: unknown;
+  try {
+    const asked = parts.next();
+    next = isThenable(asked) ? ((await settle(asked, wait)) as typeof next) : asked;
+    value = isThenable(next.value) ? await settle(next.value, wait) : next.value;
+  } catch (reason) {
+    throw hookError(place, reason, ctx.signal);
+  }
+  if (next.done !== true) return checkPart(value, number, place);
+  if (value === undefined) return END;
+  throw new ServingError(
+    "internal",
+    `The hook ${place} returned ${describeValue(value)} at its end; the parts of an answer are what it yields: write yield in place of return.`,
+  );
+}
+
+function checkPart(value: unknown, number: number, place: string): Values {
+  if (isNamedValues(value)) return value;
+  const came = value === undefined ? "undefined" : describeValue(value);
+  throw new ServingError(
+    "internal",
+    `The hook ${place} yielded ${came} as part ${number}; expected an object of values by name.`,
+  );
+}
+
+/** Lets a generator run its `finally`; one that does not end is given up as any hook whose promise never settles. */
+async function leave(parts: Parts, { place, ctx }: PartsRun): Promise<void> {
+  try {
+    const ended = await settlesWithin(Promise.resolve(parts.return?.()), LEAVE_MS);
+    if (!ended) ctx.log.warn(`${notEnded(place)} Does it await what never settles? Give ctx.signal to what it calls.`);
+  } catch (reason) {
+    ctx.log.warn(`The hook ${place} failed after its request had ended: ${reasonText(reason)}`, { err: reason });
+  }
+}
+
+function notEnded(place: string): string {
+  return `The hook ${place} has not ended within ${LEAVE_MS} ms after its request.`;
 }

@@ -46,6 +46,7 @@ class OwnContext implements RequestContext {
   readonly global_ctx: unknown;
   readonly metadata: Readonly<Record<string, string>>;
   readonly request: RequestInfo;
+  part: number | undefined = undefined;
   readonly response: ResponseInfo = { metadata: {} };
   readonly log: Logger;
   readonly models: OtherModels;

@@ -1,3 +1,4 @@
+import { answersInParts } from "../hooks/generator-hooks.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
 
 /** A hook by its name and the number of its stage, from 1: `preprocess 1`, `postprocess 2`; `process` has no stage. */
@@ -9,12 +10,18 @@ export interface HookFacts {
   readonly entries?: readonly string[];
   /** The hooks that requests go through, as {@link HOOK_PLACE} has them. */
   readonly hookPlaces: readonly string[];
+  /** True if they answer in parts; absent = they answer once. */
+  readonly decoupled?: boolean;
 }
 
 /** Collects the facts about hooks. */
 export function hookFacts(hooks: HookSet): HookFacts {
   const { entries } = hooks;
-  return { hookPlaces: placesOf(hooks), ...(entries && { entries: [...entries.keys()] }) };
+  return {
+    hookPlaces: placesOf(hooks),
+    ...(entries && { entries: [...entries.keys()] }),
+    ...(answersInParts(hooks) && { decoupled: true }),
+  };
 }
 
 function placesOf({ process, preprocess, postprocess }: HookSet): readonly string[] {

@@ -89,3 +89,26 @@ export async function timeHook<Result>(
     if (limits?.warmUp === undefined) clock?.add(kind, stage, end - start);
   }
 }
+
+/**
+ * The same for a hook that answers in parts, of which `run` resolves with its own milliseconds: those without what its
+ * parts went through, and without the client.
+ */
+export async function timeParts({ kind, stage, call, clock }: TimedHook, run: () => Promise<number>): Promise<void> {
+  const { timeline, limits } = call;
+  const id = timeline?.newId();
+  const start = steadyMs();
+  let [code, ownMs]: [string | undefined, number | undefined] = [undefined, undefined];
+  timeline?.enter(id);
+  try {
+    ownMs = await run();
+  } catch (reason) {
+    code = ServingError.from(reason).code;
+    throw reason;
+  } finally {
+    const end = steadyMs();
+    timeline?.enter(undefined);
+    timeline?.add(kind, start, end, { stage, id, code });
+    if (limits?.warmUp === undefined) clock?.add(kind, stage, ownMs ?? end - start);
+  }
+}

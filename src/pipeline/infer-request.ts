@@ -67,6 +67,9 @@ export interface PartSink {
   write(part: InferResponse): Promise<void>;
 }
 
+/** Takes the parts of an answer for which nobody waits. */
+export const UNREAD_PARTS: PartSink = { write: async () => {} };
+
 /** What hooks and models make of an answer. */
 export interface Made extends Pick<InferResponse, "outputs" | "contentType" | "status"> {
   readonly metadata?: InferResponse["metadata"] | undefined;
@@ -82,3 +85,17 @@ export function toAnswer(
 ): InferResponse {
   return { model, version, signature, outputs, metadata, contentType, status };
 }
+
+/** The end of an answer in so many parts, all of which were written. */
+export function endOfParts(
+  served: ServedVersion,
+  request: Pick<InferRequest, "signature" | "inputs">,
+  parts: number,
+): InferResponse {
+  return { ...toAnswer(served, request, { outputs: NO_OUTPUTS[request.inputs.kind] }), parts };
+}
+
+const NO_OUTPUTS: { readonly [Kind in Payload["kind"]]: Payload } = {
+  tensors: { kind: "tensors", tensors: {} },
+  json: { kind: "json", json: new Uint8Array(0) },
+};

@@ -1,5 +1,6 @@
 import { ServingError } from "../errors.ts";
 import { checkResponse } from "../hooks/check-response.ts";
+import { answersInParts } from "../hooks/generator-hooks.ts";
 import type { HookContext } from "../hooks/hooks.ts";
 import { checkInputs } from "../models/check-inputs.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
@@ -12,6 +13,7 @@ import { BoundModels, BoundStage, type FindModel } from "./bound-stage.ts";
 import { createContext, RequestLogger } from "./context.ts";
 import { type InferRequest, type InferResponse, type ServedVersion, toAnswer } from "./infer-request.ts";
 import { echoJsonJob, openJsonJob, sealInThread } from "./json-jobs.ts";
+import { PartedAnswers } from "./parted-answers.ts";
 import { jsonScratchBytes, openJson, openPayload, type Payload } from "./payload.ts";
 import { type RemoteClient, remoteHandle } from "./remote.ts";
 import { runRaw } from "./run-raw.ts";
@@ -37,10 +39,15 @@ export class Pipeline {
   readonly #stages: Stages;
   /** True for one model without hooks. */
   readonly #isModelAlone: boolean;
+  /** Undefined for a pipeline that answers once. */
+  readonly #parted: PartedAnswers | undefined;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
     this.#stages = new Stages(parts);
+    const { served, hooks, hookTimeoutMs } = parts;
+    const isParted = hooks !== undefined && answersInParts(hooks);
+    this.#parted = isParted ? new PartedAnswers({ served, stages: this.#stages, hooks, hookTimeoutMs }) : undefined;
     this.#isModelAlone = parts.hooks === undefined && parts.models.length === 1;
     this.signatures = pipelineSignatures(parts.models, parts.hooks && hookEdges(parts.hooks));
   }
@@ -58,6 +65,11 @@ export class Pipeline {
     }
   }
 
+  /** Ends answers in parts, which could go on for ever; resolves once their hooks have ended, or have had their time. */
+  async close(): Promise<void> {
+    await this.#parted?.close();
+  }
+
   async #run(request: InferRequest): Promise<InferResponse> {
     const { models, hooks, served } = this.#parts;
     const { inputs: payload, raw } = request;
@@ -67,6 +79,10 @@ export class Pipeline {
       return runJson(request, payload.json, { models, stages, served });
     const received = payload.kind === "json" ? await openJson(payload, request.call.signal) : openPayload(payload);
     if (hooks === undefined) return this.#seal(await stages.run(received, request), request, undefined);
+    if (this.#parted !== undefined) {
+      const inputs = this.#checkDeclared(received, request);
+      return this.#parted.run(request, (own) => ({ inputs, ctx: this.#context(own) }));
+    }
     const ctx = this.#context(request);
     const inputs = this.#checkDeclared(received, request);
     const { process, begin, release } = hooks;

@@ -1,6 +1,7 @@
+import { type AnyHook, isGenerator } from "../hooks/generator-hooks.ts";
 import type { HookSet } from "../hooks/hook-set.ts";
-import { type Hook, type HookContext, SKIP_KEY } from "../hooks/hooks.ts";
-import { type PlacedHook, runHook } from "../hooks/run-hook.ts";
+import { type Hook, type HookContext, type PartsHook, SKIP_KEY } from "../hooks/hooks.ts";
+import { type PartsRun, type PlacedHook, runHook, runParts } from "../hooks/run-hook.ts";
 import { limitsFor } from "../models/images/image-input.ts";
 import type { ModelHandle } from "../models/model-handle.ts";
 import type { Logger } from "../observability/logger.ts";
@@ -9,7 +10,7 @@ import { toTensors, type Values } from "../tensor/plain-value.ts";
 import { isTensor, type Tensors } from "../tensor/tensor.ts";
 import { blameHook, dtypesOf } from "./bound-stage.ts";
 import type { HookClock, HookKind } from "./hook-times.ts";
-import { timeHook } from "./hook-times.ts";
+import { timeHook, timeParts } from "./hook-times.ts";
 import type { InferRequest } from "./infer-request.ts";
 import type { Step } from "./seal-outputs.ts";
 
@@ -23,6 +24,9 @@ export interface StageParts {
   /** Measures the hooks; absent = there are no hooks, or their times are not read. */
   readonly clock?: HookClock;
 }
+
+/** A generator at its place in the pipeline. */
+type PlacedParts = Pick<PartsRun, "hook" | "place" | "args">;
 
 /** The client chose the signature, so only an error about the values is a hook's fault. */
 const VALUE_FAULTS = ["invalid_argument"] as const;
@@ -40,6 +44,17 @@ interface StageRun {
   readonly model: ModelHandle;
   readonly request: InferRequest;
   readonly ctx: HookContext | undefined;
+  /** True if its postprocess is not run. Default false. */
+  readonly endsAtModel?: boolean;
+}
+
+/** Takes each part of an answer once it has gone through all stages. */
+export type TakeStep = (part: Step) => Promise<void>;
+
+/** A request that is answered in parts. */
+interface PartedRequest extends HookedRequest {
+  readonly take: TakeStep;
+  readonly onLeft: PartsRun["onLeft"];
 }
 
 /** The place of a hook in the chain. */
@@ -95,9 +110,9 @@ export class Stages {
   }
 
   /** Runs a request through the hook that replaces all stages. */
-  async runProcess(hook: Hook, inputs: Values, { request, ctx }: HookedRequest): Promise<Step> {
+  async runProcess(hook: AnyHook, inputs: Values, { request, ctx }: HookedRequest): Promise<Step> {
     const { args } = ctx.drivers[0]!;
-    const values = await this.#runHook({ hook, place: "process", args }, inputs, {
+    const values = await this.#runHook({ hook: hook as Hook, place: "process", args }, inputs, {
       request,
       ctx,
       kind: "process",
@@ -106,8 +121,52 @@ export class Stages {
     return { values, giver: "The hook process" };
   }
 
+  /** {@link runProcess} with a generator. */
+  runProcessParts(hook: PartsHook, inputs: Values, parted: PartedRequest): Promise<void> {
+    const { args } = parted.ctx.drivers[0]!;
+    const step = { values: inputs, giver: undefined };
+    return this.#eachPart({ hook, place: "process", args }, step, { ...parted, kind: "process", stage: 0 });
+  }
+
+  /** {@link run} with generators after some models: each of their parts goes through all the stages behind them. */
+  async runParts(inputs: Values, parted: PartedRequest): Promise<void> {
+    return this.#runFrom(0, { values: inputs, giver: undefined }, parted);
+  }
+
+  async #runFrom(first: number, given: Step, parted: PartedRequest): Promise<void> {
+    const { request, ctx, take } = parted;
+    const { models, hooks } = this.#parts;
+    let step = given;
+    for (let index = first; index < models.length; index++) {
+      const hook = hooks?.postprocess[index];
+      const endsAtModel = isGenerator(hook);
+      const after = await this.#runStage({ index, model: models[index]!, request, ctx, endsAtModel }, step);
+      if (isGenerator(hook)) {
+        const placed = { hook, place: this.#slotPlace("postprocess", index), args: ctx.drivers[index]!.args };
+        const run = { ...parted, kind: "postprocess", stage: index + 1 } as const;
+        return this.#eachPart(placed, after, { ...run, take: (part) => this.#runFrom(index + 1, part, parted) });
+      }
+      step = after;
+    }
+    return take(step);
+  }
+
+  #eachPart(placed: PlacedParts, { values }: Step, { take, onLeft, ...run }: PartedRequest & HookRun): Promise<void> {
+    const { hookTimeoutMs: timeoutMs = 0, clock } = this.#parts;
+    const { request, ctx, kind, stage } = run;
+    const giver = `The hook ${placed.place}`;
+    const each = (part: Values) => take({ values: part, giver });
+    return timeParts({ kind, stage, call: request.call, clock }, () =>
+      runParts({ ...placed, values, ctx, timeoutMs, onLeft, take: each }),
+    );
+  }
+
+  #slotPlace(kind: HookSlot["kind"], index: number): string {
+    return this.#parts.models.length === 1 ? kind : `${kind}[${index}]`;
+  }
+
   async #runStage(stage: StageRun, step: Step): Promise<Step> {
-    const { index, request, ctx } = stage;
+    const { index, request, ctx, endsAtModel = false } = stage;
     const hooked = ctx && { request, ctx };
     const before = hooked === undefined ? step : await this.#runSlot({ kind: "preprocess", index }, step, hooked);
     const { skip, values } = before === step ? { skip: false, values: step.values } : takeSkip(before.values);
@@ -116,18 +175,19 @@ export class Stages {
     // The values with which a model was skipped, or which it echoed, still come from the step before.
     const giver = outputs === values ? before.giver : `Model ${index + 1}`;
     const after = { values: outputs, giver };
-    return hooked === undefined ? after : this.#runSlot({ kind: "postprocess", index }, after, hooked);
+    return hooked === undefined || endsAtModel ? after : this.#runSlot({ kind: "postprocess", index }, after, hooked);
   }
 
   async #runSlot({ kind, index }: HookSlot, step: Step, hooked: HookedRequest): Promise<Step> {
     const slots = this.#parts.hooks?.[kind];
     const hook = slots?.[index];
     if (!hook) return step;
-    const place = slots.length === 1 ? kind : `${kind}[${index}]`;
+    const place = this.#slotPlace(kind, index);
     const { request, ctx } = hooked;
     const { args } = ctx.drivers[index]!;
     const run = { request, ctx, kind, stage: index + 1 };
-    return { values: await this.#runHook({ hook, place, args }, step.values, run), giver: `The hook ${place}` };
+    const placed = { hook: hook as Hook, place, args };
+    return { values: await this.#runHook(placed, step.values, run), giver: `The hook ${place}` };
   }
 
   #runHook(placed: PlacedHook, values: Values, { request, ctx, kind, stage }: HookRun): Promise<Values> {

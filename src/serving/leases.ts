@@ -1,5 +1,6 @@
 import { publicText, ServingError } from "../errors.ts";
 import type { Logger } from "../observability/logger.ts";
+import { UNREAD_PARTS } from "../pipeline/infer-request.ts";
 import { copyPayload, payloadBytes } from "../pipeline/payload.ts";
 import { limitsOfCopy, limitTime } from "../platform/limits/call-limits.ts";
 import type { Catalog, LoadedVersion, ShadowedModel } from "./catalog.ts";
@@ -198,7 +199,7 @@ class ShadowTraffic {
 
   /** With the depth of a call from another model, which admission does not count. */
   async #infer(
-    { inputs, outputs, signature, call }: InferRequest,
+    { inputs, outputs, signature, parts, call }: InferRequest,
     target: LoadedVersion,
     limited: Limited,
   ): Promise<void> {
@@ -208,7 +209,7 @@ class ShadowTraffic {
       const ofRequest = { memory: undefined, record: undefined, timeline: undefined };
       const own = { ...call, ...ofRequest, limits: limitsOfCopy(call.limits, limits?.deadline), signal };
       const chosen = requireSignature(signature.name, lease.description, usedNames({ inputs, outputs }));
-      await lease.infer({ signature: chosen, inputs, outputs, call: own });
+      await lease.infer({ signature: chosen, inputs, outputs, parts: parts && UNREAD_PARTS, call: own });
     } finally {
       lease.release();
     }

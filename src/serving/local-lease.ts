@@ -5,7 +5,7 @@ import type { MemoryBudget } from "../platform/limits/memory/memory-budget.ts";
 import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { Admission, Admitted } from "./admission.ts";
 import type { LoadedVersion } from "./catalog.ts";
-import type { CallOptions, InferRequest, InferResponse, Lease } from "./inference-service.ts";
+import type { CallOptions, InferRequest, InferResponse, Lease, PartSink } from "./inference-service.ts";
 import type { ModelPlaces } from "./model-places.ts";
 import type { SentRequest } from "./poison/poison-guard.ts";
 import type { PoisonWatch } from "./poison/poison-watch.ts";
@@ -82,7 +82,8 @@ export class LocalLease implements Lease {
       // A hook may answer by itself that it failed.
       isSuccess = (answer.status ?? 200) < 400;
       memory.isWireOnly = !this.#servable.hooksShareTensors;
-      return names === undefined && !isShared ? answer : toAsked(answer, { names, isShared });
+      const isAsked = (names === undefined && !isShared) || answer.parts !== undefined;
+      return isAsked ? answer : toAsked(answer, { names, isShared });
     } finally {
       record?.endInference();
       limited?.clear();
@@ -119,9 +120,16 @@ interface Difference {
 }
 
 function toOwn(request: InferRequest, call: CallOptions, { names, isShared }: Difference): InferRequest {
-  const { signature, targets, raw } = request;
+  const { signature, targets, raw, parts } = request;
   const { inputs, outputs } = names?.toDeclared(request) ?? request;
-  return { signature, inputs: isShared ? copyPayload(inputs) : inputs, outputs, targets, raw, call };
+  const own = { signature, inputs: isShared ? copyPayload(inputs) : inputs, outputs, targets, raw, call };
+  return parts === undefined ? own : { ...own, parts: toAskedParts(parts, { names, isShared }) };
+}
+
+function toAskedParts(parts: PartSink, difference: Difference): PartSink {
+  const { names, isShared } = difference;
+  if (names === undefined && !isShared) return parts;
+  return { write: (part) => parts.write(toAsked(part, difference)) };
 }
 
 function toAsked(answer: InferResponse, { names, isShared }: Difference): InferResponse {

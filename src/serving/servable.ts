@@ -114,7 +114,8 @@ function createDescription(
     const { signatures, hooks } = runner;
     if (description !== undefined && signatures === from?.signatures && hooks === from.hooks) return description;
     from = { signatures, hooks };
-    description = Object.freeze({ ...ofModels, hooks, signatures: described(signatures) });
+    const inParts = hooks?.decoupled === true ? { decoupled: true } : {};
+    description = Object.freeze({ ...ofModels, ...inParts, hooks, signatures: described(signatures) });
     return description;
   };
 }

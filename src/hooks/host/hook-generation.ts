@@ -4,6 +4,7 @@ import type { ThreadStates } from "../../observability/thread-states.ts";
 import { type HookTimes, sumHookTimes } from "../../pipeline/hook-times.ts";
 import type { WarmedThread } from "../../pipeline/runner.ts";
 import { Backoff } from "../../platform/async/backoff.ts";
+import { settlesWithin } from "../../platform/async/promises.ts";
 import type { CompiledModule } from "../../platform/user-module/user-module.ts";
 import type { Signature } from "../../tensor/signature/signature.ts";
 import type { HookDeclaration } from "./hook-protocol.ts";
@@ -13,6 +14,8 @@ import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-wor
 const MAX_STARTED = 32;
 /** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
 const EXTRA = { started: 8, fewOfKind: 4 } as const;
+/** Time that requests have to end in hooks that were replaced, in milliseconds: a stream may go on for ever. */
+const RETIRE_MS = 25_000;
 /** Delays of a new start of a thread that failed to start. */
 const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
 /**
@@ -151,7 +154,7 @@ export class HookGeneration {
   /** Lets the threads finish the started requests, then run close_hook and end. */
   async retire(): Promise<void> {
     await this.#end(async (worker) => {
-      await worker.idle();
+      await settlesWithin(worker.idle(), RETIRE_MS);
       await worker.close();
     });
   }

@@ -19,7 +19,10 @@ import type { InitParams } from "../hooks.ts";
 /** Kind of the request to run a pipeline; its payload is the record's tensors. */
 export const RUN = FIRST_REQUEST;
 
-/** The meta of {@link RUN}. */
+/** {@link RUN} of a request that takes an answer in parts: records of PART come before the last one, which is empty. */
+export const RUN_PARTS = FIRST_REQUEST + 1;
+
+/** The meta of {@link RUN} and {@link RUN_PARTS}. */
 export interface RunMeta {
   readonly call: PlainCall;
   readonly signature: string;
@@ -28,7 +31,7 @@ export interface RunMeta {
   readonly raw?: RawHead | undefined;
 }
 
-/** The meta of its answer; absent if hooks set nothing. */
+/** The meta of its answer, or of a part of it; absent if hooks set nothing. */
 export interface RanMeta {
   readonly metadata: Readonly<Record<string, string>>;
   readonly contentType?: string;

@@ -19,7 +19,7 @@ import { guardProcess, replacedBuiltIn, watchExternalMemory } from "./guard-proc
 import type { HookCommand, HookEvent, HookThreadData, ModelConnection } from "./hook-protocol.ts";
 import { OtherModels } from "./other-models.ts";
 import { isPythonFile } from "./python/copy-python-hooks.ts";
-import { runRequest } from "./run-request.ts";
+import { runAnyRequest } from "./run-request.ts";
 import { type LoadMore, startHooks } from "./start-hooks.ts";
 
 type Start = Extract<HookCommand, { readonly start: unknown }>["start"];
@@ -133,13 +133,14 @@ async function startPipeline({
   const { served } = start;
   const clock = new HookClock(data.stageCount, data.times);
   const pipeline = new Pipeline({ served, models, hooks, globalCtx, remote, findOther, log, hookTimeoutMs, clock });
-  const responder = new Responder(toHostPort(start.requests), {
-    answer: (request, signal) =>
-      runRequest(pipeline, request, { signal, onError: (reason) => endIfSpoilt(reason, data, say) }),
+  const onError = (reason: unknown) => endIfSpoilt(reason, data, say);
+  const responder: Responder = new Responder(toHostPort(start.requests), {
+    answer: (request, signal) => runAnyRequest(pipeline, request, { signal, onError, responder }),
     startMark: new StartMark(data.started),
   });
   say({ ready: true });
   return async () => {
+    await pipeline.close();
     responder.close();
     await started.close();
     await others.close();

@@ -16,8 +16,9 @@ import type { InitParams } from "../hooks.ts";
 import { malformedReason, stallReason } from "./end-reason.ts";
 import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
-import { type HookDeclaration, type HookThreadData, RUN, type RunMeta } from "./hook-protocol.ts";
+import { type HookDeclaration, type HookThreadData, RUN, RUN_PARTS, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./parse-hook-messages.ts";
+import { type ReceivedParts, receiveParts } from "./received-parts.ts";
 import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */
@@ -35,6 +36,13 @@ const MAX_META_BYTES = 4 * 1024 * 1024;
 
 /** Time for which a thread may outlive its connection for requests, in milliseconds. */
 const DEAF_MS = 1000;
+
+/** How a request is sent. */
+interface Asking {
+  readonly signal: CancelSignal;
+  readonly transfer: boolean;
+  readonly parts: ReceivedParts | undefined;
+}
 
 /** One hook thread as seen by the main thread: its requests, and the models that its hooks loaded. */
 export class HookWorker {
@@ -62,6 +70,7 @@ export class HookWorker {
   #served: ServedVersion | undefined;
   #hasAnswered = false;
   #pid: number | undefined;
+  #isDecoupled = false;
 
   constructor(options: HookThreadOptions, log: Logger) {
     const { inspectHooks, hookStallMs, file, stageCount } = options;
@@ -123,8 +132,9 @@ export class HookWorker {
    * what init_hook threw, and `unavailable` for a thread that has ended.
    */
   async start({ provider, params, served }: WorkerStart): Promise<Readonly<Record<string, Signature>>> {
-    const { edges, pid } = await this.declared;
+    const { edges, facts, pid } = await this.declared;
     this.#pid = pid;
+    this.#isDecoupled = facts.decoupled === true;
     this.#served = served;
     if (this.#control.isGone) await this.#control.ready;
     const onMalformed = (reason: MalformedMessage) => this.#endMalformed(reason);
@@ -158,17 +168,25 @@ export class HookWorker {
    * Runs one request; throws `unavailable` when the thread ends before the answer; wasNeverStarted checks if the thread
    * had started it.
    */
-  async run(request: InferRequest): Promise<InferResponse> {
+  run(request: InferRequest): Promise<InferResponse> {
+    const { parts: sink } = request;
+    if (sink === undefined || !this.#isDecoupled) return this.#run(request);
+    const options = { request, sink, served: this.#served as ServedVersion, client: this.#client as RpcClient };
+    return receiveParts(options, (parts) => this.#run(request, parts));
+  }
+
+  async #run(request: InferRequest, parts?: ReceivedParts): Promise<InferResponse> {
     const { signature, inputs, outputs, raw, call } = request;
     const { id } = call;
     const meta: RunMeta = { call: toPlainCall(call), signature: signature.name, kind: inputs.kind, outputs, raw };
     // A busy thread may die before it starts the request, and then another needs the inputs.
     const transfer = this.inFlight === 0;
-    const record = { kind: RUN, meta, tensors: payloadToTensors(inputs) };
+    const record = { kind: parts === undefined ? RUN : RUN_PARTS, meta, tensors: payloadToTensors(inputs) };
     const kind = kindOfRequest(request);
     this.#requestIds.add(id);
     this.#count(kind, 1);
-    const answer = await this.#ask(record, call.signal, transfer).finally(() => {
+    const signal = parts === undefined ? call.signal : parts.source;
+    const answer = await this.#ask(record, { signal, transfer, parts }).finally(() => {
       this.#requestIds.delete(id);
       this.#count(kind, -1);
     });
@@ -199,9 +217,9 @@ export class HookWorker {
     return this.#control.terminate();
   }
 
-  async #ask(record: UnsentRecord, signal: CancelSignal, transfer: boolean): Promise<RpcResponse> {
+  async #ask(record: UnsentRecord, { signal, transfer, parts }: Asking): Promise<RpcResponse> {
     try {
-      const answer = await (this.#client as RpcClient).ask(record, signal, transfer);
+      const answer = await (this.#client as RpcClient).ask(record, signal, transfer, parts);
       this.#hasAnswered = true;
       return answer;
     } catch (reason) {

@@ -125,7 +125,9 @@ class RecordedLease implements Lease {
       this.#options.writer.release(share);
       throw reason;
     });
-    this.#record({ request: { ...request, inputs }, answer, timeMs }, share);
+    // A record has one answer.
+    if (answer.parts === undefined) this.#record({ request: { ...request, inputs }, answer, timeMs }, share);
+    else this.#options.writer.release(share);
     return answer;
   }
 

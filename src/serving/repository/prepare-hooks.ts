@@ -174,6 +174,7 @@ async function startLocalRunner(
     ...(clock && { hookTimes: () => clock.read() }),
     close: async () => {
       open = false;
+      await pipeline.close();
       await started.close();
       await others.close();
     },

@@ -4,7 +4,7 @@ import { findExampleInputs } from "../../../models/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../../models/model-handle.ts";
 import type { ModelHost } from "../../../models/model-host.ts";
 import type { Logger } from "../../../observability/logger.ts";
-import { type ServedVersion, toAnswer } from "../../../pipeline/infer-request.ts";
+import { type ServedVersion, toAnswer, UNREAD_PARTS } from "../../../pipeline/infer-request.ts";
 import { openPayload } from "../../../pipeline/payload.ts";
 import type { WarmedThread } from "../../../pipeline/runner.ts";
 import { CancelSource } from "../../../platform/async/cancel-source.ts";
@@ -160,7 +160,8 @@ export class WarmUp {
       await this.#onEachCopy(Math.max(instances, workers, 1), async (copy) => {
         const { signature, inputs, outputs } = await read();
         const call = { id: "warm-up", metadata: {}, ...copy };
-        await runner.run({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+        const payload = { kind: "tensors", tensors: inputs } as const;
+        await runner.run({ signature, inputs: payload, outputs, parts: UNREAD_PARTS, call });
       });
     }
   }

@@ -1,0 +1,144 @@
+import { ServingError } from "../../errors.ts";
+import {
+  endOfParts,
+  type InferRequest,
+  type InferResponse,
+  type PartSink,
+  type ServedVersion,
+  toAnswer,
+} from "../../pipeline/infer-request.ts";
+import { payloadBytes } from "../../pipeline/payload.ts";
+import { CancelSource, unlessAborted } from "../../platform/async/cancel-source.ts";
+import { MalformedMessage } from "../../platform/threads/host-port.ts";
+import { PartCredit } from "../../platform/threads/part-window.ts";
+import type { PartReceiver, RpcClient, RpcResponse } from "../../platform/threads/rpc-client.ts";
+import { readHookAnswer } from "./parse-hook-messages.ts";
+
+/** A request whose answer comes in parts from a hook thread. */
+interface ReceivedPartsOptions {
+  readonly request: InferRequest;
+  readonly served: ServedVersion;
+  readonly sink: PartSink;
+  /** The connection to the thread, which gets credit for the parts that were taken. */
+  readonly client: Pick<RpcClient, "credit">;
+}
+
+/**
+ * Runs a request whose answer comes in parts; settles only once all that came were written, or cannot be any more.
+ * `run` settles with the thread's last answer.
+ */
+export async function receiveParts(
+  options: ReceivedPartsOptions,
+  run: (parts: ReceivedParts) => Promise<unknown>,
+): Promise<InferResponse> {
+  const parts = new ReceivedParts(options);
+  try {
+    await run(parts);
+    await parts.written();
+    return endOfParts(options.served, options.request, parts.count);
+  } catch (reason) {
+    // Those that came before the failure stand.
+    await parts.written();
+    throw reason;
+  } finally {
+    parts.release();
+  }
+}
+
+interface ReceivedPart {
+  readonly part: InferResponse;
+  readonly bytes: number;
+}
+
+/**
+ * Writes the parts that a hook thread sends to the request's sink, one after the other. Those that are not written yet
+ * count as the request's memory.
+ */
+export class ReceivedParts implements PartReceiver {
+  /** Aborts with the request, or with the reason why its parts cannot be written. */
+  readonly source = new CancelSource();
+  readonly #options: ReceivedPartsOptions;
+  readonly #waiting: ReceivedPart[] = [];
+  readonly #stopWatching: () => void;
+  #credit: PartCredit | undefined;
+  #count = 0;
+  #waitingBytes = 0;
+  #writing: Promise<void> | undefined;
+
+  constructor(options: ReceivedPartsOptions) {
+    this.#options = options;
+    const { signal } = options.request.call;
+    const abort = () => this.source.abort(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    this.#stopWatching = () => signal.removeEventListener("abort", abort);
+    if (signal.aborted) abort();
+  }
+
+  /** Number of parts that came. */
+  get count(): number {
+    return this.#count;
+  }
+
+  take(received: RpcResponse, id: number): void {
+    const { request, client } = this.#options;
+    const part = this.#read(received);
+    const bytes = payloadBytes(part.outputs);
+    this.#credit ??= new PartCredit((parts, sum) => client.credit(id, parts, sum));
+    this.#credit.came(bytes);
+    this.#count++;
+    try {
+      request.call.memory?.grow(bytes);
+    } catch (reason) {
+      this.source.abort(reason);
+      return;
+    }
+    this.#waitingBytes += bytes;
+    this.#waiting.push({ part, bytes });
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Resolves once every part that came was written; rejects with the reason why one could not be, or the request's end. */
+  async written(): Promise<void> {
+    if (this.#writing !== undefined) await unlessAborted(this.#writing, this.source);
+    if (this.source.aborted) throw this.source.reason;
+  }
+
+  /** Gives back the memory of the parts that are not written. */
+  release(): void {
+    this.#stopWatching();
+    this.#waiting.length = 0;
+    this.#shrink(this.#waitingBytes);
+  }
+
+  #read(received: RpcResponse): InferResponse {
+    const { request, served } = this.#options;
+    try {
+      return toAnswer(served, request, readHookAnswer(request.inputs.kind, received, undefined));
+    } catch (cause) {
+      if (cause instanceof MalformedMessage) throw cause;
+      throw new MalformedMessage("it has a part that cannot be read", { cause });
+    }
+  }
+
+  /** Never rejects. */
+  async #writeAll(): Promise<void> {
+    try {
+      for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+        await this.#options.sink.write(next.part);
+        this.#shrink(next.bytes);
+        this.#credit?.took(next.bytes);
+      }
+    } catch (reason) {
+      this.source.abort(ServingError.from(reason));
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+
+  /** After its end, the request's memory is not counted here any more. */
+  #shrink(bytes: number): void {
+    const least = Math.min(bytes, this.#waitingBytes);
+    this.#waitingBytes -= least;
+    if (least > 0) this.#options.request.call.memory?.shrink(least);
+  }
+}

@@ -1,0 +1,191 @@
+import { ServingError } from "../errors.ts";
+import { checkResponse } from "../hooks/check-response.ts";
+import { isGenerator } from "../hooks/generator-hooks.ts";
+import type { HookSet } from "../hooks/hook-set.ts";
+import type { HookContext, PartsHook } from "../hooks/hooks.ts";
+import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
+import { notOneAnswer } from "../one-answer.ts";
+import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
+import { copyTensors } from "../tensor/packed-tensor.ts";
+import { toTensors, type Values } from "../tensor/plain-value.ts";
+import { byteSize } from "../tensor/tensor.ts";
+import {
+  endOfParts,
+  type InferRequest,
+  type InferResponse,
+  type PartSink,
+  type ServedVersion,
+  toAnswer,
+} from "./infer-request.ts";
+import { copyPayload } from "./payload.ts";
+import { type Step, sealOutputs } from "./seal-outputs.ts";
+import type { Stages, TakeStep } from "./stages.ts";
+
+/** Parts that `collect` gets at most: its hooks hold all of them at the same time. */
+const MAX_COLLECTED = 65_536;
+
+/** What the requests of a pipeline that answers in parts need. */
+interface PartedParts {
+  readonly served: ServedVersion;
+  readonly stages: Stages;
+  readonly hooks: HookSet;
+  /** As of a pipeline's hooks. */
+  readonly hookTimeoutMs?: number | undefined;
+}
+
+/** A request, and what its hooks share. */
+interface PartedRequest {
+  readonly request: InferRequest;
+  readonly ctx: HookContext;
+}
+
+/** Makes what the hooks of a request need of it, which has a signal of its own then. */
+type OpenRequest = (own: InferRequest) => { readonly inputs: Values; readonly ctx: HookContext };
+
+/** Answers the requests of a pipeline whose hooks answer in parts. */
+export class PartedAnswers {
+  readonly #parts: PartedParts;
+  /** Those under way, by the source of their signal. */
+  readonly #running = new Map<CancelSource, Promise<unknown>>();
+  /** The ends of generators that were left. */
+  readonly #leaving = new Set<Promise<void>>();
+
+  constructor(parts: PartedParts) {
+    this.#parts = parts;
+  }
+
+  /** Writes the parts to the request's sink; without one, resolves with the only part, or all of them joined. */
+  async run(request: InferRequest, open: OpenRequest): Promise<InferResponse> {
+    const { signal } = request.call;
+    const source = new CancelSource();
+    const abort = () => source.abort(signal.reason);
+    signal.throwIfAborted();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      const own = { ...request, call: { ...request.call, signal: source } };
+      const { inputs, ctx } = open(own);
+      const answered = this.#answer(inputs, { request: own, ctx });
+      this.#running.set(source, answered);
+      return await answered;
+    } finally {
+      signal.removeEventListener("abort", abort);
+      this.#running.delete(source);
+    }
+  }
+
+  /** Ends the requests under way; resolves once their generators have ended, or have had their time. */
+  async close(): Promise<void> {
+    const ended = [...this.#running.values()];
+    for (const source of this.#running.keys()) source.abort(closed());
+    await Promise.allSettled(ended);
+    while (this.#leaving.size > 0) await Promise.all(this.#leaving);
+  }
+
+  async #answer(inputs: Values, parted: PartedRequest): Promise<InferResponse> {
+    const { served, hooks } = this.#parts;
+    const { request } = parted;
+    if (request.parts !== undefined) {
+      const count = await this.#writeTo(request.parts, inputs, parted);
+      return endOfParts(served, request, count);
+    }
+    if (hooks.collect !== undefined) return this.#joined(hooks.collect, inputs, parted);
+    const only = new OnlyPart(served);
+    await this.#writeTo(only, inputs, parted);
+    return only.answer;
+  }
+
+  /** Resolves with the number of parts. */
+  async #writeTo(sink: PartSink, inputs: Values, parted: PartedRequest): Promise<number> {
+    let count = 0;
+    const { signal } = parted.request.call;
+    await this.#each(inputs, parted, (step) =>
+      unlessAborted(sink.write(this.#seal(step, parted, count++ === 0)), signal),
+    );
+    return count;
+  }
+
+  /** What hooks set besides goes with the first part, since headers do. */
+  #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): InferResponse {
+    const outputs = sealOutputs(step, request, true);
+    return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && checkResponse(ctx.response)) });
+  }
+
+  async #joined(
+    collect: NonNullable<HookSet["collect"]>,
+    inputs: Values,
+    parted: PartedRequest,
+  ): Promise<InferResponse> {
+    const { request, ctx } = parted;
+    const { memory } = request.call;
+    const parts: Values[] = [];
+    await this.#each(inputs, parted, async ({ values }) => {
+      if (parts.length === MAX_COLLECTED) throw tooMany();
+      const copy = request.inputs.kind === "json" ? values : copyTensors(toTensors(values));
+      memory?.grow(bytesOf(copy));
+      parts.push(copy);
+    });
+    const options = { ctx, timeoutMs: this.#parts.hookTimeoutMs };
+    const values = await callHook(() => collect(parts, ctx), "collect", options);
+    if (!isNamedValues(values)) {
+      const came = describeValue(values);
+      throw new ServingError("internal", `The hook collect returned ${came}; expected an object of values by name.`);
+    }
+    return this.#seal({ values, giver: "The hook collect" }, parted, true);
+  }
+
+  #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
+    const { stages, hooks } = this.#parts;
+    const { process } = hooks;
+    const run = { ...parted, take, onLeft: (ended: Promise<void>) => this.#track(ended) };
+    return isGenerator(process)
+      ? stages.runProcessParts(process as PartsHook, inputs, run)
+      : stages.runParts(inputs, run);
+  }
+
+  #track(ended: Promise<void>): void {
+    const tracked = ended.finally(() => this.#leaving.delete(tracked));
+    this.#leaving.add(tracked);
+  }
+}
+
+function closed(): ServingError {
+  return new ServingError(
+    "unavailable",
+    "The hooks were closed while the answer was under way; send the request again.",
+  );
+}
+
+function bytesOf(values: Values): number {
+  let bytes = 0;
+  for (const value of Object.values(values)) {
+    const { dtype, data } = value as { dtype?: unknown; data?: unknown };
+    if (typeof dtype === "string" && data !== undefined) bytes += byteSize(value as never);
+  }
+  return bytes;
+}
+
+function tooMany(): ServingError {
+  const message = `The hooks gave more than ${MAX_COLLECTED} parts to collect; call the model by a route that streams.`;
+  return new ServingError("resource_exhausted", message);
+}
+
+/** Takes the only part of an answer, for a wire that carries one. */
+class OnlyPart implements PartSink {
+  readonly #served: ServedVersion;
+  #answer: InferResponse | undefined;
+
+  constructor(served: ServedVersion) {
+    this.#served = served;
+  }
+
+  /** Throws if there was none. */
+  get answer(): InferResponse {
+    if (this.#answer === undefined) throw notOneAnswer(this.#served.model, 0);
+    return this.#answer;
+  }
+
+  async write(part: InferResponse): Promise<void> {
+    if (this.#answer !== undefined) throw notOneAnswer(this.#served.model, 2);
+    this.#answer = { ...part, outputs: copyPayload(part.outputs) };
+  }
+}

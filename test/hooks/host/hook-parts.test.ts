@@ -1,0 +1,231 @@
+import { describe, expect, test } from "vitest";
+import { ServingError } from "../../../src/errors.ts";
+import { createDeferred } from "../../../src/platform/async/promises.ts";
+import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
+import { CollectedParts, runParts } from "../../helpers/collect-parts.ts";
+import { ask, fileExists, startHookThreads, startReloadable } from "../../helpers/start-hook-threads.ts";
+import { tempFolder } from "../../helpers/temp-folder.ts";
+
+/** A hook file whose process yields numbers from 1 on, as far as `x` says, and marks with files what happens to it. */
+const counting = (folder: string, body = "") => `
+  import { writeFileSync } from "node:fs";
+  const mark = (name, text = "") => writeFileSync(${JSON.stringify(folder)} + "/" + name, String(text));
+  export async function* process(inputs, ctx) {
+    const last = Number(inputs.x.data[0]);
+    let number = 0;
+    try {
+      while (number < last) {
+        number++;
+        mark("asked", number);
+        ${body}
+        yield { number, text: "part " + number };
+      }
+    } finally {
+      mark("left", number + " " + ctx.signal.aborted);
+    }
+  }`;
+
+async function textOf(path: string): Promise<string> {
+  const { readFileSync } = await import("node:fs");
+  return readFileSync(path, "utf8");
+}
+
+describe("a generator in a hook thread", () => {
+  test("answers in parts, which come before their end, however many there are", async () => {
+    const servable = await startHookThreads(counting(tempFolder({})));
+    expect(servable.description.decoupled).toBe(true);
+    for (const last of [0, 1, 3, 16, 17, 1000]) {
+      const sink = new CollectedParts();
+      const end = await runParts(servable, { x: last }, sink);
+      expect(end.parts).toBe(last);
+      expect(sink.parts.map(({ number }) => number)).toEqual(Array.from({ length: last }, (_, index) => index + 1));
+    }
+  });
+
+  test("answers JSON in parts of JSON, and what it set besides comes with the first", async () => {
+    const servable = await startHookThreads(`
+      export async function* process({ x }, ctx) {
+        ctx.response.metadata["x-kind"] = "count";
+        for (let number = 1; number <= x; number++) yield { number };
+      }`);
+    const seen: unknown[] = [];
+    const json = Buffer.from('{"x": 2}');
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const parts = {
+      write: async ({ outputs, metadata }: { outputs: object; metadata: object }) => {
+        seen.push([JSON.parse(Buffer.from((outputs as { json: Uint8Array }).json).toString()), { ...metadata }]);
+      },
+    };
+    const inputs = { kind: "json", json } as const;
+    const end = await servable.run({ signature: { name: "", spec: undefined }, inputs, parts, call });
+    expect(end).toMatchObject({ parts: 2, outputs: { kind: "json" } });
+    expect(seen).toEqual([
+      [{ number: 1 }, { "x-kind": "count" }],
+      [{ number: 2 }, {}],
+    ]);
+  });
+
+  test("is not asked for more than a window of parts ahead of a client that does not read", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(counting(folder));
+    const room = createDeferred<void>();
+    const sink = new CollectedParts(() => room.promise);
+    const end = runParts(servable, { x: 100 }, sink);
+    await expect.poll(() => textOf(`${folder}/asked`)).toBe("16");
+    // Other requests are answered meanwhile, in the same thread: 0 parts are none.
+    await expect(ask(servable, { x: 0 })).rejects.toMatchObject({ code: "unimplemented" });
+    expect(await textOf(`${folder}/asked`)).toBe("16");
+    room.resolve();
+    expect((await end).parts).toBe(100);
+  });
+
+  test("is asked for no more than a megabyte ahead, and unread bytes count and are given back", async () => {
+    const servable = await startHookThreads(`
+      export async function* process(inputs) {
+        for (let number = 0; number < 8; number++) yield { x: new Float32Array(150_000).fill(number) };
+      }`);
+    const budget = new MemoryBudget(1e9);
+    const memory = budget.open();
+    const room = createDeferred<void>();
+    const sink = new CollectedParts(() => room.promise);
+    const end = runParts(servable, {}, sink, { memory });
+    await expect.poll(() => memory.bytes).toBe(2 * 600_000);
+    room.resolve();
+    expect((await end).parts).toBe(8);
+    expect(memory.bytes).toBe(0);
+  });
+
+  test("whose unread parts find no room ends with that error, and gives back what it has", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(counting(folder, "yield { x: new Uint8Array(400_000) };"));
+    const budget = new MemoryBudget(1_000_000);
+    // A request that is alone may hold more.
+    budget.open().grow(900_000);
+    const memory = budget.open();
+    const sink = new CollectedParts(() => new Promise(() => {}));
+    await expect(runParts(servable, { x: 100 }, sink, { memory })).rejects.toMatchObject({ code: "unavailable" });
+    expect(memory.bytes).toBe(0);
+    await fileExists(`${folder}/left`);
+  });
+
+  test("is left when its client leaves, within one part, and what is unread is given back", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(counting(folder, "await new Promise(setImmediate);"));
+    const budget = new MemoryBudget(1e9);
+    const memory = budget.open();
+    const abort = new AbortController();
+    const sink = new CollectedParts((count) => (count === 3 ? new Promise(() => {}) : undefined));
+    const end = runParts(servable, { x: 1e9 }, sink, { signal: abort.signal, memory });
+    end.catch(() => {});
+    await expect.poll(() => memory.bytes).toBeGreaterThan(0);
+    abort.abort();
+    await expect(end).rejects.toMatchObject({ code: "cancelled" });
+    expect(memory.bytes).toBe(0);
+    await fileExists(`${folder}/left`);
+    expect(await textOf(`${folder}/left`)).toMatch(/^\d+ true$/);
+  });
+
+  test("is left when its parts cannot be written any more, and the reason is that of the request", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(counting(folder));
+    const sink = new CollectedParts((count) => {
+      if (count === 2) throw new ServingError("unavailable", "the client is gone");
+    });
+    await expect(runParts(servable, { x: 1e9 }, sink)).rejects.toMatchObject({ message: "the client is gone" });
+    await fileExists(`${folder}/left`);
+  });
+
+  test("throws after its third part, and the three stand", async () => {
+    const servable = await startHookThreads(counting(tempFolder({}), `if (number === 4) throw new Error("no paper");`));
+    const sink = new CollectedParts(() => new Promise((resolve) => setImmediate(resolve)));
+    await expect(runParts(servable, { x: 9 }, sink)).rejects.toMatchObject({
+      code: "internal",
+      message: "The hook process failed: no paper",
+    });
+    expect(sink.parts).toHaveLength(3);
+  });
+
+  test.each([
+    ["spins for ever", "if (number === 3) for (;;);", { hookStallMs: 400 }, "unavailable", /thread has ended/],
+    ["ends its thread", "if (number === 3) globalThis.process.exit(1);", {}, "unavailable", /thread has ended/],
+    [
+      "waits for what never settles",
+      "if (number === 3) await new Promise(() => {});",
+      { hookTimeoutMs: 100 },
+      "deadline_exceeded",
+      /has not given part 3 within 100 ms/,
+    ],
+    ["yields undefined", "if (number === 3) yield;", {}, "internal", /process yielded undefined as part 3/],
+    ["yields what cannot be sent", "if (number === 3) yield { f: () => 1 };", {}, "internal", /what cannot be sent/],
+  ])(
+    "that %s ends its answer with an error, and the next request is answered",
+    async (_, body, options, code, text) => {
+      const servable = await startHookThreads(counting(tempFolder({}), body), options);
+      const sink = new CollectedParts();
+      // Before the third is asked for, those before it have come.
+      await expect(runParts(servable, { x: 9 }, sink)).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(text),
+      });
+      expect(sink.parts.length).toBeLessThanOrEqual(2);
+      expect(await ask(servable, { x: 1 })).toMatchObject({ number: 1 });
+    },
+  );
+
+  test("that does not end when it is left does not keep its hooks from being closed", async () => {
+    const folder = tempFolder({});
+    const servable = await startHookThreads(`
+      import { writeFileSync } from "node:fs";
+      export async function* process() {
+        try { yield { x: 1 }; } finally { await new Promise(() => {}); }
+      }
+      export const close_hook = () => writeFileSync(${JSON.stringify(`${folder}/closed`)}, "");`);
+    const abort = new AbortController();
+    const sink = new CollectedParts(() => abort.abort());
+    await expect(runParts(servable, {}, sink, { signal: abort.signal })).rejects.toMatchObject({ code: "cancelled" });
+    await servable.close();
+    await fileExists(`${folder}/closed`);
+  });
+
+  test("goes on while its hooks are replaced, and new requests get the new ones", async () => {
+    const folder = tempFolder({});
+    const { servable, file } = await startReloadable(counting(folder));
+    const room = createDeferred<void>();
+    const sink = new CollectedParts((count) => (count === 1 ? room.promise : undefined));
+    const end = runParts(servable, { x: 40 }, sink);
+    await expect.poll(() => sink.parts.length).toBe(1);
+    const { writeFileSync } = await import("node:fs");
+    writeFileSync(file, "export const process = () => ({ number: 7 });");
+    const reloaded = servable.reload();
+    await expect.poll(() => servable.description.decoupled).toBeUndefined();
+    expect(await ask(servable, { x: 1 })).toEqual({ number: 7 });
+    room.resolve();
+    expect((await end).parts).toBe(40);
+    await reloaded;
+  });
+
+  test("loses its answer when the servable is closed meanwhile, with an error", async () => {
+    const servable = await startHookThreads(counting(tempFolder({}), "await new Promise(setImmediate);"));
+    const sink = new CollectedParts();
+    const end = runParts(servable, { x: 1e9 }, sink);
+    end.catch(() => {});
+    await expect.poll(() => sink.parts.length).toBeGreaterThan(2);
+    await servable.close();
+    await expect(end).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  test("is one of many at once, none of which gets another's parts", async () => {
+    const servable = await startHookThreads(
+      `export async function* process({ x }) {
+         for (let number = 0; number < 50; number++) { if (number % 7 === 0) await new Promise(setImmediate); yield { x, number }; }
+       }`,
+      { workers: 2 },
+    );
+    const ends = Array.from({ length: 100 }, async (_, x) => {
+      const sink = new CollectedParts();
+      await runParts(servable, { x }, sink);
+      expect(sink.parts).toEqual(Array.from({ length: 50 }, (_, number) => ({ x, number })));
+    });
+    await Promise.all(ends);
+  });
+});
