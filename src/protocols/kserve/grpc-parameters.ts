@@ -1,6 +1,6 @@
 import type { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import { bytesTag, MAP_ENTRY, tagOf, WIRE, type WireReader } from "../../tensor/codecs/protobuf/wire-reader.ts";
-import { integerField, messageField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
+import { bytesField, textField, type WirePart } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import type { Parameter } from "./parameters.ts";
 
 /** Field numbers of inference.InferParameter. */
@@ -52,7 +52,8 @@ function readChoice(reader: WireReader, tag: number): Parameter | undefined {
   }
 }
 
-/** The entry of a `map<string, InferParameter>` with the value true. */
-export function trueParameter(name: string): WirePart[] {
-  return [textField(MAP_ENTRY.key, name), messageField(MAP_ENTRY.value, [integerField(PARAMETER.bool, 1)])];
+/** The entry of a `map<string, InferParameter>` with a boolean; false is written too, since it is one of several kinds. */
+export function booleanParameter(name: string, value: boolean): WirePart[] {
+  const parameter = Uint8Array.of(tagOf(PARAMETER.bool, WIRE.varint), value ? 1 : 0);
+  return [textField(MAP_ENTRY.key, name), bytesField(MAP_ENTRY.value, parameter)];
 }

@@ -37,8 +37,8 @@ export type KserveEncoding = "raw" | "typed" | "both";
 /** The form of an answer over gRPC. */
 export interface GrpcForm {
   readonly encoding: KserveEncoding;
-  /** True if each answer in a stream has to be marked as the last one to its request. */
-  readonly tellsFinal: boolean;
+  /** True if the end of an answer in parts gets a message of its own in a stream. */
+  readonly tellsEnd: boolean;
 }
 
 /**
@@ -90,7 +90,7 @@ function readRequest(bytes: Uint8Array, budget: DecodeBudget): KserveRequest<Grp
     outputs,
     form: {
       encoding: isTyped && !isShared ? typedEncoding(parameters) : "raw",
-      tellsFinal: readBoolean(parameters, "triton_enable_empty_final_response") === true,
+      tellsEnd: readBoolean(parameters, "triton_enable_empty_final_response") === true,
     },
   };
 }

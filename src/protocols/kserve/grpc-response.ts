@@ -12,7 +12,7 @@ import {
 } from "../../tensor/codecs/protobuf/wire-writer.ts";
 import { byteSize, elementCount, type Tensor } from "../../tensor/tensor.ts";
 import { contentsParts } from "./grpc-contents.ts";
-import { trueParameter } from "./grpc-parameters.ts";
+import { booleanParameter } from "./grpc-parameters.ts";
 import type { GrpcForm, KserveEncoding } from "./grpc-request.ts";
 import { type AnsweredOutput, type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import { rawSize, toRaw } from "./raw-tensor.ts";
@@ -27,20 +27,33 @@ export function isLargeCopy(answer: KserveAnswer): boolean {
   return sentTensors(answer).some((tensor) => byteSize(tensor) > LARGE_COPY_BYTES);
 }
 
-/** Writes a ModelStreamInferResponse with an answer. */
-export function encodeStreamResponse(answer: KserveAnswer, { encoding, tellsFinal }: GrpcForm): Buffer {
+/** Writes a ModelStreamInferResponse with an answer, or a part of one; `isFinal` = nothing follows to its request. */
+export function encodeStreamResponse(answer: KserveAnswer, { encoding }: GrpcForm, isFinal: boolean): Buffer {
   const parts = inferResponseParts(answer, encoding);
-  return encodeMessage([messageField(STREAM.response, tellsFinal ? [...parts, FINAL] : parts)]);
+  parts.push(isFinal ? FINAL : NOT_FINAL);
+  return encodeMessage([messageField(STREAM.response, parts)]);
 }
 
-/** The parameter by which clients of decoupled models recognise the last answer; here each answer is the last. */
-const FINAL = messageField(RESPONSE.parameters, trueParameter("triton_final_response"));
+/** The parameter by which clients of decoupled models recognise the last answer; Triton sends it with all of them. */
+const [FINAL, NOT_FINAL] = [finalField(true), finalField(false)];
 
-/** Writes a ModelStreamInferResponse with an error, and the id of the failed request. */
-export function encodeStreamError(message: string, id: string): Buffer {
-  const response = id === "" ? [] : [messageField(STREAM.response, [textField(RESPONSE.id, id)])];
-  return encodeMessage([textField(STREAM.error, message), ...response]);
+function finalField(isFinal: boolean): WirePart {
+  return messageField(RESPONSE.parameters, booleanParameter("triton_final_response", isFinal));
 }
+
+/** Writes a ModelStreamInferResponse with an error, the id of the failed request, and the version that failed. */
+export function encodeStreamError(message: string, id: string, failed?: ServedVersion): Buffer {
+  const error = textField(STREAM.error, message);
+  const names = [textField(RESPONSE.id, id)];
+  if (failed !== undefined) {
+    const { model, version } = failed;
+    names.push(textField(RESPONSE.model, model), textField(RESPONSE.version, String(version)), FINAL);
+  }
+  return encodeMessage(id === "" && failed === undefined ? [error] : [error, messageField(STREAM.response, names)]);
+}
+
+/** A version of a model that has failed. */
+type ServedVersion = Pick<KserveAnswer, "model" | "version">;
 
 /** A ModelInferResponse in its wire form; with `borrows`, large values are not copied. */
 export function frameInferResponse(answer: KserveAnswer, encoding: KserveEncoding, borrows: boolean): FramedMessage {

@@ -20,7 +20,8 @@ import {
   isLargeResponse,
 } from "./grpc-response.ts";
 import { inferKserve } from "./infer-kserve.ts";
-import type { KserveAnswer } from "./kserve-answer.ts";
+import type { KserveAnswer, KserveParts } from "./kserve-answer.ts";
+import type { KserveRequest } from "./kserve-request.ts";
 
 /**
  * Maximum number of open requests of one stream, until their answers have been sent; further ones wait at the client.
@@ -43,6 +44,75 @@ interface AnswerTurn {
   readonly before: Promise<void>;
   /** To be called when this one is, or is given up; again without effect. */
   readonly writes: () => void;
+}
+
+/** What one request of a stream is answered with, and by. */
+interface StreamedCall {
+  readonly exchange: StreamExchange;
+  readonly memory: MemoryShare;
+  readonly record: RequestRecord;
+  /** As in {@link AnswerTurn}. */
+  readonly writes: () => void;
+}
+
+/** One request of a stream, on the way of its answer or its parts. */
+class StreamedRequest implements KserveParts {
+  readonly call: StreamedCall;
+  /** The client's own id; undefined = it is not known yet. */
+  id: string | undefined;
+  /** True if its answer comes in parts, as they are ready: only answers in one have an order among each other. */
+  isParted = false;
+  #form: GrpcForm | undefined;
+  #options: CallOptions | undefined;
+
+  constructor(call: StreamedCall) {
+    this.call = call;
+  }
+
+  /** Notes what decides the form of its answer. */
+  decoded({ id, form }: KserveRequest<GrpcForm>, options: CallOptions): void {
+    this.id = id;
+    this.#form = form;
+    this.#options = options;
+  }
+
+  begin(): void {
+    this.isParted = true;
+    this.call.writes();
+  }
+
+  async write(part: KserveAnswer): Promise<void> {
+    const { exchange, memory, record } = this.call;
+    const message = await this.#encode(part, false);
+    memory.grow(message.length);
+    try {
+      await exchange.write(frameBytes(message));
+    } finally {
+      memory.shrink(message.length);
+    }
+    this.#options?.signal.throwIfAborted();
+    record.wrote(message.length);
+  }
+
+  /** The message for an answer, or for the end of its parts; undefined = that has none. */
+  encodeLast(answer: KserveAnswer): Buffer | Promise<Buffer> | undefined {
+    return answer.parts !== undefined && this.#form?.tellsEnd !== true ? undefined : this.#encode(answer, true);
+  }
+
+  /** A message with an error; if a model has failed, it says that nothing follows. */
+  encodeError({ message }: ServingError, id: string): Buffer {
+    const { isServedHere, model, version } = this.call.record;
+    const failed = isServedHere && version !== undefined ? { model, version } : undefined;
+    return encodeStreamError(cutText(message), id, failed);
+  }
+
+  #encode(answer: KserveAnswer, isFinal: boolean): Buffer | Promise<Buffer> {
+    const form = this.#form as GrpcForm;
+    if (!isLargeResponse(answer, form.encoding) && !isLargeCopy(answer))
+      return encodeStreamResponse(answer, form, isFinal);
+    const encoded = encodeInThread(encodeStreamResponseJob, [answer, form, isFinal], this.#options as CallOptions);
+    return encoded.then(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength));
+  }
 }
 
 class InferStream {
@@ -104,13 +174,14 @@ class InferStream {
   async #take(message: Uint8Array, { before, writes }: AnswerTurn): Promise<void> {
     const memory = this.#exchange.memory.split(message.length);
     const record = this.#openRecord(message);
+    const request = new StreamedRequest({ exchange: this.#exchange, memory, record, writes });
     try {
-      const answer = await this.#answer(message, memory, record);
-      await before;
-      const written = this.#exchange.write(frameBytes(answer));
+      const answer = await this.#answer(message, request);
+      if (!request.isParted) await before;
+      const written = answer && this.#exchange.write(frameBytes(answer));
       writes();
       await written;
-      record.wrote(answer.length);
+      record.wrote(answer?.length ?? 0);
     } catch (reason) {
       this.#failed.reject(reason);
     } finally {
@@ -143,41 +214,39 @@ class InferStream {
     this.#options.observer.over(record, { protocol: "grpc", path, status, code: failedWith ?? "ok" });
   }
 
-  /** The answering message; throws the error that ends the stream for a client that asked for gRPC statuses. */
-  async #answer(message: Uint8Array, memory: MemoryShare, record: RequestRecord): Promise<Uint8Array> {
+  /**
+   * The last message to answer with, if there is one; throws the error that ends the stream for a client that asked for
+   * gRPC statuses.
+   */
+  async #answer(message: Uint8Array, streamed: StreamedRequest): Promise<Uint8Array | undefined> {
     const { metadata, peer, limits, path } = this.#exchange;
-    let id: string | undefined;
+    const { memory, record } = streamed.call;
     try {
       const { maxMessageBytes: maxBytes, sharedMemory, settings } = this.#options;
       let request = decodeInferRequestQuickly(message, maxBytes);
       // Data that is transferred to a thread is no longer readable here, including the id.
-      if (request === undefined) id = readRequestId(message);
+      if (request === undefined) streamed.id = readRequestId(message);
       const given = { message, maxBytes, signal: this.#source, memory };
       request ??= await decodeInThread(decodeInferRequestJob, [message, maxBytes], given);
-      id = request.id;
       const call = arrivedCall(record, peer, { metadata, deadline: limits?.deadline, signal: this.#source, memory });
+      streamed.decoded(request, call);
       const inferred = await inferKserve(this.#service, request, {
         call,
         maxBytes,
         sharedMemory,
         settings,
+        parts: streamed,
       });
-      const answer = await this.#encode(inferred, request.form, call);
-      memory.setTo(answer.length);
+      const answer = await streamed.encodeLast(inferred);
+      memory.setTo(answer?.length ?? 0);
       return answer;
     } catch (reason) {
       const error = ServingError.from(reason);
       record.failedWith = error.code;
       logFailure({ reason, code: error.code, record, path }, this.#options.log);
       if (metadata[REAL_STATUS] === "true") throw error;
-      return encodeStreamError(cutText(error.message), id ?? readRequestId(message));
+      return streamed.encodeError(error, streamed.id ?? readRequestId(message));
     }
-  }
-
-  async #encode(answer: KserveAnswer, form: GrpcForm, call: CallOptions): Promise<Buffer> {
-    if (!isLargeResponse(answer, form.encoding) && !isLargeCopy(answer)) return encodeStreamResponse(answer, form);
-    const message = await encodeInThread(encodeStreamResponseJob, [answer, form], call);
-    return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   }
 }
 

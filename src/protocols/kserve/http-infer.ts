@@ -30,6 +30,9 @@ import { toRawInput } from "./raw-input.ts";
 
 type HttpRequest = KserveRequest<AnswerForm>;
 
+/** Triton's text. */
+const DECOUPLED = "HTTP end point doesn't support models with decoupled transaction policy";
+
 /** The model and version in a URL. */
 interface ModelPath {
   readonly model: string;
@@ -53,7 +56,7 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
   const request = received instanceof Promise ? await received : received;
   const { form } = request;
   if (request.id !== "") exchange.record.id = request.id;
-  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings };
+  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings, refusal: DECOUPLED };
   const answer = await inferLeased(lease, request, options);
   if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
   const parts = isLargeJson(answer, form)

@@ -1,5 +1,6 @@
 import { currentScope } from "../../access/call-scope.ts";
-import { failedPrecondition, ServingError } from "../../errors.ts";
+import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
+import { isNotOneAnswer } from "../../one-answer.ts";
 import { BEFORE_OTHERS } from "../../platform/limits/call-limits.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
 import type { SharedMemory } from "../../platform/shared-memory/shared-memory.ts";
@@ -14,7 +15,7 @@ import type { AnsweredOutput, KserveAnswer, KserveParts } from "./kserve-answer.
 import type { KserveRequest, RequestedOutput } from "./kserve-request.ts";
 import { acquireModel, toModelRef } from "./model-ref.ts";
 import { readUnsigned, type Scheduling } from "./parameters.ts";
-import { namesSharedMemory, refuseSharedMemory } from "./shared-memory-places.ts";
+import { namesSharedMemory, readPlace, refuseSharedMemory } from "./shared-memory-places.ts";
 
 /** The call that a request came with, and what its tensors may use. */
 export interface InferOptions {
@@ -26,6 +27,8 @@ export interface InferOptions {
   readonly settings: ProtocolSettings;
   /** Takes the parts of an answer in parts; absent = the transport takes one answer. */
   readonly parts?: KserveParts | undefined;
+  /** Text for a model whose parts are not one answer; absent = the server's own. */
+  readonly refusal?: string;
 }
 
 /**
@@ -55,14 +58,22 @@ export async function inferLeased(lease: Lease, request: KserveRequest, options:
   try {
     const run = namesSharedMemory(request) ? inferShared : infer;
     return await run(lease, request, options);
+  } catch (reason) {
+    throw options.refusal !== undefined && isNotOneAnswer(reason) ? refuse(reason, options.refusal) : reason;
   } finally {
     lease.release();
   }
 }
 
+/** With Triton's text first, on which its clients assert. */
+function refuse({ code, message, details }: ServingError, text: string): ServingError {
+  return new ServingError(code, `${text}. ${message}`, { details });
+}
+
 async function inferShared(lease: Lease, request: KserveRequest, options: InferOptions): Promise<KserveAnswer> {
   const { sharedMemory } = options;
   if (sharedMemory === undefined) throw refuseSharedMemory(request);
+  if (options.parts !== undefined && lease.description.decoupled === true) refuseSharedParts(request);
   // Nearly no server needs the code.
   const { SharedTensors } = await import("./shared-tensors.ts");
   const shared = new SharedTensors(request, sharedMemory, options);
@@ -93,6 +104,15 @@ async function infer(
   return toAnswer(answer, asked);
 }
 
+/** Each part would overwrite the one before, whether or not the client has read it. */
+function refuseSharedParts({ outputs }: KserveRequest): void {
+  const shared = outputs.find(({ name, parameters }) => readPlace(parameters, name) !== undefined);
+  if (shared === undefined) return;
+  throw invalidArgument(
+    `output '${shared.name}' of a model that answers in parts cannot be in shared memory; leave it in the messages`,
+  );
+}
+
 /** What a client asked for, by which an answer and each part of it gets its form. */
 interface Asked {
   readonly request: KserveRequest;
@@ -107,16 +127,18 @@ function beginParts(parts: KserveParts, asked: Asked): PartSink {
   return { write: async (part) => parts.write(await toAnswer(part, asked)) };
 }
 
-async function toAnswer(answer: InferResponse, { request, wanted, signature, call }: Asked): Promise<KserveAnswer> {
+/** A promise only for outputs that were asked for. */
+function toAnswer(
+  answer: InferResponse,
+  { request, wanted, signature, call }: Asked,
+): KserveAnswer | Promise<KserveAnswer> {
   const { model, version, metadata, parts } = answer;
   const { id } = request;
   if (parts !== undefined) return { model, version, id, outputs: [], metadata, parts };
   const tensors = answeredTensors(answer);
-  const outputs =
-    wanted === undefined
-      ? allOutputs(tensors, signature)
-      : await requestedOutputs(tensors, toRequested(request, wanted), { signature, call });
-  return { model, version, id, outputs, metadata };
+  if (wanted === undefined) return { model, version, id, outputs: allOutputs(tensors, signature), metadata };
+  const requested = requestedOutputs(tensors, toRequested(request, wanted), { signature, call });
+  return requested.then((outputs) => ({ model, version, id, outputs, metadata }));
 }
 
 function toRequested({ outputs }: KserveRequest, wanted: readonly string[]): readonly RequestedOutput[] {

@@ -54,13 +54,17 @@ function grpcRoutes(service: InferenceService, options: GrpcProtocolOptions): Gr
   };
 }
 
+/** Triton's text. */
+const DECOUPLED = "ModelInfer RPC doesn't support models with decoupled transaction policy";
+
 function inferMethod(service: InferenceService, options: GrpcProtocolOptions): UnaryMethod {
   const { maxMessageBytes: maxBytes, sharedMemory, settings } = options;
   return async (message, call) => {
     const request =
       decodeInferRequestQuickly(message, maxBytes) ??
       (await decodeInThread(decodeInferRequestJob, [message, maxBytes], { ...call, message, maxBytes }));
-    const answer = await inferKserve(service, request, { call, maxBytes, sharedMemory, settings });
+    const options = { call, maxBytes, sharedMemory, settings, refusal: DECOUPLED };
+    const answer = await inferKserve(service, request, options);
     const { metadata } = answer;
     const { encoding } = request.form;
     if (isLargeResponse(answer, encoding)) {

@@ -53,7 +53,7 @@ export function modelConfig(description: ServableDescription): ModelConfig {
     })),
     output: outputs.map(toTensor),
     ...parametersOf(description),
-    model_transaction_policy: { decoupled: false },
+    model_transaction_policy: { decoupled: description.decoupled === true },
   };
 }
 

@@ -71,7 +71,7 @@ describe("a ModelInferRequest", () => {
           ["c", "s"],
         ]),
         outputs: [{ name: "y", parameters: new Map([["classification", 3n]]) }],
-        form: { encoding: "raw", tellsFinal: false },
+        form: { encoding: "raw", tellsEnd: false },
       });
     }
   });

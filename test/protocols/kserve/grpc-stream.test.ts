@@ -166,7 +166,7 @@ describe("a stream of inference requests", () => {
     ]);
   });
 
-  it("says that an answer is the last one to its request where its client asks", async () => {
+  it("says that an answer is the last one to its request, as Triton does whether or not its client asks", async () => {
     const { open } = await start();
     const stream = open();
     stream.write({ ...request("1"), parameters: { triton_enable_empty_final_response: { bool_param: true } } });
@@ -175,7 +175,7 @@ describe("a stream of inference requests", () => {
     const answers = (await collect(stream)).map(({ infer_response: answer }) => answer as Plain);
     expect(answers).toMatchObject([
       { id: "1", parameters: { triton_final_response: { bool_param: true } } },
-      { id: "2", parameters: {} },
+      { id: "2", parameters: { triton_final_response: { bool_param: true } } },
     ]);
   });
 
