@@ -1,7 +1,8 @@
 import { requestIdOf } from "../observability/request-id.ts";
 import { limitedSignal } from "../platform/async/cancel-source.ts";
+import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { answeredTensors } from "../protocols/answered-tensors.ts";
-import type { InferenceService } from "../serving/inference-service.ts";
+import type { InferenceService, InferResponse, PartSink } from "../serving/inference-service.ts";
 import { requireSignature } from "../serving/require-signature.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
 import type { Values } from "../tensor/plain-value.ts";
@@ -33,12 +34,20 @@ interface OwnRequest extends PredictChoices {
 }
 
 /** Runs one request without a wire. Throws as {@link Server.predict}. */
-export async function predict(
+export async function predict(service: Pick<InferenceService, "acquire">, request: OwnRequest): Promise<Tensors> {
+  const { signal, timeoutMs } = request;
+  return answeredTensors(await inferOwn(service, { ...request, signal: limitedSignal(signal, timeoutMs) }));
+}
+
+/** The same with the whole answer, which may come in parts if there is a sink for them. */
+async function inferOwn(
   service: Pick<InferenceService, "acquire">,
-  { model, inputs, version, label, signature: name = "", outputs, timeoutMs, signal, metadata = {} }: OwnRequest,
-): Promise<Tensors> {
+  request: OwnRequest & { readonly signal: AbortSignal },
+  parts?: PartSink,
+): Promise<InferResponse> {
+  const { model, inputs, version, label, signature: name = "", outputs, timeoutMs, signal, metadata = {} } = request;
   const limits = timeoutMs === undefined ? undefined : { deadline: Date.now() + timeoutMs };
-  const call = { id: requestIdOf(metadata), metadata, limits, signal: limitedSignal(signal, timeoutMs) };
+  const call = { id: requestIdOf(metadata), metadata, limits, signal };
   const ref = { model, label, ...(version !== undefined && { version: BigInt(version) }) };
   const lease = await service.acquire(ref, call);
   try {
@@ -46,8 +55,76 @@ export async function predict(
     assertOutputs(outputs, signature.spec?.outputs);
     // The caller's arrays stay the caller's: what a thread is given may be moved to it.
     const tensors = copyTensors(toInputTensors(inputs, signature.spec?.inputs));
-    return answeredTensors(await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs, call }));
+    return await lease.infer({ signature, inputs: { kind: "tensors", tensors }, outputs, parts, call });
   } finally {
     lease.release();
+  }
+}
+
+/**
+ * Runs one request without a wire, and gives the parts of its answer as they come; the answer of a model that answers
+ * once is the only part. To leave the loop ends the request. Throws as `Server.predict`.
+ */
+export async function* streamParts(
+  service: Pick<InferenceService, "acquire">,
+  request: OwnRequest,
+): AsyncGenerator<Tensors, void, undefined> {
+  const leaving = new AbortController();
+  const given = request.signal === undefined ? [] : [request.signal];
+  const signal = AbortSignal.any([leaving.signal, limitedSignal(undefined, request.timeoutMs), ...given]);
+  const handed = new HandedParts();
+  const answered = inferOwn(service, { ...request, signal }, handed).then(
+    async (answer) => {
+      if (answer.parts === undefined) await handed.write(answer);
+      handed.end();
+    },
+    (reason) => handed.end(reason),
+  );
+  try {
+    for (let part = await handed.next(); part !== undefined; part = await handed.next()) yield part;
+  } finally {
+    leaving.abort();
+    handed.end();
+    await answered;
+  }
+}
+
+/** Hands each part on when it is asked for. */
+class HandedParts implements PartSink {
+  #waiting: { readonly part: Tensors; readonly taken: Deferred<void> } | undefined;
+  #wake = createDeferred<void>();
+  #end: { readonly reason: unknown } | undefined;
+
+  write(part: InferResponse): Promise<void> {
+    const taken = createDeferred<void>();
+    // The hook may write the next part into the same arrays.
+    if (this.#end === undefined) this.#waiting = { part: copyTensors(answeredTensors(part)), taken };
+    else taken.resolve();
+    this.#wake.resolve();
+    return taken.promise;
+  }
+
+  /** Nothing follows; the first reason counts. */
+  end(reason?: unknown): void {
+    this.#end ??= { reason };
+    this.#waiting?.taken.resolve();
+    this.#wake.resolve();
+  }
+
+  /** The next part; undefined = there is none. Throws the reason for the end. */
+  async next(): Promise<Tensors | undefined> {
+    for (;;) {
+      const waiting = this.#waiting;
+      if (waiting !== undefined) {
+        this.#waiting = undefined;
+        waiting.taken.resolve();
+        return waiting.part;
+      }
+      if (this.#end !== undefined) break;
+      this.#wake = createDeferred();
+      await this.#wake.promise;
+    }
+    if (this.#end.reason !== undefined) throw this.#end.reason;
+    return undefined;
   }
 }

@@ -9,7 +9,7 @@ import type { ExampleInputs } from "../tensor/signature/example-inputs.ts";
 import type { Tensors } from "../tensor/tensor.ts";
 import { checkedModel } from "./checked-model.ts";
 import type { NamedModelOptions } from "./named-model.ts";
-import { type PredictChoices, predict } from "./predict.ts";
+import { type PredictChoices, predict, streamParts } from "./predict.ts";
 import type { ServedModels } from "./served-models.ts";
 import { type ServedVersion, toServedVersion } from "./served-version.ts";
 import { type StageSummary, summarizeStages } from "./stage-summary.ts";
@@ -49,6 +49,11 @@ export interface Server {
    * are tensors. Throws {@link ServingError}.
    */
   predict(model: string, inputs: Values, choices?: PredictChoices): Promise<Tensors>;
+  /**
+   * The same, with the parts of the answer as they come: one of a model that answers once. To leave the loop ends the
+   * request.
+   */
+  stream(model: string, inputs: Values, choices?: PredictChoices): AsyncGenerator<Tensors, void, undefined>;
   /** Calls back after each change of a version's state; returns a function that removes the listener. */
   onState(listener: (version: ServedVersion) => void): () => void;
   /** Inputs for an example request; if the model leaves sizes open, those with which it has run. */
@@ -122,6 +127,7 @@ export function toServer(parts: ServerParts): Server {
     load: async (name, options) => served.load(name, checkedModel(name, options)),
     unload: (name, options) => served.unload(name, options),
     predict: (model, inputs, choices) => predict(service, { ...choices, model, inputs }),
+    stream: (model, inputs, choices) => streamParts(service, { ...choices, model, inputs }),
     onState: (listener) => manager.onState((status) => listener(toServedVersion(status))),
     exampleInputs: () => {
       example = Promise.resolve(manager.servables()[0]?.exampleInputs());

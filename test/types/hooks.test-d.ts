@@ -92,6 +92,49 @@ const dtype: "bytes" = declared.outputs[0].dtype;
 const { outputs } = await testHooks(declared, { models: [fakeModel(), fakeModel()] }).run({ image: crop });
 const mood: readonly Uint8Array[] = outputs.mood.data;
 
+const parted = defineHooks({
+  inputs: [{ name: "text", dtype: "bytes" }],
+  outputs: [{ name: "letter", dtype: "bytes" }],
+  async *process({ text }, ctx) {
+    const bytes: readonly Uint8Array[] = text.data;
+    const number: number | undefined = ctx.part;
+    yield { letter: `${bytes.length}${number}` };
+  },
+  collect: (parts) => ({ letter: parts.map(({ letter }) => letter.data[0]) }),
+});
+for await (const part of testHooks(parted).stream({ text: "a" })) {
+  const letters: readonly Uint8Array[] = part.outputs.letter.data;
+  // @ts-expect-error the hooks declare no output of this name
+  letters.push(part.outputs.text);
+}
+
+defineHooks({
+  postprocess: [
+    function* (outputs) {
+      yield outputs;
+      yield Promise.resolve(outputs);
+    },
+    null,
+  ],
+});
+
+async function* yieldsNumber() {
+  yield 3;
+}
+
+async function* yieldsZ() {
+  yield { z: 1 };
+}
+
+// @ts-expect-error a generator that yields a number
+defineHooks({ process: yieldsNumber });
+
+// @ts-expect-error parts are made behind a model, or in place of all
+defineHooks({ preprocess: yieldsZ });
+
+// @ts-expect-error the last hook does not yield the declared output
+defineHooks({ outputs: [{ name: "y", dtype: "int8" }], process: yieldsZ });
+
 // @ts-expect-error the pipeline has no input of this name
 testHooks(declared).run({ imgae: mood, dtype });
 

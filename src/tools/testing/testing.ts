@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { fileURLToPath } from "node:url";
 import { DEFAULT_SIGNATURE, type Driver, type Model, type PredictCall, type Signature } from "../../drivers/driver.ts";
 import type { RawOptions } from "../../drivers/option-table.ts";
@@ -6,7 +5,7 @@ import { detectDriver } from "../../drivers/registry.ts";
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { Specs, TensorsOf } from "../../hooks/declared-hooks.ts";
 import { toHooks } from "../../hooks/hook-set.ts";
-import type { AnyHooks, AnyState, Hook, HookContext, HookSlots, RemoteHandle, RequestInfo } from "../../hooks/hooks.ts";
+import type { AnyHooks, AnyState, HookContext, RemoteHandle, RequestInfo } from "../../hooks/hooks.ts";
 import { loadHostedModel } from "../../models/load-hosted-model.ts";
 import type { ModelHandle } from "../../models/model-handle.ts";
 import { createSilentLogger, type Logger } from "../../observability/logger.ts";
@@ -19,6 +18,7 @@ import { chooseStage } from "../../serving/repository/choose-stages.ts";
 import type { StageOptions } from "../../serving/repository/stage.ts";
 import { type PlainValue, toTensors, type Values } from "../../tensor/plain-value.ts";
 import { createTensors, type Tensor, type Tensors } from "../../tensor/tensor.ts";
+import { CapturedHooks } from "./captured-hooks.ts";
 
 /** The models around which hooks are tested. */
 export interface HookTestOptions {
@@ -45,6 +45,8 @@ export interface HookRun<Outputs> {
 export interface HookTest<Inputs, Outputs> {
   /** Runs one request through hooks and models. Rejects with the `ServingError` that a client would get. */
   run(inputs: Inputs, request?: PredictChoices): Promise<HookRun<Outputs>>;
+  /** Runs one request, and gives the parts of its answer as they come. To leave the loop ends the request. */
+  stream(inputs: Inputs, request?: PredictChoices): AsyncGenerator<HookRun<Outputs>, void, undefined>;
   /** Runs `close_hook` and frees the models. A process ends without it if all models run in its own thread. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -82,6 +84,12 @@ export function testHooks<Given extends AnyHooks | string | URL>(
           return requireContext(ctx);
         },
       };
+    },
+    async *stream(inputs, request) {
+      opened ??= openPipeline(hooks, options);
+      const { server, captured } = await opened;
+      for await (const { result, ctx } of captured.each(server.stream(NAME, inputs as Values, request)))
+        yield { outputs: result as OutputsOf<Given>, ctx: requireContext(ctx) };
     },
     close,
     [Symbol.asyncDispose]: close,
@@ -124,49 +132,6 @@ async function openHooks(given: AnyHooks | string | URL): Promise<AnyHooks> {
 function requireContext(ctx: HookContext | undefined): HookContext {
   if (ctx !== undefined) return ctx;
   throw failedPrecondition("No hook has run; expected preprocess, postprocess or process among the hooks.");
-}
-
-/** The place for the context of a running request. */
-interface Slot {
-  ctx?: HookContext;
-}
-
-/** Hooks that keep each request's context for the test that has sent it. */
-class CapturedHooks {
-  /** The hooks to run. */
-  readonly hooks: AnyHooks;
-  readonly #slots = new AsyncLocalStorage<Slot>();
-
-  constructor(hooks: AnyHooks) {
-    const { preprocess, postprocess, process } = hooks;
-    this.hooks = {
-      ...hooks,
-      ...(preprocess && { preprocess: this.#captureAll(preprocess) }),
-      ...(postprocess && { postprocess: this.#captureAll(postprocess) }),
-      ...(process && { process: this.#capture(process) }),
-    };
-  }
-
-  /** Runs a request; the context is undefined if it has reached no hook. */
-  async run<Result>(request: () => Promise<Result>): Promise<{ result: Result; ctx: HookContext | undefined }> {
-    const slot: Slot = {};
-    const result = await this.#slots.run(slot, request);
-    return { result, ctx: slot.ctx };
-  }
-
-  /** Values other than hooks stay, so that the server's check refuses them. */
-  #captureAll(slots: HookSlots): HookSlots {
-    const captured = (slot: Hook | null) => (typeof slot === "function" ? this.#capture(slot) : slot);
-    return Array.isArray(slots) ? slots.map(captured) : (captured(slots as Hook) as Hook);
-  }
-
-  #capture(hook: Hook): Hook {
-    return (values, ctx, args) => {
-      const slot = this.#slots.getStore();
-      if (slot !== undefined) slot.ctx = ctx;
-      return hook(values, ctx, args);
-    };
-  }
 }
 
 /** The fields of a context that a test chooses. */
