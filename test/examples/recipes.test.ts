@@ -2,6 +2,7 @@ import { type ClientDuplexStream, credentials, Metadata } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import apiKey from "../../examples/hooks/api-key.ts";
 import labels from "../../examples/hooks/labels.ts";
+import letters from "../../examples/hooks/letters.ts";
 import loop from "../../examples/hooks/stateful-loop.ts";
 import { testHooks } from "../../src/tools/testing/testing.ts";
 import type { Plain } from "../grpc/oracle.ts";
@@ -75,3 +76,20 @@ function toFloats({ raw_output_contents: contents }: Plain): number[] {
 function toText(bytes: unknown): string {
   return Buffer.from(bytes as Uint8Array).toString();
 }
+
+test("letters.ts gives a text letter by letter, and as one where one answer is taken", async () => {
+  await using pipeline = testHooks(letters);
+  const seen: [string, number | undefined][] = [];
+  for await (const { outputs, ctx } of pipeline.stream({ text: "hëy" }))
+    seen.push([toText(outputs.letter.data[0]), ctx.part]);
+  expect(seen).toEqual([
+    ["h", 1],
+    ["ë", 2],
+    ["y", 3],
+  ]);
+  expect(toText((await pipeline.run({ text: "hëy" })).outputs.letter.data[0])).toBe("hëy");
+  for await (const { outputs } of pipeline.stream({ text: "hëy" })) {
+    expect(toText(outputs.letter.data[0])).toBe("h");
+    break;
+  }
+});
