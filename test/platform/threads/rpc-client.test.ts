@@ -47,6 +47,53 @@ describe("a request", () => {
     });
   });
 
+  test("that takes no parts, and gets one, ends the connection", async () => {
+    const { port1, port2 } = new MessageChannel();
+    const client = new RpcClient(toHostPort(port1), "the other side");
+    const responder: Responder = new Responder(toHostPort(port2), {
+      answer: async ({ id }) => {
+        await responder.openParts(id).write({ meta: undefined, tensors: number(1) }, 4);
+        return NOTHING;
+      },
+    });
+    const malformed = new Promise<Error>((resolve) => client.onMalformed(resolve));
+    await expect(client.ask({ ...NOTHING, kind })).rejects.toMatchObject({ code: "unavailable" });
+    expect((await malformed).message).toBe("it sends a part to request 1, which does not take any");
+  });
+
+  test("gets its parts before its answer, and none once it is cancelled", async () => {
+    const room = createDeferred<void>();
+    const { port1, port2 } = new MessageChannel();
+    const client = new RpcClient(toHostPort(port1), "the other side");
+    onTestFinished(() => client.close());
+    const responder: Responder = new Responder(toHostPort(port2), {
+      answer: async ({ id }) => {
+        const { write, close } = responder.openParts(id);
+        await write({ meta: 1, tensors: undefined }, 0);
+        await write({ meta: 2, tensors: undefined }, 0);
+        await room.promise;
+        await write({ meta: 3, tensors: undefined }, 0);
+        close();
+        return { meta: "end", tensors: undefined };
+      },
+    });
+    const seen: unknown[] = [];
+    const later: unknown[] = [];
+    const first = client.ask({ ...NOTHING, kind }, undefined, false, { take: ({ meta }) => void seen.push(meta) });
+    const abort = new AbortController();
+    const second = client.ask({ ...NOTHING, kind }, abort.signal, false, { take: ({ meta }) => void later.push(meta) });
+    await expect.poll(() => later.length).toBe(2);
+    abort.abort();
+    await expect(second).rejects.toThrow();
+    room.resolve();
+    expect((await first).meta).toBe("end");
+    expect([seen, later]).toEqual([
+      [1, 2, 3],
+      [1, 2],
+    ]);
+    await expect.poll(() => client.pending).toBe(0);
+  });
+
   test("that cannot be written rejects, and nothing stays behind", async () => {
     const { client } = ask(async () => NOTHING);
     const tensors = createTensors([["x", createTensor("float32", [0, 2 ** 31], new Float32Array(0))]]);
