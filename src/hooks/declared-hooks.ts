@@ -26,7 +26,7 @@ type LastHook<Given> = Given extends { readonly process: infer Process }
       ? Only
       : never;
 
-/** What a hook returns, or yields. */
+/** The values that a hook returns, or yields. */
 type ResultOf<Function> = Function extends (...args: never[]) => infer Result
   ? Result extends AsyncIterator<infer Part> | Iterator<infer Part>
     ? Awaited<Part>

@@ -62,7 +62,7 @@ interface Wait {
   readonly signal: AbortSignal;
   /** 0 = no limit. */
   readonly timeoutMs: number;
-  /** What the hook has not done in time, for the message. Default `returned`. */
+  /** The act that the hook has not done in time, for the message. Default `returned`. */
   readonly missing?: string;
 }
 

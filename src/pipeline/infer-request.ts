@@ -67,10 +67,10 @@ export interface PartSink {
   write(part: InferResponse): Promise<void>;
 }
 
-/** Takes the parts of an answer for which nobody waits. */
+/** Takes the parts of an answer that no client waits for. */
 export const UNREAD_PARTS: PartSink = { write: async () => {} };
 
-/** What hooks and models make of an answer. */
+/** The members of an answer that hooks and models make. */
 export interface Made extends Pick<InferResponse, "outputs" | "contentType" | "status"> {
   readonly metadata?: InferResponse["metadata"] | undefined;
 }

@@ -24,7 +24,7 @@ import type { Stages, TakeStep } from "./stages.ts";
 /** Parts that `collect` gets at most: its hooks hold all of them at the same time. */
 const MAX_COLLECTED = 65_536;
 
-/** What the requests of a pipeline that answers in parts need. */
+/** Settings and services of a pipeline that answers in parts. */
 interface PartedParts {
   readonly served: ServedVersion;
   readonly stages: Stages;
@@ -104,7 +104,7 @@ export class PartedAnswers {
     return count;
   }
 
-  /** What hooks set besides goes with the first part, since headers do. */
+  /** Headers that hooks set go with the first part. */
   #seal(step: Step, { request, ctx }: PartedRequest, isFirst: boolean): InferResponse {
     const outputs = sealOutputs(step, request, true);
     return toAnswer(this.#parts.served, request, { outputs, ...(isFirst && checkResponse(ctx.response)) });

@@ -65,7 +65,7 @@ export class Pipeline {
     }
   }
 
-  /** Ends answers in parts, which could go on for ever; resolves once their hooks have ended, or have had their time. */
+  /** Ends answers in parts, which could go on for ever; resolves once their hooks have ended, or had their time. */
   async close(): Promise<void> {
     await this.#parted?.close();
   }

@@ -37,7 +37,7 @@ const MAX_META_BYTES = 4 * 1024 * 1024;
 /** Time for which a thread may outlive its connection for requests, in milliseconds. */
 const DEAF_MS = 1000;
 
-/** How a request is sent. */
+/** Choices for sending a request. */
 interface Asking {
   readonly signal: CancelSignal;
   readonly transfer: boolean;

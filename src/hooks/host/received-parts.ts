@@ -97,7 +97,7 @@ export class ReceivedParts implements PartReceiver {
     this.#writing ??= this.#writeAll();
   }
 
-  /** Resolves once every part that came was written; rejects with the reason why one could not be, or the request's end. */
+  /** Resolves once every part that came was written; rejects with the reason why one was not, or the request's end. */
   async written(): Promise<void> {
     if (this.#writing !== undefined) await unlessAborted(this.#writing, this.source);
     if (this.source.aborted) throw this.source.reason;

@@ -3,7 +3,7 @@ import { MalformedMessage } from "./host-port.ts";
 /** Parts of one answer, and bytes of them, that may be sent ahead of what the other side has taken. */
 const WINDOW = { parts: 16, bytes: 1024 * 1024 } as const;
 
-/** What an answer's parts may still be sent, until the other side has taken more of them. */
+/** Counts the parts of an answer that the other side has not taken yet, so that the sender waits for it. */
 export class PartWindow {
   #parts = 0;
   #bytes = 0;

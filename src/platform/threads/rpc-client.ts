@@ -194,7 +194,7 @@ export class RpcClient {
     else waiting.resolve({ meta, tensors: tensors ?? {} });
   }
 
-  /** Those on their way when a request was cancelled are nobody's. */
+  /** Those on their way when a request was cancelled are dropped. */
   #receivePart(id: number, part: RpcResponse): void {
     const { parts } = this.#waiting.get(id) ?? {};
     if (parts !== undefined) parts.take(part, id);

@@ -52,7 +52,7 @@ function readChoice(reader: WireReader, tag: number): Parameter | undefined {
   }
 }
 
-/** The entry of a `map<string, InferParameter>` with a boolean; false is written too, since it is one of several kinds. */
+/** The entry of a `map<string, InferParameter>` with a boolean; false is written too, as it is one of several kinds. */
 export function booleanParameter(name: string, value: boolean): WirePart[] {
   const parameter = Uint8Array.of(tagOf(PARAMETER.bool, WIRE.varint), value ? 1 : 0);
   return [textField(MAP_ENTRY.key, name), bytesField(MAP_ENTRY.value, parameter)];

@@ -46,7 +46,7 @@ interface AnswerTurn {
   readonly writes: () => void;
 }
 
-/** What one request of a stream is answered with, and by. */
+/** Services for the answer to one request of a stream. */
 interface StreamedCall {
   readonly exchange: StreamExchange;
   readonly memory: MemoryShare;

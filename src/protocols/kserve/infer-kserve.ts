@@ -113,7 +113,7 @@ function refuseSharedParts({ outputs }: KserveRequest): void {
   );
 }
 
-/** What a client asked for, by which an answer and each part of it gets its form. */
+/** The wishes of a client, by which an answer and each part of it gets its form. */
 interface Asked {
   readonly request: KserveRequest;
   /** Names of the wanted outputs; undefined = all. */

@@ -122,7 +122,8 @@ describe("a generator in a hook thread", () => {
     await expect(end).rejects.toMatchObject({ code: "cancelled" });
     expect(memory.bytes).toBe(0);
     await fileExists(`${folder}/left`);
-    expect(await textOf(`${folder}/left`)).toMatch(/^\d+ true$/);
+    // It is there before its text is.
+    await expect.poll(() => textOf(`${folder}/left`)).toMatch(/^\d+ true$/);
   });
 
   test("is left when its parts cannot be written any more, and the reason is that of the request", async () => {
