@@ -9,8 +9,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { defineHooks } from "kserving";
 
 export default defineHooks({
-  inputs: [{ name: "text", dtype: "bytes", shape: [] }],
-  outputs: [{ name: "letter", dtype: "bytes", shape: [] }],
+  inputs: [{ name: "text", dtype: "bytes" }],
+  outputs: [{ name: "letter", dtype: "bytes" }],
 
   async *process({ text }, ctx) {
     for (const letter of Buffer.from(text.data[0] as Uint8Array).toString()) {
