@@ -40,9 +40,9 @@ export function inferStreamMethod(service: InferenceService, options: GrpcProtoc
 
 /** The place of an answer among those of its stream. */
 interface AnswerTurn {
-  /** Resolves when the answer before is being written. */
+  /** Resolves when every answer before is being written, without those in parts. */
   readonly before: Promise<void>;
-  /** To be called when this one is, or is given up; again without effect. */
+  /** To be called when this one is too, or is given up; again without effect. */
   readonly writes: () => void;
 }
 
@@ -51,8 +51,7 @@ interface StreamedCall {
   readonly exchange: StreamExchange;
   readonly memory: MemoryShare;
   readonly record: RequestRecord;
-  /** As in {@link AnswerTurn}. */
-  readonly writes: () => void;
+  readonly turn: AnswerTurn;
 }
 
 /** One request of a stream, on the way of its answer or its parts. */
@@ -77,8 +76,11 @@ class StreamedRequest implements KserveParts {
   }
 
   begin(): void {
+    if (this.isParted) return;
     this.isParted = true;
-    this.call.writes();
+    const { before, writes } = this.call.turn;
+    // The next answer still waits for those before this one.
+    void before.then(writes);
   }
 
   async write(part: KserveAnswer): Promise<void> {
@@ -171,21 +173,21 @@ class InferStream {
    * Resolves once the answer has been sent, so that a client that does not read its answers causes no further ones.
    * Never rejects.
    */
-  async #take(message: Uint8Array, { before, writes }: AnswerTurn): Promise<void> {
+  async #take(message: Uint8Array, turn: AnswerTurn): Promise<void> {
     const memory = this.#exchange.memory.split(message.length);
     const record = this.#openRecord(message);
-    const request = new StreamedRequest({ exchange: this.#exchange, memory, record, writes });
+    const request = new StreamedRequest({ exchange: this.#exchange, memory, record, turn });
     try {
       const answer = await this.#answer(message, request);
-      if (!request.isParted) await before;
+      if (!request.isParted) await turn.before;
       const written = answer && this.#exchange.write(frameBytes(answer));
-      writes();
+      if (!request.isParted) turn.writes();
       await written;
       record.wrote(answer?.length ?? 0);
     } catch (reason) {
       this.#failed.reject(reason);
     } finally {
-      writes();
+      if (!request.isParted) turn.writes();
       this.#tellOver(record);
       memory.release();
     }

@@ -3,6 +3,7 @@ import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/gr
 import { describe, expect, it, onTestFinished } from "vitest";
 import { frameBytes } from "../../../src/grpc/framed-message.ts";
 import type { Hooks } from "../../../src/hooks/hooks.ts";
+import { createDeferred } from "../../../src/platform/async/promises.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
 import type { Plain } from "../../grpc/oracle.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
@@ -114,6 +115,42 @@ describe("a model that answers in parts, over ModelStreamInfer,", () => {
     expect(answers.filter(([id]) => id === "a")).toEqual([
       ["a", 1, false],
       ["a", 2, false],
+    ]);
+  });
+
+  it("does not let an answer behind it overtake one before it", async () => {
+    const gate = createDeferred<void>();
+    const slow: Hooks = {
+      process: async () => {
+        await gate.promise;
+        return { number: Int32Array.of(1) };
+      },
+    };
+    const parted: Hooks = {
+      async *process() {
+        yield { number: Int32Array.of(2) };
+      },
+    };
+    const stages = [{ driver: "null" }];
+    const server = await startServer({
+      models: { slow: { stages, hooks: slow }, parted: { stages, hooks: parted }, plain: { driver: "null" } },
+    });
+    const names = ["slow", "parted", "plain"];
+    const all = streamKserve(
+      server.grpcAddress,
+      names.map((name) => request(name, 3, { model_name: name })),
+      new Metadata(),
+    );
+    const finished = async () => {
+      const { model_stats: stats } = await connectKserve(server.grpcAddress)("ModelStatistics", { name: "plain" });
+      return ((stats as Plain[])[0]?.inference_count as string) ?? "";
+    };
+    await expect.poll(finished).toBe("1");
+    gate.resolve();
+    expect((await all).map(told)).toEqual([
+      ["parted", 2, false],
+      ["slow", 1, true],
+      ["plain", 3, true],
     ]);
   });
 
