@@ -14,7 +14,7 @@ import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-wor
 const MAX_STARTED = 32;
 /** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
 const EXTRA = { started: 8, fewOfKind: 4 } as const;
-/** Time that requests have to end in hooks that were replaced, in milliseconds: a stream may go on for ever. */
+/** Time that answers in parts, which may go on for ever, have to end in hooks that were replaced, in milliseconds. */
 const RETIRE_MS = 25_000;
 /** Delays of a new start of a thread that failed to start. */
 const START_BACKOFF = { firstMs: 20, maxMs: 10_000 };
@@ -151,10 +151,15 @@ export class HookGeneration {
     await Promise.all([this.#parts.first, ...others].map(enlist));
   }
 
-  /** Lets the threads finish the started requests, then run close_hook and end. */
+  /**
+   * Lets the threads finish the started requests, then run close_hook and end; answers in parts that go on for long
+   * fail.
+   */
   async retire(): Promise<void> {
     await this.#end(async (worker) => {
-      await settlesWithin(worker.idle(), RETIRE_MS);
+      const idle = worker.idle();
+      if (!(await settlesWithin(idle, RETIRE_MS))) worker.endStreams();
+      await idle;
       await worker.close();
     });
   }

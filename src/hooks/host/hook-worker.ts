@@ -18,7 +18,7 @@ import { HookControl, type ModelEvent } from "./hook-control.ts";
 import { HookLeases, type ModelProvider } from "./hook-leases.ts";
 import { type HookDeclaration, type HookThreadData, RUN, RUN_PARTS, type RunMeta } from "./hook-protocol.ts";
 import { readHookAnswer } from "./parse-hook-messages.ts";
-import { type ReceivedParts, receiveParts } from "./received-parts.ts";
+import { HookStreams, type ReceivedParts } from "./received-parts.ts";
 import { kindOfRequest } from "./request-queue.ts";
 
 /** Settings of a hook thread. */
@@ -64,6 +64,7 @@ export class HookWorker {
   readonly #requestIds = new Set<string>();
   /** Number of these requests, by kind: a table of the requests themselves took a seventh of the throughput. */
   readonly #kinds = new Map<string, number>();
+  readonly #streams = new HookStreams();
   #lostRequestIds: readonly string[] = [];
   #leases: HookLeases | undefined;
   #client: RpcClient | undefined;
@@ -172,7 +173,7 @@ export class HookWorker {
     const { parts: sink } = request;
     if (sink === undefined || !this.#isDecoupled) return this.#run(request);
     const options = { request, sink, served: this.#served as ServedVersion, client: this.#client as RpcClient };
-    return receiveParts(options, (parts) => this.#run(request, parts));
+    return this.#streams.run(options, (parts) => this.#run(request, parts));
   }
 
   async #run(request: InferRequest, parts?: ReceivedParts): Promise<InferResponse> {
@@ -197,6 +198,11 @@ export class HookWorker {
       if (reason instanceof MalformedMessage) this.#endMalformed(reason);
       throw new ServingError("unavailable", "The hooks' thread sent a malformed answer.", { cause: reason });
     }
+  }
+
+  /** Ends the answers that come in parts with an error. */
+  endStreams(): void {
+    this.#streams.end();
   }
 
   /** Resolves once every request has its answer. */

@@ -23,26 +23,44 @@ interface ReceivedPartsOptions {
   readonly client: Pick<RpcClient, "credit">;
 }
 
-/**
- * Runs a request whose answer comes in parts; settles only once all that came were written, or cannot be any more.
- * `run` settles with the thread's last answer.
- */
-export async function receiveParts(
-  options: ReceivedPartsOptions,
-  run: (parts: ReceivedParts) => Promise<unknown>,
-): Promise<InferResponse> {
-  const parts = new ReceivedParts(options);
-  try {
-    await run(parts);
-    await parts.written();
-    return endOfParts(options.served, options.request, parts.count);
-  } catch (reason) {
-    // Those that came before the failure stand.
-    await parts.written();
-    throw reason;
-  } finally {
-    parts.release();
+/** The answers of one thread that come in parts. */
+export class HookStreams {
+  readonly #open = new Set<ReceivedParts>();
+
+  /**
+   * Runs a request whose answer comes in parts; settles only once all that came were written, or cannot be any more.
+   * `ask` settles with the thread's last answer.
+   */
+  async run(
+    options: ReceivedPartsOptions,
+    ask: (parts: ReceivedParts) => Promise<unknown>,
+  ): Promise<InferResponse> {
+    const parts = new ReceivedParts(options);
+    this.#open.add(parts);
+    try {
+      await ask(parts).finally(() => this.#open.delete(parts));
+      await parts.written();
+      return endOfParts(options.served, options.request, parts.count);
+    } catch (reason) {
+      // Those that came before the failure stand.
+      await parts.written();
+      throw reason;
+    } finally {
+      parts.release();
+    }
   }
+
+  /** Ends those under way with an error: their hooks were replaced. */
+  end(): void {
+    for (const { source } of this.#open) source.abort(replaced());
+  }
+}
+
+function replaced(): ServingError {
+  return new ServingError(
+    "unavailable",
+    "The hooks were replaced while the answer was under way; send the request again.",
+  );
 }
 
 interface ReceivedPart {

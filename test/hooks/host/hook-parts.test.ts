@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ServingError } from "../../../src/errors.ts";
 import { createDeferred } from "../../../src/platform/async/promises.ts";
 import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.ts";
@@ -26,7 +27,6 @@ const counting = (folder: string, body = "") => `
   }`;
 
 async function textOf(path: string): Promise<string> {
-  const { readFileSync } = await import("node:fs");
   return readFileSync(path, "utf8");
 }
 
@@ -195,13 +195,45 @@ describe("a generator in a hook thread", () => {
     const sink = new CollectedParts((count) => (count === 1 ? room.promise : undefined));
     const end = runParts(servable, { x: 40 }, sink);
     await expect.poll(() => sink.parts.length).toBe(1);
-    const { writeFileSync } = await import("node:fs");
     writeFileSync(file, "export const process = () => ({ number: 7 });");
     const reloaded = servable.reload();
     await expect.poll(() => servable.description.decoupled).toBeUndefined();
     expect(await ask(servable, { x: 1 })).toEqual({ number: 7 });
     room.resolve();
     expect((await end).parts).toBe(40);
+    await reloaded;
+  });
+
+  test("is ended when hooks that were replaced have had their time, and requests for one answer are not", async () => {
+    const folder = tempFolder({});
+    const { servable, file } = await startReloadable(`
+      import { existsSync } from "node:fs";
+      import { setTimeout } from "node:timers/promises";
+      export async function* process({ x }, ctx) {
+        while (!existsSync(${JSON.stringify(folder)} + "/go")) {
+          await setTimeout(5);
+          if (Number(x.data[0]) === 0) yield { number: 0 };
+        }
+        yield { number: 1 };
+      }`);
+    const sink = new CollectedParts(() => new Promise((resolve) => setImmediate(resolve)));
+    const stream = runParts(servable, { x: 0 }, sink);
+    stream.catch(() => {});
+    const single = ask(servable, { x: 1 });
+    await expect.poll(() => sink.parts.length).toBeGreaterThan(2);
+    writeFileSync(file, "export const process = () => ({ number: 7 });");
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const reloaded = servable.reload();
+    await expect.poll(() => servable.description.decoupled).toBeUndefined();
+    vi.advanceTimersByTime(26_000);
+    await expect(stream).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("The hooks were replaced"),
+    });
+    writeFileSync(`${folder}/go`, "");
+    expect(await single).toEqual({ number: 1 });
+    vi.useRealTimers();
     await reloaded;
   });
 
