@@ -45,6 +45,32 @@ describe("a model that is warmed up", () => {
     });
   });
 
+  it("takes the first part of an answer in parts, which may have no end", async () => {
+    const folder = tempFolder({
+      "request.json": REQUEST,
+      "hooks.ts": `export async function* process() { for (let number = 1; ; number++) yield { number }; }`,
+    });
+    let asked = 0;
+    const hooks: Hooks = {
+      async *process() {
+        for (;;) yield { asked: ++asked };
+      },
+    };
+    const warmup = join(folder, "request.json");
+    const server = await startServer({
+      models: {
+        here: { path: HALF, hooks, warmup },
+        thread: { path: HALF, hooks: join(folder, "hooks.ts"), warmup },
+      },
+    });
+    expect(asked).toBe(1);
+    await server.reloadHooks();
+    for await (const { number } of server.stream("thread", { x: [1] })) {
+      expect(number?.data[0]).toBe(1);
+      break;
+    }
+  });
+
   it("counts nothing in a model that its hooks call either", async () => {
     const folder = tempFolder({ "request.json": '{"instances": [{"x": 1.5}]}' });
     const server = await startServer({ models: { half: { path: HALF } } });

@@ -4,7 +4,7 @@ import { findExampleInputs } from "../../../models/find-example-inputs.ts";
 import type { ModelCall, ModelHandle } from "../../../models/model-handle.ts";
 import type { ModelHost } from "../../../models/model-host.ts";
 import type { Logger } from "../../../observability/logger.ts";
-import { type ServedVersion, toAnswer, UNREAD_PARTS } from "../../../pipeline/infer-request.ts";
+import { type PartSink, type ServedVersion, toAnswer } from "../../../pipeline/infer-request.ts";
 import { openPayload } from "../../../pipeline/payload.ts";
 import type { WarmedThread } from "../../../pipeline/runner.ts";
 import { CancelSource } from "../../../platform/async/cancel-source.ts";
@@ -161,7 +161,7 @@ export class WarmUp {
         const { signature, inputs, outputs } = await read();
         const call = { id: "warm-up", metadata: {}, ...copy };
         const payload = { kind: "tensors", tensors: inputs } as const;
-        await runner.run({ signature, inputs: payload, outputs, parts: UNREAD_PARTS, call });
+        await untilFirstPart((parts) => runner.run({ signature, inputs: payload, outputs, parts, call }));
       });
     }
   }
@@ -204,6 +204,14 @@ export class WarmUp {
   #target(signatures: RecordedFor["signatures"]): RecordedFor {
     return { model: this.#parts.name, signatures, signal: this.#signal };
   }
+}
+
+/** Ends a request with the first part of its answer if that comes in parts, which may go on for ever. */
+async function untilFirstPart(run: (parts: PartSink) => Promise<unknown>): Promise<void> {
+  const enough = new ServingError("cancelled", "A warm-up takes the first part of an answer.");
+  await run({ write: () => Promise.reject(enough) }).catch((reason) => {
+    if (reason !== enough) throw reason;
+  });
 }
 
 type SampleInputs = Parameters<typeof sampleTensor>[0];
