@@ -71,7 +71,7 @@ export async function* streamParts(
 ): AsyncGenerator<Tensors, void, undefined> {
   const leaving = new AbortController();
   const given = request.signal === undefined ? [] : [request.signal];
-  const signal = AbortSignal.any([leaving.signal, limitedSignal(undefined, request.timeoutMs), ...given]);
+  const signal = limitedSignal(AbortSignal.any([leaving.signal, ...given]), request.timeoutMs);
   const handed = new HandedParts();
   const answered = inferOwn(service, { ...request, signal }, handed).then(
     async (answer) => {
