@@ -76,7 +76,6 @@ class StreamedRequest implements KserveParts {
   }
 
   begin(): void {
-    if (this.isParted) return;
     this.isParted = true;
     const { before, writes } = this.call.turn;
     // The next answer still waits for those before this one.

@@ -73,7 +73,6 @@ function refuse({ code, message, details }: ServingError, text: string): Serving
 async function inferShared(lease: Lease, request: KserveRequest, options: InferOptions): Promise<KserveAnswer> {
   const { sharedMemory } = options;
   if (sharedMemory === undefined) throw refuseSharedMemory(request);
-  if (options.parts !== undefined && lease.description.decoupled === true) refuseSharedParts(request);
   // Nearly no server needs the code.
   const { SharedTensors } = await import("./shared-tensors.ts");
   const shared = new SharedTensors(request, sharedMemory, options);
@@ -90,7 +89,7 @@ async function infer(
   request: KserveRequest,
   { call, settings, parts }: InferOptions,
 ): Promise<KserveAnswer> {
-  const { model, decoupled } = lease.description;
+  const { model, decoupled = false } = lease.description;
   const checked = toCheckedRequest(request, lease.description, settings);
   const { signature, inputs, outputs: wanted, scheduling } = checked;
   const asked = { request, wanted, signature: signature.spec, call };
@@ -98,7 +97,7 @@ async function infer(
     signature,
     inputs: { kind: "tensors", tensors: inputs },
     outputs: wanted,
-    parts: decoupled === true && parts !== undefined ? beginParts(parts, asked) : undefined,
+    parts: parts && sinkOf(parts, asked, decoupled),
     call: withScheduling(call, request.id, { model, ...scheduling }),
   });
   return toAnswer(answer, asked);
@@ -122,9 +121,22 @@ interface Asked {
   readonly call: CallOptions;
 }
 
-function beginParts(parts: KserveParts, asked: Asked): PartSink {
-  parts.begin?.();
-  return { write: async (part) => parts.write(await toAnswer(part, asked)) };
+/** `isDecoupled` is false also for a model that another version answers for, which may answer in parts. */
+function sinkOf(parts: KserveParts, asked: Asked, isDecoupled: boolean): PartSink {
+  let hasBegun = false;
+  const begin = () => {
+    if (hasBegun) return;
+    hasBegun = true;
+    refuseSharedParts(asked.request);
+    parts.begin?.();
+  };
+  if (isDecoupled) begin();
+  return {
+    write: async (part) => {
+      begin();
+      await parts.write(await toAnswer(part, asked));
+    },
+  };
 }
 
 /** A promise only for outputs that were asked for. */

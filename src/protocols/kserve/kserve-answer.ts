@@ -14,7 +14,10 @@ export interface KserveAnswer {
 
 /** Takes the parts of an answer, where the transport can carry them; see PartSink. */
 export interface KserveParts {
-  /** Called once the model is known to answer in parts, before the first of them; absent = it is not told. */
+  /**
+   * Called once the model is known to answer in parts, before it runs or at the latest before the first of them; absent
+   * = it is not told.
+   */
   begin?(): void;
   write(part: KserveAnswer): Promise<void>;
 }

@@ -154,6 +154,36 @@ describe("a model that answers in parts, over ModelStreamInfer,", () => {
     ]);
   });
 
+  it("answers in parts too where a request is routed to it by its inputs, from a name that answers once", async () => {
+    const once: Hooks = { process: () => ({ number: Int32Array.of(0) }) };
+    const parted: Hooks = {
+      async *process() {
+        yield { number: Int32Array.of(1) };
+        yield { number: Int32Array.of(2) };
+      },
+    };
+    const plain = {
+      driver: "null",
+      hooks: once,
+      split: { counting: 60, parted: 40 },
+      sticky: { inputs: "all" },
+    } as const;
+    const server = await startServer({ models: { counting: plain, parted: { driver: "null", hooks: parted } } });
+    const requests = Array.from({ length: 24 }, (_, index) => request(String(index), index));
+    const answers = (await streamKserve(server.grpcAddress, requests, new Metadata())).map(told);
+    const of = (id: string) => answers.filter((answer) => answer[0] === id).map(([, ...rest]) => rest);
+    const kinds = new Set(requests.map(({ id }) => JSON.stringify(of(String(id)))));
+    expect(kinds).toEqual(
+      new Set([
+        JSON.stringify([[0, true]]),
+        JSON.stringify([
+          [1, false],
+          [2, false],
+        ]),
+      ]),
+    );
+  });
+
   it("that fails after parts ends with the error, its model and the mark of the last, and the stream goes on", async () => {
     const { stream } = await start();
     const answers = await stream(request("a", 20));
