@@ -10,7 +10,10 @@ import type { Signature } from "../../tensor/signature/signature.ts";
 import type { HookDeclaration } from "./hook-protocol.ts";
 import { type HookThreadOptions, HookWorker, type WorkerStart } from "./hook-worker.ts";
 
-/** Maximum number of started requests per thread; more of them wait if another thread can take them. */
+/**
+ * Maximum number of started requests per thread, without answers in parts that have begun; more of them wait if another
+ * thread can take them.
+ */
 const MAX_STARTED = 32;
 /** Further requests, of kinds of which a thread runs few: those that wait for a slow model must not hold up others. */
 const EXTRA = { started: 8, fewOfKind: 4 } as const;
@@ -117,7 +120,7 @@ export class HookGeneration {
 
   /** The thread for a warm-up request with this number. */
   at(number: number): HookWorker | undefined {
-    const ready = [...this.#ready].filter((worker) => worker.isOpen && worker.inFlight < MAX_STARTED);
+    const ready = [...this.#ready].filter((worker) => worker.isOpen && worker.busy < MAX_STARTED);
     return ready[number % ready.length];
   }
 
@@ -134,8 +137,9 @@ export class HookGeneration {
   #freest(maxStarted: number, mayTake?: (worker: HookWorker) => boolean): HookWorker | undefined {
     let best: HookWorker | undefined;
     for (const worker of this.#ready) {
-      const isFreer = worker.isOpen && worker.inFlight < (best?.inFlight ?? maxStarted);
-      if (isFreer && mayTake?.(worker) !== false) best = worker;
+      const hasPlace = worker.isOpen && worker.busy < maxStarted;
+      const isFreer = best === undefined || worker.inFlight < best.inFlight;
+      if (hasPlace && isFreer && mayTake?.(worker) !== false) best = worker;
     }
     return best;
   }

@@ -118,14 +118,23 @@ export class HookWorker {
     return this.#client?.pending ?? 0;
   }
 
+  /**
+   * The same without answers of which a part has come: they may go on for ever, or wait for slow clients, and must not
+   * hold up others. The server's limits bound their number.
+   */
+  get busy(): number {
+    return this.inFlight - this.#streams.begun;
+  }
+
   /** True if the thread works on fewer than so many requests of a kind, without cancelled ones. */
   hasFewer(kind: string, limit: number): boolean {
     return (this.#kinds.get(kind) ?? 0) < limit;
   }
 
-  /** Calls back when the thread is done with a cancelled request, and another can be sent. */
+  /** Calls back when the thread is done with a cancelled request, or {@link busy} with one less, and takes another. */
   onFreed(listener: () => void): void {
     this.#client?.onFreed(listener);
+    this.#streams.onBegun(listener);
   }
 
   /**

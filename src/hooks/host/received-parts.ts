@@ -26,19 +26,34 @@ interface ReceivedPartsOptions {
 /** The answers of one thread that come in parts. */
 export class HookStreams {
   readonly #open = new Set<ReceivedParts>();
+  #begun = 0;
+  #onBegun: () => void = () => {};
+
+  /** Number of answers of which a part has come, and not the end. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** Calls back when there is one more of {@link begun}. */
+  onBegun(listener: () => void): void {
+    this.#onBegun = listener;
+  }
 
   /**
    * Runs a request whose answer comes in parts; settles only once all that came were written, or cannot be any more.
    * `ask` settles with the thread's last answer.
    */
-  async run(
-    options: ReceivedPartsOptions,
-    ask: (parts: ReceivedParts) => Promise<unknown>,
-  ): Promise<InferResponse> {
-    const parts = new ReceivedParts(options);
+  async run(options: ReceivedPartsOptions, ask: (parts: ReceivedParts) => Promise<unknown>): Promise<InferResponse> {
+    const parts = new ReceivedParts(options, () => {
+      this.#begun++;
+      this.#onBegun();
+    });
     this.#open.add(parts);
     try {
-      await ask(parts).finally(() => this.#open.delete(parts));
+      await ask(parts).finally(() => {
+        this.#open.delete(parts);
+        if (parts.count > 0) this.#begun--;
+      });
       await parts.written();
       return endOfParts(options.served, options.request, parts.count);
     } catch (reason) {
@@ -76,6 +91,7 @@ export class ReceivedParts implements PartReceiver {
   /** Aborts with the request, or with the reason why its parts cannot be written. */
   readonly source = new CancelSource();
   readonly #options: ReceivedPartsOptions;
+  readonly #onFirst: () => void;
   readonly #waiting: ReceivedPart[] = [];
   readonly #stopWatching: () => void;
   #credit: PartCredit | undefined;
@@ -83,8 +99,10 @@ export class ReceivedParts implements PartReceiver {
   #waitingBytes = 0;
   #writing: Promise<void> | undefined;
 
-  constructor(options: ReceivedPartsOptions) {
+  /** Calls back when the first part comes. */
+  constructor(options: ReceivedPartsOptions, onFirst: () => void) {
     this.#options = options;
+    this.#onFirst = onFirst;
     const { signal } = options.request.call;
     const abort = () => this.source.abort(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
@@ -103,7 +121,7 @@ export class ReceivedParts implements PartReceiver {
     const bytes = payloadBytes(part.outputs);
     this.#credit ??= new PartCredit((parts, sum) => client.credit(id, parts, sum));
     this.#credit.came(bytes);
-    this.#count++;
+    if (this.#count++ === 0) this.#onFirst();
     try {
       request.call.memory?.grow(bytes);
     } catch (reason) {

@@ -79,6 +79,17 @@ describe("a generator in a hook thread", () => {
     expect((await end).parts).toBe(100);
   });
 
+  test("keeps no place from other requests once its first part has come, whenever its client reads", async () => {
+    const servable = await startHookThreads(counting(tempFolder({})));
+    const room = createDeferred<void>();
+    const sinks = Array.from({ length: 60 }, () => new CollectedParts(() => room.promise));
+    const ends = sinks.map((sink) => runParts(servable, { x: 20 }, sink));
+    await expect.poll(() => sinks.every(({ parts }) => parts.length === 1)).toBe(true);
+    expect(await ask(servable, { x: 1 })).toMatchObject({ number: 1 });
+    room.resolve();
+    for (const { parts } of await Promise.all(ends)) expect(parts).toBe(20);
+  });
+
   test("is asked for no more than a megabyte ahead, and unread bytes count and are given back", async () => {
     const servable = await startHookThreads(`
       export async function* process(inputs) {
