@@ -7,8 +7,7 @@ import { callHook, describeValue, isNamedValues } from "../hooks/run-hook.ts";
 import { notOneAnswer } from "../one-answer.ts";
 import { CancelSource, unlessAborted } from "../platform/async/cancel-source.ts";
 import { copyTensors } from "../tensor/packed-tensor.ts";
-import { toTensors, type Values } from "../tensor/plain-value.ts";
-import { byteSize } from "../tensor/tensor.ts";
+import type { Values } from "../tensor/plain-value.ts";
 import {
   endOfParts,
   type InferRequest,
@@ -17,7 +16,7 @@ import {
   type ServedVersion,
   toAnswer,
 } from "./infer-request.ts";
-import { copyPayload } from "./payload.ts";
+import { copyPayload, openPayload, payloadBytes } from "./payload.ts";
 import { type Step, sealOutputs } from "./seal-outputs.ts";
 import type { Stages, TakeStep } from "./stages.ts";
 
@@ -116,13 +115,12 @@ export class PartedAnswers {
     parted: PartedRequest,
   ): Promise<InferResponse> {
     const { request, ctx } = parted;
-    const { memory } = request.call;
     const parts: Values[] = [];
-    await this.#each(inputs, parted, async ({ values }) => {
+    await this.#each(inputs, parted, async (step) => {
       if (parts.length === MAX_COLLECTED) throw tooMany();
-      const copy = request.inputs.kind === "json" ? values : copyTensors(toTensors(values));
-      memory?.grow(bytesOf(copy));
-      parts.push(copy);
+      const sealed = sealOutputs(step, { inputs: request.inputs }, true);
+      request.call.memory?.grow(payloadBytes(sealed));
+      parts.push(sealed.kind === "json" ? openPayload(sealed) : copyTensors(sealed.tensors));
     });
     const options = { ctx, timeoutMs: this.#parts.hookTimeoutMs };
     const values = await callHook(() => collect(parts, ctx), "collect", options);
@@ -153,15 +151,6 @@ function closed(): ServingError {
     "unavailable",
     "The hooks were closed while the answer was under way; send the request again.",
   );
-}
-
-function bytesOf(values: Values): number {
-  let bytes = 0;
-  for (const value of Object.values(values)) {
-    const { dtype, data } = value as { dtype?: unknown; data?: unknown };
-    if (typeof dtype === "string" && data !== undefined) bytes += byteSize(value as never);
-  }
-  return bytes;
 }
 
 function tooMany(): ServingError {

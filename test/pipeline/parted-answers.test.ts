@@ -3,12 +3,14 @@ import { ServingError } from "../../src/errors.ts";
 import type { HookContext, Hooks } from "../../src/hooks/hooks.ts";
 import { isNotOneAnswer } from "../../src/one-answer.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
+import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
+import type { JsonPayload } from "../../src/pipeline/payload.ts";
 import { loadServable } from "../../src/serving/repository/load-servable.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
 import { CollectedParts, runParts } from "../helpers/collect-parts.ts";
 import { loadOptions } from "../helpers/load-options.ts";
-import { loadPipeline, nullModels, runPipeline } from "../helpers/run-pipeline.ts";
+import { loadPipeline, nullModels, run, runPipeline } from "../helpers/run-pipeline.ts";
 
 const count = (parts: number) =>
   async function* () {
@@ -166,6 +168,25 @@ describe("where one answer is taken", () => {
       collect: (parts) => ({ all: parts.map(({ x }) => x.data[0]) }),
     };
     expect(await runPipeline(hooks, {})).toEqual({ all: [1, 2, 3] });
+  });
+
+  test("collect gets copies of JSON values too, which count as the request's memory until it has ended", async () => {
+    const out = { number: 0, list: ["a".repeat(1000)] };
+    let held = 0;
+    const hooks: Hooks = {
+      async *process() {
+        for (out.number = 1; out.number <= 3; out.number++) yield out;
+      },
+      collect: (parts) => {
+        held = memory.bytes;
+        return { all: parts.map(({ number }) => number as never) };
+      },
+    };
+    const memory = new MemoryBudget(1e9).open();
+    const { servable } = await loadPipeline({ hooks });
+    const { outputs } = await run(servable, { kind: "json", json: Buffer.from("{}") }, { memory });
+    expect(JSON.parse(Buffer.from((outputs as JsonPayload).json).toString())).toEqual({ all: [1, 2, 3] });
+    expect(held).toBeGreaterThan(3000);
   });
 
   test("what collect gives wrong is told by its name", async () => {
