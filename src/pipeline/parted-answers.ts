@@ -48,6 +48,7 @@ export class PartedAnswers {
   readonly #running = new Map<CancelSource, Promise<unknown>>();
   /** The ends of generators that were left. */
   readonly #leaving = new Set<Promise<void>>();
+  #isClosed = false;
 
   constructor(parts: PartedParts) {
     this.#parts = parts;
@@ -59,6 +60,7 @@ export class PartedAnswers {
     const source = new CancelSource();
     const abort = () => source.abort(signal.reason);
     signal.throwIfAborted();
+    if (this.#isClosed) throw closed();
     signal.addEventListener("abort", abort, { once: true });
     try {
       const own = { ...request, call: { ...request.call, signal: source } };
@@ -74,6 +76,7 @@ export class PartedAnswers {
 
   /** Ends the requests under way; resolves once their generators have ended, or have had their time. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const ended = [...this.#running.values()];
     for (const source of this.#running.keys()) source.abort(closed());
     await Promise.allSettled(ended);

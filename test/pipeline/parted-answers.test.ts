@@ -318,6 +318,30 @@ describe("a request that ends early", () => {
     expect(seen).toEqual({ isLeft: true, isAborted: true, asked: 1 });
   });
 
+  test("is not begun while the hooks are being closed", async () => {
+    const release = createDeferred<void>();
+    const hooks: Hooks = {
+      async *process() {
+        try {
+          yield { x: 1 };
+        } finally {
+          await release.promise;
+        }
+      },
+    };
+    const { servable } = await loadPipeline({ hooks });
+    const abort = new AbortController();
+    const leaving = new CollectedParts(() => abort.abort());
+    await expect(runParts(servable, {}, leaving, { signal: abort.signal })).rejects.toThrow();
+    const closing = servable.close();
+    await expect(runParts(servable, {}, new CollectedParts())).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("were closed"),
+    });
+    release.resolve();
+    await closing;
+  });
+
   test("has its generator end before the hooks are closed", async () => {
     const order: string[] = [];
     const release = createDeferred<void>();
