@@ -2,7 +2,7 @@ import { failedPrecondition } from "../errors.ts";
 import { kindOf } from "../platform/text/kind-of.ts";
 import { didYouMean, nearest } from "../platform/text/nearest.ts";
 import { checkDeclarations } from "./check-declarations.ts";
-import { type AnyHook, isGenerator } from "./generator-hooks.ts";
+import { type AnyHook, answersInParts, isGenerator } from "./generator-hooks.ts";
 import type { AnyHooks, Hook, HookContext, Hooks } from "./hooks.ts";
 import { inferenceEntries, isInferenceFile } from "./inference-handlers.ts";
 import type { RawEntry } from "./raw-entry.ts";
@@ -29,7 +29,7 @@ export interface HookSet {
 }
 
 const COLLECT = "collect";
-const FUNCTIONS = ["init_hook", "process", "close_hook", COLLECT] as const;
+const FUNCTIONS = ["init_hook", "process", "close_hook"] as const;
 const SLOTS = ["preprocess", "postprocess"] as const;
 const DATA = ["inputs", "outputs", "options"] as const;
 const ROUTES = "rawRequest";
@@ -84,7 +84,9 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
   }
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
-  const { init_hook, close_hook, process, collect, inputs, outputs, options, rawRequest } = hooks;
+  const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
+  const postprocess = toSlots("postprocess", hooks.postprocess, stageCount, file);
+  const collect = toCollect(hooks, answersInParts({ ...(process && { process }), postprocess }), file);
   return {
     ...(init_hook && { init: init_hook }),
     ...(close_hook && { close: close_hook }),
@@ -95,7 +97,7 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
     ...(options && { options }),
     ...(rawRequest !== undefined && { entries: routeEntries(rawRequest, file) }),
     preprocess: plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file),
-    postprocess: toSlots("postprocess", hooks.postprocess, stageCount, file),
+    postprocess,
   };
 }
 
@@ -109,11 +111,28 @@ function plainSlots(slots: readonly (AnyHook | null)[], file: string): readonly 
   );
 }
 
+/** Undefined if nothing would call it: a module may have something else under that name. */
+function toCollect(hooks: AnyHooks, isCalled: boolean, file: string): Hooks["collect"] {
+  const { collect }: { readonly collect?: unknown } = hooks;
+  if (collect === undefined || (!isCalled && isModule(hooks))) return undefined;
+  if (!isCalled) {
+    throw failedPrecondition(
+      `${file} has collect, but no hook whose parts it would join; expected a generator as process or postprocess: async *process(inputs, ctx).`,
+    );
+  }
+  if (typeof collect !== "function")
+    throw failedPrecondition(`${file}: ${COLLECT} is ${kindOf(collect)}; expected a function.`);
+  return hooks.collect;
+}
+
+function isModule(hooks: object): boolean {
+  return hooks[Symbol.toStringTag as never] === "Module";
+}
+
 function checkMembers(hooks: AnyHooks, file: string): void {
   const names = Object.keys(hooks);
   const unknown = names.find((name) => !MEMBERS.includes(name));
-  const isModule = (hooks as object)[Symbol.toStringTag as never] === "Module";
-  if (unknown !== undefined && !isModule) {
+  if (unknown !== undefined && !isModule(hooks)) {
     throw failedPrecondition(
       `${file} has no use for "${unknown}".${didYouMean(unknown, MEMBERS)} It takes ${MEMBERS.join(", ")}.`,
     );

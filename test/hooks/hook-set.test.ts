@@ -1,8 +1,12 @@
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toHooks, validateHooks } from "../../src/hooks/hook-set.ts";
 import type { Hooks } from "../../src/hooks/hooks.ts";
+import { importUserModule } from "../../src/platform/user-module/user-module.ts";
+import { tempFolder } from "../helpers/temp-folder.ts";
 
 const hook = (values: object) => values as never;
+async function* parts() {}
 const check =
   (hooks: object, count = 2) =>
   () =>
@@ -45,6 +49,16 @@ describe("hooks that cannot work are refused before a port opens", () => {
     ["both process and preprocess", { process: hook, preprocess: [hook, hook] }, "process replaces the whole chain"],
     ["a misspelt member", { preproces: [hook, hook] }, 'my.ts has no use for "preproces". Did you mean "preprocess"?'],
     [
+      "collect that is no function",
+      { process: parts, collect: new Map() },
+      "my.ts: collect is an object; expected a function.",
+    ],
+    [
+      "collect without a generator",
+      { process: hook, collect: hook },
+      "my.ts has collect, but no hook whose parts it would join; expected a generator",
+    ],
+    [
       "nothing",
       {},
       "my.ts exports no hooks; expected at least one of init_hook, process, close_hook, preprocess, postprocess, rawRequest.",
@@ -59,6 +73,12 @@ describe("a module", () => {
     const whole = { preprocess: hook };
     expect(toHooks({ default: whole, preprocess: 1 }, "my.ts")).toBe(whole);
     expect(toHooks({ preprocess: hook, helper: 1 }, "my.ts")).toMatchObject({ preprocess: hook });
+  });
+
+  test.each(["new Map()", "(values) => values"])("may export %s as collect if its hooks make no parts", async (own) => {
+    const source = `export const process = (inputs) => inputs; export const collect = ${own};`;
+    const exports = await importUserModule(join(tempFolder({ "my.mjs": source }), "my.mjs"));
+    expect(validateHooks(toHooks(exports, "my.mjs"), 1, "my.mjs").collect).toBeUndefined();
   });
 
   test("with a misspelt export is refused with the nearest name", () => {
