@@ -165,30 +165,32 @@ export interface PartsRun extends Omit<PlacedHook, "hook"> {
   readonly take: (part: Values) => Promise<void>;
   /** Is told of the end of a generator that was left before its own. Never rejects, and is bounded. */
   readonly onLeft: (ended: Promise<void>) => void;
+  /** Runs what the generator does itself for its next part, which is measured. */
+  readonly measure: Measure;
 }
+
+/** Runs a step, and settles as it does. */
+export type Measure = <Result>(step: () => Promise<Result>) => Promise<Result>;
 
 type Parts = Iterator<unknown, unknown> | AsyncIterator<unknown, unknown>;
 
 /**
- * Runs a generator until it ends, throws, or its request ends; `ctx.part` is the number of its part meanwhile. Resolves
- * with the milliseconds that it took itself; throws as runHook does. When it is left early, its `return()` is called,
- * which is not waited for.
+ * Runs a generator until it ends, throws, or its request ends; `ctx.part` is the number of its part meanwhile. Throws
+ * as {@link runHook} does. When it is left early, its `return()` is called, which is not waited for.
  */
-export async function runParts(run: PartsRun): Promise<number> {
-  const { ctx, take, onLeft } = run;
+export async function runParts(run: PartsRun): Promise<void> {
+  const { ctx, take, onLeft, measure } = run;
   const { signal } = ctx;
   let parts: Parts | undefined;
-  let ownMs = 0;
   try {
-    parts = open(run);
+    const opened = open(run);
+    parts = opened;
     for (let number = 1; ; number++) {
       signal.throwIfAborted();
-      const asked = performance.now();
-      const value = await nextPart(parts, number, run);
-      ownMs += performance.now() - asked;
+      const value = await measure(() => nextPart(opened, number, run));
       if (value === END) {
         parts = undefined;
-        return ownMs;
+        return;
       }
       ctx.part = number;
       await take(value);

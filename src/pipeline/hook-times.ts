@@ -1,4 +1,5 @@
 import { ServingError } from "../errors.ts";
+import type { Measure } from "../hooks/run-hook.ts";
 import { type HistogramData, SharedHistograms, sumHistograms } from "../observability/metrics/histogram.ts";
 import { steadyMs } from "../observability/steady-clock.ts";
 import type { CallOptions } from "./call-options.ts";
@@ -91,24 +92,35 @@ export async function timeHook<Result>(
 }
 
 /**
- * The same for a hook that answers in parts, of which `run` resolves with its own milliseconds: those without what its
- * parts went through, and without the client.
+ * The same for a hook that answers in parts: `run` measures what the hook does itself for each, without what its parts
+ * go through and without the client. Only that is its time, and the hook is the one that runs.
  */
-export async function timeParts({ kind, stage, call, clock }: TimedHook, run: () => Promise<number>): Promise<void> {
+export async function timeParts(
+  { kind, stage, call, clock }: TimedHook,
+  run: (measure: Measure) => Promise<void>,
+): Promise<void> {
   const { timeline, limits } = call;
   const id = timeline?.newId();
   const start = steadyMs();
-  let [code, ownMs]: [string | undefined, number | undefined] = [undefined, undefined];
-  timeline?.enter(id);
+  let ownMs = 0;
+  let code: string | undefined;
+  const measure: Measure = async (step) => {
+    const asked = steadyMs();
+    timeline?.enter(id);
+    try {
+      return await step();
+    } finally {
+      timeline?.enter(undefined);
+      ownMs += steadyMs() - asked;
+    }
+  };
   try {
-    ownMs = await run();
+    await run(measure);
   } catch (reason) {
     code = ServingError.from(reason).code;
     throw reason;
   } finally {
-    const end = steadyMs();
-    timeline?.enter(undefined);
-    timeline?.add(kind, start, end, { stage, id, code });
-    if (limits?.warmUp === undefined) clock?.add(kind, stage, ownMs ?? end - start);
+    timeline?.add(kind, start, steadyMs(), { stage, id, code });
+    if (limits?.warmUp === undefined) clock?.add(kind, stage, ownMs);
   }
 }

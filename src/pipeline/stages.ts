@@ -156,8 +156,8 @@ export class Stages {
     const { request, ctx, kind, stage } = run;
     const giver = `The hook ${placed.place}`;
     const each = (part: Values) => take({ values: part, giver });
-    return timeParts({ kind, stage, call: request.call, clock }, () =>
-      runParts({ ...placed, values, ctx, timeoutMs, onLeft, take: each }),
+    return timeParts({ kind, stage, call: request.call, clock }, (measure) =>
+      runParts({ ...placed, values, ctx, timeoutMs, onLeft, take: each, measure }),
     );
   }
 

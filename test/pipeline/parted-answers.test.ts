@@ -1,11 +1,13 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { ServingError } from "../../src/errors.ts";
 import type { HookContext, Hooks } from "../../src/hooks/hooks.ts";
+import { Timeline } from "../../src/observability/timeline.ts";
 import { isNotOneAnswer } from "../../src/one-answer.ts";
+import type { JsonPayload } from "../../src/pipeline/payload.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { sliceSettings } from "../../src/platform/limits/settings/server-settings.ts";
-import type { JsonPayload } from "../../src/pipeline/payload.ts";
 import { loadServable } from "../../src/serving/repository/load-servable.ts";
 import type { Values } from "../../src/tensor/plain-value.ts";
 import { CollectedParts, runParts } from "../helpers/collect-parts.ts";
@@ -364,5 +366,50 @@ describe("a request that ends early", () => {
     release.resolve();
     await closed;
     expect(order).toEqual(["left", "closed"]);
+  });
+});
+
+describe("what is measured of a generator", () => {
+  test("is its own time, without that of its client, also when its client leaves", async () => {
+    const hooks: Hooks = {
+      async *process() {
+        for (let x = 1; ; x++) yield { x };
+      },
+    };
+    const { servable } = await loadPipeline({ hooks });
+    const abort = new AbortController();
+    let readMs = 0;
+    const sink = new CollectedParts(async (number) => {
+      const began = performance.now();
+      await setTimeout(50);
+      if (number === 2) abort.abort();
+      readMs += performance.now() - began;
+    });
+    const began = performance.now();
+    await expect(runParts(servable, {}, sink, { signal: abort.signal })).rejects.toMatchObject({ code: "cancelled" });
+    const restMs = performance.now() - began - readMs;
+    const [own] = (await servable.statistics()).hooks;
+    expect(own).toMatchObject({ hook: "process", times: { counts: expect.arrayContaining([1]) } });
+    expect((own?.times.sum ?? 1) * 1000).toBeLessThanOrEqual(restMs);
+  });
+
+  test("has what it does after its first part too, and not what its parts go through", async () => {
+    const hooks: Hooks = {
+      postprocess: [
+        async function* (_, ctx) {
+          for (let x = 1; x <= 2; x++) yield await ctx.drivers[0]!.predict({ x: Int32Array.of(x) });
+        },
+        (values) => values,
+      ],
+    };
+    const { servable } = await loadPipeline({ hooks, stages: nullModels(2) });
+    const timeline = new Timeline({ span: { traceId: "1".repeat(32), spanId: "2".repeat(16) } });
+    await runParts(servable, { x: 0 }, new CollectedParts(), { timeline });
+    const { intervals } = timeline;
+    const generator = intervals.find(({ kind, stage }) => kind === "postprocess" && stage === 1);
+    const parents = (stage: number) =>
+      intervals.filter((one) => one.kind === "model" && one.stage === stage).map(({ parent }) => parent);
+    expect(parents(1)).toEqual(["2".repeat(16), generator?.id, generator?.id]);
+    expect(parents(2)).toEqual(["2".repeat(16), "2".repeat(16)]);
   });
 });
