@@ -66,6 +66,8 @@ export class RequestRecord {
   sendsTimes = false;
   /** Its place in a trace; undefined = it is not recorded. */
   trace: RequestTrace | undefined = undefined;
+  /** True once the version that answers has taken it, as far as its limits and the server's go. */
+  isAdmitted = false;
   /** True if another thread of this server answers, and takes it down. */
   isPassedOn = false;
   /** Examples that it brings; undefined = it is of no kind that has any. */

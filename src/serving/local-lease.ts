@@ -75,6 +75,7 @@ export class LocalLease implements Lease {
       // begin.
       if (!isFromModel) admitted = admission.enter({ id: call.id, model }, { places: this.#places, client });
       started = performance.now();
+      if (record !== undefined) record.isAdmitted = true;
       const names = requestNames(signature, signatures);
       const own = usesGiven && names === undefined && !isShared ? request : toOwn(request, call, { names, isShared });
       const answer = await this.#run({ model, request: own, bytes: inputBytes, client });

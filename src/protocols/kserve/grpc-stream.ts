@@ -100,10 +100,10 @@ class StreamedRequest implements KserveParts {
     return answer.parts !== undefined && this.#form?.tellsEnd !== true ? undefined : this.#encode(answer, true);
   }
 
-  /** A message with an error; if a model has failed, it says that nothing follows. */
+  /** A message with an error; if a model was asked, it says that nothing follows. */
   encodeError({ message }: ServingError, id: string): Buffer {
-    const { isServedHere, model, version } = this.call.record;
-    const failed = isServedHere && version !== undefined ? { model, version } : undefined;
+    const { isAdmitted, model, version } = this.call.record;
+    const failed = isAdmitted && version !== undefined ? { model, version } : undefined;
     return encodeStreamError(cutText(message), id, failed);
   }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import { type ClientDuplexStream, credentials, Metadata, status } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -213,6 +214,27 @@ describe("a model that answers in parts, over ModelStreamInfer,", () => {
       ["a", "", {}],
       ["b", "", {}],
     ]);
+  });
+
+  it("refuses one for which there is no place with the error and the id alone", async () => {
+    const gate = createDeferred<void>();
+    const hooks: Hooks = {
+      async *process() {
+        await gate.promise;
+        yield { number: Int32Array.of(1) };
+      },
+    };
+    const server = await startServer({ models: { counting: { driver: "null", hooks } }, maxQueue: 1 });
+    const stream = open(server.grpcAddress);
+    stream.write(request("a", 1));
+    stream.write(request("b", 1));
+    const [refused] = await once(stream, "data");
+    expect(refused.error_message).toContain("--max-queue");
+    expect(responseOf(refused)).toMatchObject({ id: "b", model_name: "", model_version: "", parameters: {} });
+    gate.resolve();
+    const [answer] = await once(stream, "data");
+    expect(told(answer)).toEqual(["a", 1, false]);
+    stream.end();
   });
 
   it("ends the stream with a status at the first error where its client asks", async () => {
