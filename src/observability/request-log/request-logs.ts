@@ -115,7 +115,10 @@ class RecordedLease implements Lease {
   }
 
   async infer(request: InferRequest): Promise<InferResponse> {
-    const isLeftOut = this.#hasOwnForm || request.call.limits?.warmUp !== undefined || request.raw !== undefined;
+    const { call, raw, parts } = request;
+    // A record has one answer, and a stream may last: its inputs would keep the room that others need.
+    const isStream = parts !== undefined && this.description.decoupled === true;
+    const isLeftOut = this.#hasOwnForm || call.limits?.warmUp !== undefined || raw !== undefined || isStream;
     const share = isLeftOut ? undefined : this.#reserve(RECORD_BYTES + payloadBytes(request.inputs));
     if (share === undefined) return this.#lease.infer(request);
     const timeMs = now();
@@ -125,7 +128,6 @@ class RecordedLease implements Lease {
       this.#options.writer.release(share);
       throw reason;
     });
-    // A record has one answer.
     if (answer.parts === undefined) this.#record({ request: { ...request, inputs }, answer, timeMs }, share);
     else this.#options.writer.release(share);
     return answer;

@@ -8,7 +8,8 @@ import { MemoryBudget } from "../../../src/platform/limits/memory/memory-budget.
 import { decodePredictRequest, decodePredictResponse } from "../../../src/protocols/tensorflow-serving/grpc-codec.ts";
 import { createServer } from "../../../src/server/server.ts";
 import type { ServerOptions } from "../../../src/server/server-options.ts";
-import type { Lease } from "../../../src/serving/inference-service.ts";
+import type { InferResponse, Lease } from "../../../src/serving/inference-service.ts";
+import { createTensor, createTensors } from "../../../src/tensor/tensor.ts";
 import { createEventLog } from "../../helpers/event-log.ts";
 import { startServer } from "../../helpers/start-server.ts";
 import { tempFolder } from "../../helpers/temp-folder.ts";
@@ -157,6 +158,34 @@ describe("requests of every wire", () => {
     expect(sum(inputs.x?.data)).toBe(sum(values));
     const { outputs } = decodePredictResponse(log!.response!, 2 * MAX_BYTES);
     expect(sum(outputs.y?.data)).toBe(sum(values) / 2 + 2 * values.length);
+  });
+});
+
+describe("an answer in parts", () => {
+  it("is not recorded, and keeps no room while it lasts", async () => {
+    const folder = tempFolder();
+    const logs = new RequestLogs({ prefix: `${folder}/`, rate: 1, maxBytes: 1e6, files: 3 }, createSilentLogger());
+    const memory = new MemoryBudget(1e6);
+    const held: number[] = [];
+    const infer = async () => {
+      held.push(memory.heldBytes);
+      return { outputs: { kind: "tensors", tensors: {} }, parts: 0 } as Partial<InferResponse> as InferResponse;
+    };
+    const description = { model: "m", version: 1n, drivers: [], signatures: {}, decoupled: true };
+    const lease = { description, infer, release: () => {} } as Partial<Lease> as Lease;
+    const inputs = {
+      kind: "tensors",
+      tensors: createTensors([["x", createTensor("uint8", [1000], new Uint8Array(1000))]]),
+    } as const;
+    const call = { id: "1", metadata: {}, signal: new AbortController().signal };
+    const request = { signature: { name: "", spec: undefined }, inputs, call };
+    const recorded = () => logs.recorded(lease, { ref: { model: "m" }, options: {}, memory });
+    await recorded().infer({ ...request, parts: { write: async () => {} } });
+    await recorded().infer(request);
+    expect(held).toEqual([0, expect.any(Number)]);
+    expect(held[1]).toBeGreaterThan(1000);
+    await logs.close();
+    expect(logFiles(folder)).toEqual([]);
   });
 });
 
