@@ -1,6 +1,6 @@
 /**
- * An answer in parts: a text letter by letter, each as soon as it is there. The stream of KServe V2 over gRPC carries
- * parts; where one answer is taken, `collect` joins them.
+ * An answer in parts: a text letter by letter, each as soon as it is there. ModelStreamInfer of KServe V2 over gRPC
+ * carries parts, and over HTTP its generate_stream; where one answer is taken, `collect` joins them.
  *
  *     kserving --driver null --hooks examples/hooks/letters.ts --http-enable
  *     curl http://localhost:9001/predict -F 'string_text=Hello'
