@@ -67,8 +67,11 @@ export interface PartSink {
   write(part: InferResponse): Promise<void>;
 }
 
-/** Takes the parts of an answer that no client waits for. */
-export const UNREAD_PARTS: PartSink = { write: async () => {} };
+/**
+ * Takes the parts of an answer that no client waits for, each in a turn of its own: an endless generator must not keep
+ * its thread from everything else.
+ */
+export const UNREAD_PARTS: PartSink = { write: () => new Promise((resolve) => setImmediate(resolve)) };
 
 /** The members of an answer that hooks and models make. */
 export interface Made extends Pick<InferResponse, "outputs" | "contentType" | "status"> {

@@ -202,4 +202,29 @@ describe("a shadow", () => {
     expect([answer.status, (await answer.text()).includes('"y"')]).toEqual([200, true]);
     await expect.poll(() => seen, POLL).toEqual([50_000, 7]);
   });
+
+  it("that answers in parts without end keeps nothing from the server, and ends with it", async () => {
+    let [asked, left] = [0, 0];
+    const endless: NamedModelOptions = {
+      driver: "null",
+      hooks: {
+        async *process() {
+          try {
+            for (;;) yield { asked: ++asked };
+          } finally {
+            left++;
+          }
+        },
+      },
+    };
+    const server = await createServer({
+      models: { m: modelOf({ shadow: { model: "endless" } }, 1), endless },
+      http: {},
+    });
+    for await (const { v } of server.stream("m", { x: [1] })) expect(v?.data[0]).toBe(1);
+    await expect.poll(() => asked, POLL).toBeGreaterThan(100);
+    expect(await ask(server.httpUrl as string, "endless/versions/2")).toBe(-404);
+    await server.close();
+    expect(left).toBe(1);
+  });
 });
