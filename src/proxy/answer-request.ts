@@ -5,7 +5,7 @@ import type { ControlAccess } from "../access/control-access.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { type Compression, compress, compressStream, isCompression } from "../platform/limits/compression.ts";
 import { callerOf } from "./caller-of.ts";
-import { sendError } from "./http-errors.ts";
+import { noteError, sendError } from "./http-errors.ts";
 import { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer, HttpDependencies, RouteHandler } from "./http-route.ts";
 import { answerBytes, heldBytes, sendAnswer } from "./send-answer.ts";
@@ -55,16 +55,13 @@ export async function answerRequest(
     }
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
-    exchange.holdAnswer(heldBytes(plain));
-    const compression = neverCompressed ? undefined : acceptedCompression(request);
-    const made =
-      compression === undefined || plain.contentEncoding !== undefined
-        ? plain
-        : await compressAnswer(plain, compression, exchange);
+    // The request of an answer in parts is still used, and the parts are counted one by one.
+    const made = isInParts(plain) ? plain : await holdAnswer(plain, exchange, neverCompressed);
     exchange.beginSending([made.body, ...(made.rest ?? [])]);
     setServerTiming(response, exchange.record);
     const wrote = (bytes: number) => exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
-    const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote });
+    const failed = (reason: unknown) => noteError(reason, { request, response, log }).message;
+    const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote, failed });
     if (sending !== undefined) {
       const again = { ...caller, headers: { ...caller.headers, authorization } };
       const stop = scope && policy.watch({ kind, caller: again, scope, end: (reason) => response.destroy(reason) });
@@ -116,6 +113,19 @@ function acceptedCompression({ headers }: IncomingMessage): Compression | undefi
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+/** Compressed parts would wait for each other. */
+function isInParts({ stream }: HttpAnswer): boolean {
+  return stream?.lastWords !== undefined;
+}
+
+/** Counts an answer in place of its request, and compresses it for a client that wants it. */
+async function holdAnswer(plain: HttpAnswer, exchange: HttpExchange, neverCompressed = false): Promise<HttpAnswer> {
+  exchange.holdAnswer(heldBytes(plain));
+  const compression = neverCompressed ? undefined : acceptedCompression(exchange.request);
+  if (compression === undefined || plain.contentEncoding !== undefined) return plain;
+  return compressAnswer(plain, compression, exchange);
+}
 
 /** Compresses an answer, unless it is small. Throws `unavailable` if memory is short. */
 async function compressAnswer(

@@ -52,15 +52,11 @@ export interface FailedRequest {
 }
 
 /** Answers with `{"error": message}` and the status of the error; the cause goes to the log only. */
-export function sendError(reason: unknown, { request, response, log }: FailedRequest): void {
-  const error = reason instanceof HttpError ? reason : ServingError.from(reason);
-  const { status, message, headers } = error instanceof HttpError ? error : toHttpError(error);
-  const { method, url: path = "" } = request;
-  const code = error instanceof HttpError ? undefined : error.code;
+export function sendError(reason: unknown, failed: FailedRequest): void {
+  const { request, response } = failed;
   const record = ObservedRequest.recordOf(request);
-  logFailure({ reason, code, record, path, fields: { method, status } }, log);
+  const { status, message, headers } = noteError(reason, failed);
   if (response.headersSent || response.destroyed) {
-    record.failedWith = code;
     response.destroy();
     return;
   }
@@ -79,6 +75,20 @@ export function sendError(reason: unknown, { request, response, log }: FailedReq
   // The rest of a request of HTTP/2 is refused without its connection.
   if (request.complete || StreamSocket.carries(request)) response.end(body);
   else endUnread(body, request, response);
+}
+
+/**
+ * Logs an error and notes it as that of an answer which has begun; returns it as a client is to be told.
+ */
+export function noteError(reason: unknown, { request, response, log }: FailedRequest): HttpError {
+  const error = reason instanceof HttpError ? reason : ServingError.from(reason);
+  const told = error instanceof HttpError ? error : toHttpError(error);
+  const { method, url: path = "" } = request;
+  const code = error instanceof HttpError ? undefined : error.code;
+  const record = ObservedRequest.recordOf(request);
+  logFailure({ reason, code, record, path, fields: { method, status: told.status } }, log);
+  if (response.headersSent || response.destroyed) record.failedWith = code;
+  return told;
 }
 
 /** Connections whose last answer has been sent: further bytes on them are discarded. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { invalidArgument } from "../errors.ts";
+import { invalidArgument, type ServingError } from "../errors.ts";
 import type { RequestRecord } from "../observability/request-record.ts";
 import { CancelSource } from "../platform/async/cancel-source.ts";
 import { decodeInThread, encodeInParts, encodeInThread } from "../platform/codec-host/codec-jobs.ts";
@@ -24,7 +24,11 @@ const CLOSED = new DOMException("The client closed the connection.", "AbortError
 interface ExchangeLimits {
   readonly maxMessageBytes: number;
   readonly memory: MemoryBudget;
+  readonly inParts?: AnswersInParts | undefined;
 }
+
+/** Ends each answer in parts that is under way with an error. */
+export type AnswersInParts = Set<(reason: ServingError) => void>;
 
 /** One HTTP request as seen by handlers. */
 export class HttpExchange {
@@ -36,6 +40,7 @@ export class HttpExchange {
   readonly #memory: MemoryShare;
   readonly #response: ServerResponse;
   readonly #cancel = new CancelSource();
+  readonly #inParts: AnswersInParts | undefined;
   #isClosed = false;
   /** True while memory is held for an answer, until the response closes. */
   #isSending = false;
@@ -43,7 +48,8 @@ export class HttpExchange {
   #toReturn: readonly Uint8Array[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse, limits: ExchangeLimits) {
-    const { maxMessageBytes, memory } = limits;
+    const { maxMessageBytes, memory, inParts } = limits;
+    this.#inParts = inParts;
     this.request = request;
     this.record = ObservedRequest.recordOf(request);
     this.#response = response;
@@ -116,6 +122,19 @@ export class HttpExchange {
   /** Counts the request's memory as its client's. */
   belongTo(client: string): void {
     this.#memory.belongTo(client);
+  }
+
+  /** Lets a server that ends tell the client of an answer in parts. */
+  answersInParts(): void {
+    const end = (reason: ServingError) => this.#cancel.abort(reason);
+    if (!this.#isClosed) this.#inParts?.add(end);
+    this.#response.once("close", () => this.#inParts?.delete(end));
+  }
+
+  /** Counts so many bytes more than before, or less; throws `unavailable` if there is no room. */
+  hold(bytes: number): void {
+    if (bytes > 0) this.#memory.grow(bytes);
+    else this.#memory.shrink(-bytes);
   }
 
   /** Counts an answer of this size instead of the request; throws `unavailable` if there is no room. */

@@ -13,7 +13,7 @@ import type { ProtocolSettings } from "../platform/limits/settings/server-settin
 import type { SharedMemory } from "../platform/shared-memory/shared-memory.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
-import type { HttpExchange } from "./http-exchange.ts";
+import type { AnswersInParts, HttpExchange } from "./http-exchange.ts";
 import type { PageSources } from "./page-sources.ts";
 
 /** Services for every route. */
@@ -23,6 +23,8 @@ export interface HttpDependencies {
   readonly maxMessageBytes: number;
   /** Memory of all requests. */
   readonly memory: MemoryBudget;
+  /** The answers in parts that are under way; absent = a server that ends cuts them short. */
+  readonly inParts?: AnswersInParts | undefined;
   /** Permissions of clients. */
   readonly policy: AccessPolicy;
   /** Limits of each client; absent = there are none. */
@@ -80,6 +82,11 @@ export function nameRoute(protocol: string, method: string, path: string): Route
 export interface InferenceRoute {
   /** In Express' form, for methods other than POST: `/v2/models/:name/infer`. */
   readonly path: string;
+  /**
+   * True if answers come in parts, or do where `Accept` asks for them: such requests are answered by the thread that
+   * has the models. Default: they never do.
+   */
+  readonly inParts?: true | "accepted";
   /** The handler for a URL, query included, if it belongs to this route; undefined for any other. */
   readonly find: (url: string) => RouteHandler | undefined;
 }
@@ -114,11 +121,16 @@ export type CreateHttpProtocol = (dependencies: HttpDependencies) => HttpProtoco
 /** Answers one request; throws instead of answering with an error. */
 export type RouteHandler = (exchange: HttpExchange) => Promise<HttpAnswer>;
 
-/** The rest of a very large answer, which is never whole in memory. */
+/** The rest of an answer that is never whole in memory. */
 interface AnswerStream {
   /** Memory that it is made of, in bytes. */
   readonly heldBytes: number;
   readonly parts: AsyncIterable<Uint8Array>;
+  /**
+   * Last part of one that fails, with the error's message; it makes each part when it is due, so that none waits for
+   * others to be sent with it. Absent = it is one whole that an error cuts short.
+   */
+  readonly lastWords?: (message: string) => Uint8Array;
 }
 
 /** A successful answer. */
@@ -131,7 +143,7 @@ export interface HttpAnswer {
   readonly rest?: readonly Uint8Array[];
   /**
    * Bytes after these that are made while they are sent. An answer with them does not
-   * tell its length; an error in them cuts the answer short.
+   * tell its length.
    */
   readonly stream?: AnswerStream | undefined;
   /** Compression of the body, chosen by the transport; absent = none. */

@@ -5,6 +5,7 @@ import { AccessPolicy } from "../access/access-policy.ts";
 import type { ClientGate } from "../access/client-gate.ts";
 import { type ClientKey, readAccountKey } from "../access/client-key.ts";
 import { TrustedProxies } from "../access/trusted-proxies.ts";
+import { ServingError } from "../errors.ts";
 import { ConnectionWatch } from "../http2/connection-watch.ts";
 import { Http2Connections } from "../http2/http2-connections.ts";
 import { AccessLog, type AccessLogOptions } from "../observability/access-log.ts";
@@ -24,6 +25,7 @@ import type { InferenceService } from "../serving/inference-service.ts";
 import type { PlatformModels } from "../serving/platform-models.ts";
 import { type AnswerStream, carryStreams, refuseCalls } from "./carry-streams.ts";
 import { HttpError, sendError } from "./http-errors.ts";
+import type { AnswersInParts } from "./http-exchange.ts";
 import type { CreateHttpProtocol, HttpDependencies } from "./http-route.ts";
 import { ObservedRequest, observeRequests } from "./observed-request.ts";
 import { limitSilence, OpenExchanges } from "./open-exchanges.ts";
@@ -81,7 +83,7 @@ export interface HttpServerOptions {
   readonly log: Logger;
 }
 
-/** Time for the resets of requests that are ended to reach their clients, in milliseconds. */
+/** Time for errors and resets of requests that are ended to reach their clients, in milliseconds. */
 const FLUSH_GRACE_MS = 200;
 
 /** An HTTP server that listens. */
@@ -107,7 +109,8 @@ export interface HttpServer {
 /** Serves all HTTP protocols. Throws `unavailable` when it cannot listen. */
 export async function createHttpServer(service: InferenceService, options: HttpServerOptions): Promise<HttpServer> {
   const { log, settings, hookRoutes = true } = options;
-  const dependencies = toDependencies(service, options, settings);
+  const inParts: AnswersInParts = new Set();
+  const dependencies = { ...toDependencies(service, options, settings), inParts };
   const protocols = options.protocols.flatMap(({ name, http }) =>
     http === undefined ? [] : [{ name, ...http(dependencies) }],
   );
@@ -142,7 +145,7 @@ export async function createHttpServer(service: InferenceService, options: HttpS
       connections.retire();
     },
     close: (drainTimeoutMs) => {
-      closed ??= close({ server, listener, exchanges, connections }, drainTimeoutMs);
+      closed ??= close({ server, listener, exchanges, connections, inParts }, drainTimeoutMs);
       return closed;
     },
   };
@@ -229,14 +232,20 @@ interface Closing {
   readonly listener: SharedPort | undefined;
   readonly exchanges: OpenExchanges;
   readonly connections: Http2Connections;
+  readonly inParts: AnswersInParts;
 }
 
-async function close({ server, listener, exchanges, connections }: Closing, drainTimeoutMs: number): Promise<void> {
+async function close(closing: Closing, drainTimeoutMs: number): Promise<void> {
+  const { server, listener, exchanges, connections, inParts } = closing;
   listener?.close(exchanges.isRetired ? LAST_CALL_MS : 0);
   if (exchanges.isRetired) await setTimeout(LAST_CALL_MS);
   exchanges.drain();
   const closed = Promise.all([exchanges.gone(), connections.drain()]);
   if (!(await settlesWithin(closed, drainTimeoutMs))) {
+    if (inParts.size > 0) {
+      for (const end of inParts) end(new ServingError("unavailable", "The server ends."));
+      await settlesWithin(closed, FLUSH_GRACE_MS);
+    }
     exchanges.cut();
     if (!(await settlesWithin(closed, FLUSH_GRACE_MS))) connections.cut();
   }

@@ -45,8 +45,10 @@ function tellOver(request: IncomingMessage, response: ServerResponse, { record, 
   const { method, url = "" } = request;
   const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
   const isCut = response.headersSent && !response.writableFinished;
-  const endStatus = record.failedWith === undefined ? CLIENT_LEFT : STATUS[record.failedWith].http;
+  const { failedWith } = record;
+  const endStatus = failedWith === undefined ? CLIENT_LEFT : STATUS[failedWith].http;
   // An error was the answer, however little of it the client has read.
-  const ended = isCut && { isCut, ...(status < 400 && { endStatus }) };
+  // One in parts may end with an error, and is whole.
+  const ended = (isCut || failedWith !== undefined) && { ...(isCut && { isCut }), ...(status < 400 && { endStatus }) };
   observer.over(record, { protocol: "http", method, path: url, status, ...ended });
 }

@@ -4,12 +4,19 @@ import type { RouteName } from "../observability/request-record.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
+import { acceptedParts } from "./answer-parts.ts";
 import { answerRequest, type ChosenRoute } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
 import { sendError } from "./http-errors.ts";
 import type { HttpExchange } from "./http-exchange.ts";
-import { type HttpAnswer, type HttpDependencies, type NamedHttpProtocol, nameRoute } from "./http-route.ts";
+import {
+  type HttpAnswer,
+  type HttpDependencies,
+  type InferenceRoute,
+  type NamedHttpProtocol,
+  nameRoute,
+} from "./http-route.ts";
 import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 
@@ -24,7 +31,7 @@ export function createRequestListener(
 ): RequestListener {
   const pass = connect && passOn(connect, dependencies.log);
   const ofHooks = pass ? passHookRoutes(dependencies, pass) : hookRouter(hookRoutes, protocols, dependencies);
-  const route = createInferenceRouter(protocols, dependencies);
+  const route = createInferenceRouter(protocols, dependencies, pass === undefined);
   const app = pass ?? lazyApp(protocols, dependencies);
   return (request: IncomingMessage, response: ServerResponse) => {
     toOriginForm(request);
@@ -126,25 +133,32 @@ function encodeByte(byte: string): string {
 /** Answers a request if it runs a model; returns false otherwise. */
 type InferenceRouter = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** The inference routes of all protocols; the first one that knows a URL answers it. */
+/** A route with the requests of it that are answered in parts. */
+type FoundRoute = ChosenRoute & { readonly inParts: InferenceRoute["inParts"] | undefined };
+
+/**
+ * The inference routes of all protocols; the first one that knows a URL answers it, unless it answers in parts and
+ * `takesParts` is false.
+ */
 function createInferenceRouter(
   protocols: readonly NamedHttpProtocol[],
   dependencies: HttpDependencies,
+  takesParts: boolean,
 ): InferenceRouter {
   const routes = protocols.flatMap(({ name: protocol, inference }) =>
-    inference.map(({ path, find }) => ({ name: nameRoute(protocol, "POST", path), find })),
+    inference.map(({ path, ...route }) => ({ name: nameRoute(protocol, "POST", path), ...route })),
   );
   const routeOf = rememberRoutes((url) => {
-    for (const { name, find } of routes) {
+    for (const { name, find, inParts } of routes) {
       const answer = find(url);
-      if (answer !== undefined) return { kind: "inference", name, answer };
+      if (answer !== undefined) return { kind: "inference", name, answer, inParts };
     }
     return undefined;
   });
   return (request, response) => {
     const { method, url = "" } = request;
     const route = method === "POST" ? routeOf(url) : undefined;
-    if (route === undefined) return false;
+    if (route === undefined || (!takesParts && isInParts(route, request))) return false;
     const pair = { request, response };
     permitOrigin(pair, dependencies.policy);
     void answerRequest(route, pair, dependencies);
@@ -152,13 +166,17 @@ function createInferenceRouter(
   };
 }
 
+function isInParts({ inParts }: FoundRoute, request: IncomingMessage): boolean {
+  return inParts === true || (inParts === "accepted" && acceptedParts(request) !== undefined);
+}
+
 /** Maximum number of cached URLs, and of their characters. */
 const MAX_URLS = 256;
 const MAX_URL_LENGTH = 256;
 
 /** Caches each URL's route: clients repeat the same few. */
-function rememberRoutes(find: (url: string) => ChosenRoute | undefined): typeof find {
-  const known = new Map<string, ChosenRoute>();
+function rememberRoutes(find: (url: string) => FoundRoute | undefined): typeof find {
+  const known = new Map<string, FoundRoute>();
   return (url) => {
     const remembered = known.get(url);
     if (remembered !== undefined) return remembered;

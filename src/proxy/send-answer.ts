@@ -16,6 +16,9 @@ const WHOLE_BYTES = 1024 * 1024;
 /** Size of the slices of a larger one, in bytes. */
 const SLICE_BYTES = 256 * 1024;
 
+/** Parts of an answer that are made as they are due, of which so many may not have gone to the system. */
+const WINDOW_PARTS = 16;
+
 /** Keeps browsers from taking an answer for something else than it says: it may hold texts of a client's choice. */
 const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
 
@@ -26,17 +29,19 @@ interface SendChoices {
   readonly log: Logger;
   /** Is notified of bytes of the body that were written, of a streamed one part by part. */
   readonly wrote: (bytes: number) => void;
+  /** Is notified of an error of a streamed answer that tells it; returns the message. */
+  readonly failed: (reason: unknown) => string;
 }
 
 /**
  * Sends a successful answer, with the headers of hooks that HTTP can carry, and with the id of its request unless a
  * hook chose another. Returns a promise if it is streamed, which settles once all of it is written, or its client
- * has left; rejects with the stream's error.
+ * has left; rejects with the error of a stream that does not tell it.
  */
 export function sendAnswer(
   response: ServerResponse,
   answer: HttpAnswer,
-  { id, log, wrote }: SendChoices,
+  { id, log, wrote, failed }: SendChoices,
 ): Promise<void> | undefined {
   const { status = 200, headers = {}, ownHeaders = [], contentType, contentEncoding, body, rest = [], stream } = answer;
   for (const name in headers) {
@@ -56,7 +61,15 @@ export function sendAnswer(
     response.appendHeader("Vary", "Accept-Encoding");
   }
   response.writeHead(status, head);
-  if (stream !== undefined) return writeStream(new SliceWriter(response, wrote), [body, ...rest], stream.parts);
+  if (stream !== undefined) {
+    const { lastWords } = stream;
+    const writer = new SliceWriter(response, wrote, lastWords && WINDOW_PARTS);
+    return writeStream(writer, {
+      first: [body, ...rest],
+      rest: stream.parts,
+      fail: lastWords && ((reason) => lastWords(failed(reason))),
+    });
+  }
   if (bytes > WHOLE_BYTES) void writeSlices(response, [body, ...rest]);
   else if (bytes <= TEXT_BYTES) response.end(toText([body, ...rest]), "latin1");
   else sendParts(response, [body, ...rest]);
@@ -84,22 +97,27 @@ async function writeSlices(response: ServerResponse, parts: readonly Uint8Array[
   response.end();
 }
 
-/** The next part is taken once the one before has gone to the system. */
-async function writeStream(
-  writer: SliceWriter,
-  first: readonly Uint8Array[],
-  stream: AsyncIterable<Uint8Array>,
-): Promise<void> {
+/** A body that is made while it is sent. */
+interface StreamedBody {
+  readonly first: readonly Uint8Array[];
+  readonly rest: AsyncIterable<Uint8Array>;
+  /** Its last part after an error; absent = it has none. */
+  readonly fail: ((reason: unknown) => Uint8Array) | undefined;
+}
+
+/** The next part is taken once there is room for it. */
+async function writeStream(writer: SliceWriter, { first, rest, fail }: StreamedBody): Promise<void> {
   const { response } = writer;
   try {
     for (const part of first) await writer.write(part);
-    for await (const part of stream) {
+    for await (const part of rest) {
       await writer.write(part);
       if (response.destroyed) break;
     }
   } catch (reason) {
     // Its end was wanted, and is not a failure.
-    if (!response.destroyed) throw reason;
+    if (!response.destroyed && fail === undefined) throw reason;
+    if (!response.destroyed && fail !== undefined) await writer.write(fail(reason));
   }
   response.once("finish", () => writer.returnWritten());
   response.end();
@@ -111,13 +129,21 @@ class SliceWriter {
   readonly #wrote: (bytes: number) => void;
   readonly #closed: Promise<unknown>;
   readonly #use = new TurnUse();
+  readonly #maxParts: number;
   #unwaited = 0;
+  #unwaitedParts = 0;
   /** Parts that were written, and of which the end may not have gone to the system. */
   #written: Uint8Array[] = [];
 
-  constructor(response: ServerResponse, wrote: (bytes: number) => void = () => {}) {
+  /** `maxParts`: those that may not have gone to the system; their bytes are limited in any case. */
+  constructor(
+    response: ServerResponse,
+    wrote: (bytes: number) => void = () => {},
+    maxParts = Number.POSITIVE_INFINITY,
+  ) {
     this.response = response;
     this.#wrote = wrote;
+    this.#maxParts = maxParts;
     this.#closed = new Promise((resolve) => response.once("close", resolve));
   }
 
@@ -127,7 +153,8 @@ class SliceWriter {
       const slice = part.subarray(at, at + SLICE_BYTES);
       this.#wrote(slice.length);
       this.#unwaited += slice.length;
-      if (this.#unwaited < SLICE_BYTES) {
+      this.#unwaitedParts++;
+      if (this.#unwaited < SLICE_BYTES && this.#unwaitedParts < this.#maxParts) {
         this.response.write(slice);
         continue;
       }
@@ -135,6 +162,7 @@ class SliceWriter {
       this.returnWritten();
       await turns.next(this.#use);
       this.#unwaited = 0;
+      this.#unwaitedParts = 0;
     }
     this.#written.push(part);
   }

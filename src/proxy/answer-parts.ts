@@ -1,0 +1,205 @@
+import type { IncomingMessage } from "node:http";
+import { createDeferred, type Deferred } from "../platform/async/promises.ts";
+import { cutText } from "../platform/text/cut-text.ts";
+import type { HttpExchange } from "./http-exchange.ts";
+import type { HttpAnswer } from "./http-route.ts";
+
+/** The form of an answer whose parts are JSON and are sent as they are made. */
+export interface PartForm {
+  readonly contentType: string;
+  readonly before: string;
+  readonly after: string;
+  /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
+  readonly ping?: Buffer;
+}
+
+/** Server-Sent Events, one a part. */
+export const EVENTS: PartForm = {
+  contentType: "text/event-stream; charset=utf-8",
+  before: "data: ",
+  after: "\n\n",
+  ping: Buffer.from(": ping\n\n"),
+};
+/** JSON on one line for each part. */
+export const LINES: PartForm = { contentType: "application/x-ndjson", before: "", after: "\n" };
+
+/** The form that a client asks for by `Accept`; undefined = neither. */
+export function acceptedParts({ headers: { accept = "" } }: Pick<IncomingMessage, "headers">): PartForm | undefined {
+  if (/\btext\/event-stream\b/i.test(accept)) return EVENTS;
+  return /\bapplication\/x-ndjson\b/i.test(accept) ? LINES : undefined;
+}
+
+/** One part of an answer. */
+export interface AnswerPart {
+  /** Its JSON; line breaks between its values become blanks. */
+  readonly json: Uint8Array;
+  /** Headers that hooks have set; those of the first part are sent. */
+  readonly headers?: HttpAnswer["headers"];
+}
+
+/** Takes a part; resolves once there is room for the next one, rejects when none is wanted any more. */
+export type WritePart = (part: AnswerPart) => Promise<void>;
+
+/** Silence after which a client is told that its stream lives, in milliseconds. */
+const PING_MS = 15_000;
+const NO_BYTES = new Uint8Array(0);
+/**
+ * No proxy keeps parts until it has many, and no cache keeps an answer that is not whole: the first name is that of
+ * nginx, and others heed it.
+ */
+const HEADERS = [
+  ["cache-control", "no-store"],
+  ["x-accel-buffering", "no"],
+] as const;
+
+/**
+ * Answers with the parts that `run` writes, as they are written. Resolves with the first part, so that an error before
+ * it is answered as any other; a later one is the last part, `{"error": MESSAGE}`. In a form with pings, an answer that
+ * takes longer than {@link PING_MS} for its first part begins with one.
+ */
+export async function answerInParts(
+  form: PartForm,
+  exchange: HttpExchange,
+  run: (write: WritePart) => Promise<void>,
+): Promise<HttpAnswer> {
+  const parts = new PartQueue();
+  exchange.answersInParts();
+  run((part) => parts.write(part)).then(
+    () => parts.end(),
+    (reason) => parts.fail(reason),
+  );
+  await parts.begun(form.ping && PING_MS);
+  return {
+    contentType: form.contentType,
+    body: NO_BYTES,
+    headers: parts.headers ?? {},
+    ownHeaders: HEADERS,
+    stream: {
+      heldBytes: 0,
+      parts: framed(parts, form, exchange),
+      lastWords: (message) => Buffer.from(`${form.before}${JSON.stringify({ error: cutText(message) })}${form.after}`),
+    },
+  };
+}
+
+async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange): AsyncGenerator<Uint8Array> {
+  const { ping } = form;
+  let heldBytes = 0;
+  try {
+    for (;;) {
+      const json = await parts.next(ping && PING_MS);
+      if (json === undefined) return;
+      if (json === SILENCE) yield ping as Buffer;
+      else {
+        exchange.hold(json.length - heldBytes);
+        heldBytes = json.length;
+        yield* frame(json, form);
+      }
+    }
+  } finally {
+    parts.close();
+  }
+}
+
+/** Size from which a part is not copied into one piece with its frame, in bytes. */
+const LARGE_BYTES = 64 * 1024;
+const LINE_BREAK = 0x0a;
+const BLANK = 0x20;
+
+function frame(json: Uint8Array, { before, after }: PartForm): readonly Uint8Array[] {
+  const line = onOneLine(json);
+  if (json.length > LARGE_BYTES) return [Buffer.from(before), line, Buffer.from(after)];
+  const framed = Buffer.allocUnsafe(before.length + line.length + after.length);
+  framed.write(before, "latin1");
+  framed.set(line, before.length);
+  framed.write(after, before.length + line.length, "latin1");
+  return [framed];
+}
+
+/** A line break within a string of JSON is written as an escape. */
+function onOneLine(json: Uint8Array): Uint8Array {
+  let at = json.indexOf(LINE_BREAK);
+  if (at < 0) return json;
+  const line = json.slice();
+  for (; at >= 0; at = line.indexOf(LINE_BREAK, at)) line[at] = BLANK;
+  return line;
+}
+
+const SILENCE = "silence";
+/** Shared by all, to avoid a stack trace for each. */
+const OVER = new DOMException("The answer is over.", "AbortError");
+
+/** Parts between what makes them and what sends them, of which one waits at most. */
+class PartQueue {
+  /** Of the first part. */
+  headers: HttpAnswer["headers"];
+  #waiting: Uint8Array | undefined;
+  /** Settles the promise of the part that was written last. */
+  #written: Deferred<void> | undefined;
+  #wake = () => {};
+  #isBegun = false;
+  #isOver = false;
+  #failure: { readonly reason: unknown } | undefined;
+
+  write({ json, headers }: AnswerPart): Promise<void> {
+    if (this.#isOver) return Promise.reject(OVER);
+    if (!this.#isBegun) this.headers = headers;
+    this.#isBegun = true;
+    this.#waiting = json;
+    this.#written = createDeferred<void>();
+    this.#wake();
+    return this.#written.promise;
+  }
+
+  /** To be called once all parts have been written. */
+  end(): void {
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  /** To be called in place of {@link end} if there was an error. */
+  fail(reason: unknown): void {
+    this.#failure = { reason };
+    this.end();
+  }
+
+  /** Refuses parts from now on: none is read. */
+  close(): void {
+    this.#isOver = true;
+    this.#written?.reject(OVER);
+  }
+
+  /** Resolves with the first part, the end or the limit; rejects with an error in their place. */
+  async begun(limitMs: number | undefined): Promise<void> {
+    if (this.#isQuiet) await this.#change(limitMs);
+    if (!this.#isBegun && this.#failure !== undefined) throw this.#failure.reason;
+  }
+
+  /**
+   * The next part, once that before has been sent; {@link SILENCE} if none comes in time, undefined at the end. Rejects
+   * with an error in its place.
+   */
+  async next(limitMs: number | undefined): Promise<Uint8Array | typeof SILENCE | undefined> {
+    if (this.#waiting === undefined) this.#written?.resolve();
+    if (this.#isQuiet) await this.#change(limitMs);
+    if (this.#isQuiet) return SILENCE;
+    const part = this.#waiting;
+    this.#waiting = undefined;
+    if (part === undefined && this.#failure !== undefined) throw this.#failure.reason;
+    return part;
+  }
+
+  get #isQuiet(): boolean {
+    return this.#waiting === undefined && !this.#isOver;
+  }
+
+  #change(limitMs: number | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = limitMs === undefined ? undefined : setTimeout(resolve, limitMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
