@@ -9,7 +9,7 @@ export function notOneAnswer(model: string, count: 0 | 2): ServingError {
   const gave = count === 0 ? "no part" : "more than one part";
   return new ServingError(
     "unimplemented",
-    `The model ${model} answers in parts and gave ${gave}, where one answer is expected: call it by a route that streams, such as ModelStreamInfer of KServe V2 over gRPC, or export collect(parts) from its hooks.`,
+    `The model ${model} answers in parts and gave ${gave}, where one answer is expected: call it by a route that streams, such as ModelStreamInfer or POST …/infer_stream of KServe V2, or export collect(parts) from its hooks.`,
     { details: [ANSWERS_IN_PARTS] },
   );
 }

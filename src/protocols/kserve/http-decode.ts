@@ -216,7 +216,7 @@ function fromJson(input: JsonInput, context: InputContext): Tensor {
  * KServe V2's rules for the `data` of one input; a BYTES element may be a string or `{"b64": …}`. Null is NaN among
  * numbers, and the text given among texts.
  */
-function createKserveRules(input: string, nullText?: Uint8Array): JsonTensorRules {
+export function createKserveRules(input: string, nullText?: Uint8Array): JsonTensorRules {
   return {
     integers: "values",
     overflow: "refused",

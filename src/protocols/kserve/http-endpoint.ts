@@ -21,6 +21,10 @@ export interface KserveEndpoint {
   readonly path: string;
   /** Its purpose, for the OpenAPI document. */
   readonly summary: string;
+  /** True if the answer comes in parts, each as it is made; default false. */
+  readonly inParts?: true;
+  /** The answer's media type, for the OpenAPI document; default JSON. */
+  readonly contentType?: string;
   /** True if the answer is only a status; default false. */
   readonly isEmpty?: true;
   /** Schemas of its body and answer, for the OpenAPI document. */

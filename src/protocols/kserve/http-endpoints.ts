@@ -1,3 +1,4 @@
+import { EVENTS } from "../../proxy/answer-parts.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
@@ -10,6 +11,7 @@ import {
   SETTINGS_ENDPOINTS,
 } from "./http-admin-endpoints.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
+import { answerGenerate, answerGenerateStream, answerInferStream } from "./http-generate.ts";
 import { answerInfer } from "./http-infer.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
@@ -17,6 +19,7 @@ import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";
 import { modelStatistics } from "./model-statistics.ts";
 import { openApiDocument } from "./openapi.ts";
 import {
+  GENERATE_SCHEMAS,
   LIVE_SCHEMAS,
   MODEL_READY_SCHEMAS,
   MODEL_SCHEMAS,
@@ -25,6 +28,35 @@ import {
   SERVER_SCHEMAS,
 } from "./openapi-schemas.ts";
 import { serverMetadata } from "./server-metadata.ts";
+
+const POST = { method: "POST", kind: "inference" } as const;
+const IN_PARTS = { inParts: true, contentType: EVENTS.contentType } as const;
+
+/** Calls of models that answer in parts, after the path of a model, or of one version of it. */
+const PART_ENDPOINTS: readonly KserveEndpoint[] = [
+  {
+    ...POST,
+    ...IN_PARTS,
+    path: "/infer_stream",
+    summary: "Run a model, and get each part of its answer as it is made",
+    answer: answerInferStream,
+  },
+  {
+    ...POST,
+    path: "/generate",
+    summary: "Run a model with its inputs as keys",
+    schemas: GENERATE_SCHEMAS,
+    answer: answerGenerate,
+  },
+  {
+    ...POST,
+    ...IN_PARTS,
+    path: "/generate_stream",
+    summary: "Run a model with its inputs as keys, and get each part of its answer as it is made",
+    schemas: { body: GENERATE_SCHEMAS.body ?? {} },
+    answer: answerGenerateStream,
+  },
+];
 
 /** Calls about one model, after the path of the model, or of one version of it. */
 const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
@@ -55,6 +87,7 @@ const MODEL_ENDPOINTS: readonly KserveEndpoint[] = [
     summary: "Run a model",
     answer: answerInfer,
   },
+  ...PART_ENDPOINTS,
   {
     method: "GET",
     kind: "read",

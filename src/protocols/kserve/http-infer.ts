@@ -3,7 +3,7 @@ import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts"
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { Lease } from "../../serving/inference-service.ts";
+import type { CallOptions, Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { MISSING_TEXT } from "../tensorflow-serving/table-rows.ts";
@@ -45,7 +45,27 @@ const HEADER_LENGTH = "inference-header-content-length";
 
 /** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
 export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
-  const { service, sharedMemory, settings, exchange, model, version } = infer;
+  const { sharedMemory, settings, exchange } = infer;
+  const { lease, request, call } = await receiveInfer(infer);
+  const { form } = request;
+  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings, refusal: DECOUPLED };
+  const answer = await inferLeased(lease, request, options);
+  if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
+  const parts = isLargeJson(answer, form)
+    ? await exchange.encode(writeAnswerJob, [answer, form])
+    : writeAnswer(answer, form);
+  return toHttpAnswer(parts, answer.metadata);
+}
+
+/** A request, and the version that is to answer it. */
+export interface ReceivedInfer<Request extends KserveRequest = HttpRequest> {
+  readonly lease: Lease;
+  readonly request: Request;
+  readonly call: CallOptions;
+}
+
+/** Reads a request of infer and leases its model; the lease is released if the request cannot be read. */
+export async function receiveInfer({ service, exchange, model, version }: KserveCall): Promise<ReceivedInfer> {
   const path = { model, version };
   exchange.record.model = model;
   const header = exchange.request.headers[HEADER_LENGTH];
@@ -54,15 +74,8 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
   const lease = await acquireModel(service, toModelRef(model, version), call);
   const received = read({ body, header, path }, lease, exchange);
   const request = received instanceof Promise ? await received : received;
-  const { form } = request;
   if (request.id !== "") exchange.record.id = request.id;
-  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings, refusal: DECOUPLED };
-  const answer = await inferLeased(lease, request, options);
-  if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
-  const parts = isLargeJson(answer, form)
-    ? await exchange.encode(writeAnswerJob, [answer, form])
-    : writeAnswer(answer, form);
-  return toHttpAnswer(parts, answer.metadata);
+  return { lease, request, call };
 }
 
 async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: HttpExchange): Promise<HttpAnswer> {
@@ -75,7 +88,7 @@ async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: Ht
   return { contentType: "application/json", headers: answer.metadata, ...(await textAnswer(text, exchange)) };
 }
 
-interface ReceivedInfer {
+interface InferBody {
   readonly body: Uint8Array;
   /** Value of the header with the length of the JSON. */
   readonly header: string | string[] | undefined;
@@ -84,7 +97,7 @@ interface ReceivedInfer {
 
 /** Decodes a body, at once if that is short; releases the lease if the body cannot be read. */
 function read(
-  { body, header, path }: ReceivedInfer,
+  { body, header, path }: InferBody,
   lease: Lease,
   exchange: HttpExchange,
 ): HttpRequest | Promise<HttpRequest> {

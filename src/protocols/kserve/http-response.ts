@@ -140,7 +140,7 @@ function writeOutput(writer: JsonWriter, { name, datatype, shape, tensor }: Answ
   if (tensor !== undefined && form.asBytes) writer.ascii(`],"parameters":{"binary_data_size":${rawSize(tensor)}}}`);
   else if (tensor !== undefined) {
     writer.ascii('],"data":');
-    writeTensor(writer, flat(tensor), form.isStrict ? STRICT : LENIENT);
+    writeTensor(writer, flat(tensor), styleOf(form));
     writer.ascii("}");
   } else writer.ascii("]}");
 }
@@ -148,6 +148,10 @@ function writeOutput(writer: JsonWriter, { name, datatype, shape, tensor }: Answ
 /** Values are one list for any shape, as in Triton. */
 function flat(tensor: Tensor): Tensor {
   return reshape(tensor, [elementCount(tensor.shape)]);
+}
+
+function styleOf({ isStrict }: Pick<AnswerForm, "isStrict">): TensorStyle {
+  return isStrict ? STRICT : LENIENT;
 }
 
 const LENIENT: TensorStyle = { separator: ",", bytes: writeBytes };
@@ -162,4 +166,69 @@ function writeBytes(writer: JsonWriter, element: Uint8Array): void {
   writer.ascii('{"b64":');
   writer.base64(element);
   writer.ascii("}");
+}
+
+/**
+ * Writes an answer of Triton's generate extension: one object with each output by its name, one element as a value and
+ * several as one list. Its keys have Triton's order, which is that of their bytes.
+ */
+function writeGenerated(answer: KserveAnswer, form: AnswerForm): Uint8Array {
+  const writer = new JsonWriter();
+  const members = membersOf(answer);
+  members.forEach(([name, value], index) => {
+    writer.ascii(index === 0 ? "{" : ",");
+    writer.string(name);
+    writer.ascii(":");
+    if (typeof value === "string") writer.string(value);
+    else writeMember(writer, name, { tensor: value, form });
+  });
+  writer.ascii("}");
+  return writer.finish();
+}
+
+/** Writes an answer of the generate extension, in a codec thread if it is large. */
+export const writeGeneratedJob = defineJob(import.meta.url, "writeGeneratedJob", writeGenerated);
+
+type Member = readonly [name: string, value: string | Tensor];
+
+/** An output whose name is that of a fact about the answer is left out, as by Triton. */
+function membersOf({ id, model, version, outputs }: KserveAnswer): readonly Member[] {
+  const members = new Map<string, string | Tensor>();
+  if (id !== "") members.set("id", id);
+  members.set("model_name", model);
+  members.set("model_version", String(version));
+  for (const { name, tensor } of outputs) if (tensor !== undefined && !members.has(name)) members.set(name, tensor);
+  return [...members].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+interface MemberOutput {
+  readonly tensor: Tensor;
+  readonly form: AnswerForm;
+}
+
+/** Output with the details of a text, which the Open Inference Protocol has as an object. */
+const DETAILS = "details";
+
+function writeMember(writer: JsonWriter, name: string, { tensor, form }: MemberOutput): void {
+  const count = elementCount(tensor.shape);
+  const details = name === DETAILS && count === 1 ? objectOf(tensor) : undefined;
+  if (details !== undefined) writer.ascii(details);
+  else writeTensor(writer, reshape(tensor, count === 1 ? [] : [count]), styleOf(form));
+}
+
+/** The object of which a tensor's only element is the text, in ASCII and on one line; undefined = it is none. */
+function objectOf(tensor: Tensor): string | undefined {
+  const [bytes] = tensor.dtype === "bytes" ? tensor.data : [];
+  if (bytes === undefined || !isUtf8(bytes)) return undefined;
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    return JSON.stringify(value).replace(/[^\0-\x7f]/g, escapeUnit);
+  } catch {
+    return undefined;
+  }
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

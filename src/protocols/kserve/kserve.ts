@@ -89,7 +89,8 @@ function toInferenceRoute(endpoint: KserveEndpoint, dependencies: HttpDependenci
     const { groups } = pattern.exec(url) ?? {};
     return groups && toHandler(endpoint, { name: decode(groups.name), version: groups.version }, dependencies);
   };
-  return { path: toExpressPath(endpoint.path), find };
+  const { inParts } = endpoint;
+  return { path: toExpressPath(endpoint.path), find, ...(inParts && { inParts }) };
 }
 
 function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): HttpRoute | undefined {
@@ -107,7 +108,7 @@ function toRoute(endpoint: KserveEndpoint, dependencies: HttpDependencies): Http
 
 /** Checks for the endpoints that are not served by Express, since they are called most. */
 function runsModel({ path }: KserveEndpoint): boolean {
-  return path.endsWith("/infer");
+  return /\/(?:infer|generate)(?:_stream)?$/.test(path);
 }
 
 function toHandler(

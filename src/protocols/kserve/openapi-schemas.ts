@@ -55,6 +55,20 @@ export const MODEL_SCHEMAS: EndpointSchemas = {
     { rt_info: NOTES },
   ),
 };
+const VALUE = { type: ["string", "number", "boolean", "array", "object"] };
+
+/** Inputs as keys, and outputs as keys of an answer or of each part of one. */
+export const GENERATE_SCHEMAS: EndpointSchemas = {
+  body: {
+    type: "object",
+    properties: { id: { type: ["string", "number"] }, parameters: { type: "object", additionalProperties: VALUE } },
+    additionalProperties: VALUE,
+  },
+  answer: {
+    ...object({ model_name: TEXT, model_version: TEXT }, { id: TEXT }),
+    additionalProperties: VALUE,
+  },
+};
 /** The existing versions. */
 export const INDEX_SCHEMAS: EndpointSchemas = {
   body: { type: "object", properties: { ready: { type: "boolean" } } },

@@ -36,6 +36,7 @@ export async function openApiDocument(
   const paths = endpointPaths(TAG, endpoints);
   for (const [path, { post }] of Object.entries(paths))
     if (path.endsWith("/infer")) paths[path] = { post: { ...post, ...inferOperation({}) } };
+    else if (path.endsWith("/infer_stream")) paths[path] = { post: { ...post, ...inferBody() } };
   for (const [name, signature] of models) {
     const path = `/v2/models/${encodeURIComponent(name)}/infer`;
     const named = { summary: `Run the model ${name}`, tags: [name], operationId: operationIdOf("post", path) };
@@ -55,12 +56,16 @@ const BINARY =
 function inferOperation({ inputs, outputs }: Signature): object {
   return {
     description: BINARY,
-    requestBody: { required: true, content: requestContent(inputs) },
+    ...inferBody(inputs),
     responses: {
       200: { description: "The outputs.", content: jsonContent(responseSchema(outputs)) },
       ...refusals(),
     },
   };
+}
+
+function inferBody(specs?: readonly TensorSpec[]): object {
+  return { requestBody: { required: true, content: requestContent(specs) } };
 }
 
 const ERROR = { type: "object", required: ["error"], properties: { error: { type: "string" } } };
