@@ -1,5 +1,6 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { isLargeText } from "../../platform/codec-host/large-message.ts";
+import type { AnswerPart } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
@@ -52,6 +53,14 @@ export async function toLargeAnswer(response: Answered, request: Wanted, exchang
     write: (writer: JsonWriter) => writeOutputsTo(writer, outputs),
   };
   return { contentType: JSON_TYPE, ...(await textAnswer(text, exchange)), headers: response.metadata };
+}
+
+/** A part of an answer: always JSON, whatever type its bytes have. */
+export async function toPart(part: Answered, request: Wanted, exchange: HttpExchange): Promise<AnswerPart> {
+  const outputs = filterOutputs(answeredTensors(part), request.outFilter);
+  const isLarge = isLargeText(outputs.map(([, tensor]) => tensor));
+  const json = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
+  return { json, headers: part.metadata };
 }
 
 /** Checks if a codec thread should write an answer; a single value with a media type is sent unchanged. */

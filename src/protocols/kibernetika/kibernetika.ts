@@ -1,9 +1,10 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { acceptedParts, answerInParts } from "../../proxy/answer-parts.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
-import type { CallOptions, InferenceService, InferResponse } from "../../serving/inference-service.ts";
+import type { CallOptions, InferenceService, InferResponse, PartSink } from "../../serving/inference-service.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
 import { servedNames } from "../../serving/served-names.ts";
@@ -16,7 +17,7 @@ import { exampleValues } from "../example-values.ts";
 import type { Protocol } from "../protocol.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
-import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
+import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer, toPart } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
@@ -32,6 +33,7 @@ export const kibernetika: Protocol = {
     inference: [
       {
         path: "/predict{/:model{/:signature{/:version}}}",
+        inParts: "accepted",
         find: (url) => (PREDICT.test(url) ? (exchange) => predict(service, url, exchange) : undefined),
       },
       {
@@ -54,6 +56,13 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   const call = exchange.callInfo();
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
+  const partForm = acceptedParts(exchange.request);
+  if (partForm !== undefined)
+    return answerInParts(partForm, exchange, async (writePart) => {
+      const write = async (part: InferResponse) => writePart(await toPart(part, request, exchange));
+      const response = await infer(service, { choice, request, call, parts: { write } });
+      if (response.parts === undefined) await write(response);
+    });
   const response = await infer(service, { choice, request, call });
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
   return toLargeAnswer(response, request, exchange);
@@ -63,9 +72,13 @@ interface KibernetikaCall {
   readonly choice: PathChoice;
   readonly request: KibernetikaRequest;
   readonly call: CallOptions;
+  readonly parts?: PartSink | undefined;
 }
 
-async function infer(service: InferenceService, { choice, request, call }: KibernetikaCall): Promise<InferResponse> {
+async function infer(
+  service: InferenceService,
+  { choice, request, call, parts }: KibernetikaCall,
+): Promise<InferResponse> {
   const ref = { model: modelOf(service, choice.model), version: choice.version };
   const lease = await service.acquire(ref, call);
   try {
@@ -73,7 +86,8 @@ async function infer(service: InferenceService, { choice, request, call }: Kiber
     const used = { inputs: Object.keys(request.inputs), outputs };
     const signature = requireSignature(choice.signature, lease.description, used);
     assertOutputs(outputs, signature.spec?.outputs);
-    return await lease.infer({ signature, inputs: { kind: "tensors", tensors: request.inputs }, outputs, call });
+    const inputs = { kind: "tensors", tensors: request.inputs } as const;
+    return await lease.infer({ signature, inputs, outputs, parts, call });
   } finally {
     lease.release();
   }

@@ -1,7 +1,8 @@
 import { invalidArgument } from "../../errors.ts";
-import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import { type AnswerPart, answerInParts, type PartForm } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
@@ -35,6 +36,8 @@ export interface PredictRequest {
   readonly settings?: ProtocolSettings;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
+  /** Form of an answer in parts, each as `:predict` writes an answer; absent = there is one answer. */
+  readonly partForm?: PartForm | undefined;
 }
 
 /** Writes the answer of a model. */
@@ -43,7 +46,7 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, isCsv = false, settings, write = toPredictions }: PredictRequest,
+  { ref, body, isCsv = false, settings, write = toPredictions, partForm }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -53,7 +56,21 @@ export async function answerPredict(
   const isLarge = body.length > LARGE_MESSAGE_BYTES;
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
   const received = { body, isCsv, parsed, settings, call };
-  return write(await infer(await service.acquire(ref, call), received, exchange), exchange);
+  const lease = await service.acquire(ref, call);
+  if (partForm === undefined) return write(await infer(lease, received, exchange), exchange);
+  return answerInParts(partForm, exchange, async (writePart) => {
+    const send = async (predicted: Predicted) => writePart(await toPart(predicted, exchange));
+    const predicted = await infer(lease, received, exchange, send);
+    if (predicted.answer.parts === undefined) await send(predicted);
+  });
+}
+
+async function toPart({ format, answer }: Predicted, exchange: HttpExchange): Promise<AnswerPart> {
+  const outputs = answeredTensors(answer);
+  const args = [outputs, format] as const;
+  const isLarge = isLargeText(Object.values(outputs));
+  const json = await (isLarge ? exchange.encode(writePredictionsJob, [...args]) : writePredictionsJob.run(...args));
+  return { json, headers: versionHeaders(answer).headers ?? {} };
 }
 
 /** The answer of a model, and the form in which the API gives it. */
@@ -90,7 +107,12 @@ interface ReceivedPredict {
   readonly call: CallOptions;
 }
 
-async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExchange) {
+async function infer(
+  lease: Lease,
+  received: ReceivedPredict,
+  exchange: HttpExchange,
+  send?: (part: Predicted) => Promise<void>,
+): Promise<Predicted> {
   const { parsed, settings, call } = received;
   try {
     const { description } = lease;
@@ -101,7 +123,8 @@ async function infer(lease: Lease, received: ReceivedPredict, exchange: HttpExch
     const outputs = wantedOutputs(outputFilter, signature.spec, settings);
     const { format, inputs } = large ?? readInputs(parsed as PredictBody, signature.spec);
     checkMethodName("predict", signature.spec, settings);
-    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, call });
+    const parts = send && { write: (answer: InferResponse) => send({ signature, format, answer }) };
+    const answer = await lease.infer({ signature, inputs: { kind: "tensors", tensors: inputs }, outputs, parts, call });
     return { signature, format, answer };
   } finally {
     lease.release();

@@ -1,5 +1,6 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
+import { acceptedParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, InferenceRoute, RouteHandler } from "../../proxy/http-route.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
@@ -28,7 +29,13 @@ export const tensorflowServing: Protocol = {
   grpc: createTensorflowGrpc,
   http: ({ service, settings }) => ({
     inference: [
-      inferenceRoute("predict", (request, exchange) => answerPredict(service, { settings, ...request }, exchange)),
+      {
+        ...inferenceRoute("predict", (request, exchange) => {
+          const partForm = acceptedParts(exchange.request);
+          return answerPredict(service, { settings, ...request, partForm }, exchange);
+        }),
+        inParts: "accepted",
+      },
       inferenceRoute("classify", (request, exchange) =>
         answerExamples(service, { settings, method: "classify", ...request }, exchange),
       ),

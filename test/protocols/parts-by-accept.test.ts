@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
+import { PartsService } from "../proxy/parts-service.ts";
+import { postForParts } from "../proxy/read-parts.ts";
+import { serveHttp } from "../proxy/serve-http.ts";
+
+const values = (...numbers: number[]): Tensors => ({ y: createTensor("float32", [2], Float32Array.from(numbers)) });
+
+function serveTwo() {
+  return serveHttp(
+    new PartsService(async function* () {
+      yield values(1, 2);
+      yield values(3, 4);
+    }),
+  );
+}
+
+const ROUTES = [
+  [
+    "TensorFlow Serving's REST API",
+    "/v1/models/m:predict",
+    { instances: [1, 2] },
+    [{ predictions: [1, 2] }, { predictions: [3, 4] }],
+  ],
+  [
+    "the original proxy",
+    "/predict/m",
+    { inputs: { x: { dtype: "float", data: [1] } } },
+    [{ y: [1, 2] }, { y: [3, 4] }],
+  ],
+] as const;
+
+describe.each(ROUTES)("%s", (_, path, body, expected) => {
+  it("gives events to a client that accepts them", async () => {
+    const { url } = await serveTwo();
+    const reader = await postForParts(url + path, body, { accept: "application/json, Text/Event-Stream" });
+    expect(reader.answer.headers["content-type"]).toBe("text/event-stream; charset=utf-8");
+    expect((await reader.rest()).map((event) => JSON.parse(event.replace(/^data: /, "")))).toEqual(expected);
+  });
+
+  it("gives lines to a client that accepts those", async () => {
+    const { url } = await serveTwo();
+    const reader = await postForParts(url + path, body, { accept: "application/x-ndjson" });
+    expect(reader.answer.headers["content-type"]).toBe("application/x-ndjson");
+    expect((await reader.rest("\n")).map((line) => JSON.parse(line))).toEqual(expected);
+  });
+
+  it("refuses more than one part for any other client", async () => {
+    const { url } = await serveTwo();
+    for (const accept of ["*/*", "application/json", "text/html"]) {
+      const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { accept } });
+      expect([response.status, await response.json()]).toEqual([501, { error: expect.stringContaining("parts") }]);
+    }
+  });
+
+  it("answers a request that it cannot read with an error, whatever is accepted", async () => {
+    const { url } = await serveTwo();
+    const reader = await postForParts(url + path, "{", { accept: "text/event-stream" });
+    expect([reader.answer.statusCode, reader.answer.headers["content-type"]]).toEqual([400, "application/json"]);
+  });
+});
