@@ -11,8 +11,7 @@ import {
   SETTINGS_ENDPOINTS,
 } from "./http-admin-endpoints.ts";
 import type { KserveCall, KserveEndpoint } from "./http-endpoint.ts";
-import { answerGenerate, answerGenerateStream, answerInferStream } from "./http-generate.ts";
-import { answerInfer } from "./http-infer.ts";
+import { answerGenerate, answerGenerateStream, answerInfer, answerInferStream } from "./http-infer.ts";
 import { modelConfig } from "./model-config.ts";
 import { modelMetadata } from "./model-metadata.ts";
 import { describeModel, isModelReady, toModelRef } from "./model-ref.ts";

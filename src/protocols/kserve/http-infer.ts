@@ -1,6 +1,7 @@
 import { invalidArgument } from "../../errors.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
+import { acceptedParts, answerInParts, EVENTS } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, Lease } from "../../serving/inference-service.ts";
@@ -8,6 +9,7 @@ import type { ServableDescription } from "../../serving/servable-description.ts"
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
 import { MISSING_TEXT } from "../tensorflow-serving/table-rows.ts";
 import { textAnswer } from "../text-answer.ts";
+import { decodeGenerate, decodeGenerateJob, type GenerateRequest, generateInputs } from "./generate-request.ts";
 import { decodeInfer, decodeInferJob } from "./http-decode.ts";
 import type { KserveCall } from "./http-endpoint.ts";
 import {
@@ -17,10 +19,11 @@ import {
   type KserveBodyParts,
   writeAnswer,
   writeAnswerJob,
+  writeGeneratedJob,
   writeJson,
   writeJsonJob,
 } from "./http-response.ts";
-import { inferLeased } from "./infer-kserve.ts";
+import { type InferOptions, inferLeased } from "./infer-kserve.ts";
 import { type KserveAnswer, sentTensors } from "./kserve-answer.ts";
 import type { KserveRequest } from "./kserve-request.ts";
 import { defaultSignature } from "./model-metadata.ts";
@@ -58,14 +61,14 @@ export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
 }
 
 /** A request, and the version that is to answer it. */
-export interface ReceivedInfer<Request extends KserveRequest = HttpRequest> {
+interface ReceivedInfer<Request extends KserveRequest = HttpRequest> {
   readonly lease: Lease;
   readonly request: Request;
   readonly call: CallOptions;
 }
 
 /** Reads a request of infer and leases its model; the lease is released if the request cannot be read. */
-export async function receiveInfer({ service, exchange, model, version }: KserveCall): Promise<ReceivedInfer> {
+async function receiveInfer({ service, exchange, model, version }: KserveCall): Promise<ReceivedInfer> {
   const path = { model, version };
   exchange.record.model = model;
   const header = exchange.request.headers[HEADER_LENGTH];
@@ -187,4 +190,73 @@ function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["he
     headers,
     ownHeaders: [["Inference-Header-Content-Length", String(json.length)]],
   };
+}
+
+/** Triton's text; its status is that of the first part. */
+const NOT_ONE =
+  "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
+
+/** Answers `POST /v2/models/NAME[/versions/V]/generate`: one answer, also of a model that answers in parts. */
+export async function answerGenerate(generate: KserveCall): Promise<HttpAnswer> {
+  const received = await receiveGenerate(generate);
+  const { lease, request } = received;
+  const answer = await inferLeased(lease, request, { ...toOptions(received, generate), refusal: NOT_ONE });
+  const body = await write(answer, request, generate.exchange);
+  return { contentType: "application/json", body, headers: answer.metadata };
+}
+
+/** Answers `POST …/generate_stream`: an event for each part of an answer, or for the only one. */
+export async function answerGenerateStream(generate: KserveCall): Promise<HttpAnswer> {
+  return stream(await receiveGenerate(generate), generate);
+}
+
+/** Answers MLServer's `POST …/infer_stream`: a request of infer, an event for each part of its answer. */
+export async function answerInferStream(infer: KserveCall): Promise<HttpAnswer> {
+  const { request, ...received } = await receiveInfer(infer);
+  return stream({ ...received, request: { ...request, isInfer: true } }, infer);
+}
+
+type ReceivedGenerate = ReceivedInfer<GenerateRequest>;
+
+async function receiveGenerate({ service, exchange, model, version }: KserveCall): Promise<ReceivedGenerate> {
+  exchange.record.model = model;
+  const body = await exchange.readBody();
+  const call = exchange.callInfo();
+  const lease = await acquireModel(service, toModelRef(model, version), call);
+  try {
+    const inputs = generateInputs(defaultSignature(lease.description).inputs);
+    const options = { model, version, maxBytes: exchange.maxMessageBytes, inputs };
+    const isLarge = body.length > LARGE_MESSAGE_BYTES;
+    const request = isLarge
+      ? await exchange.decode(decodeGenerateJob, [body, options], body)
+      : decodeGenerate(body, options);
+    if (request.id !== "") exchange.record.id = request.id;
+    return { lease, request, call };
+  } catch (reason) {
+    lease.release();
+    throw reason;
+  }
+}
+
+function toOptions({ call }: ReceivedGenerate, { exchange, sharedMemory, settings }: KserveCall): InferOptions {
+  return { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings };
+}
+
+function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswer> {
+  const { exchange } = call;
+  const { lease, request } = received;
+  return answerInParts(acceptedParts(exchange.request) ?? EVENTS, exchange, async (writePart) => {
+    const send = async (part: KserveAnswer) =>
+      writePart({ json: await write(part, request, exchange), headers: part.metadata });
+    const answer = await inferLeased(lease, request, { ...toOptions(received, call), parts: { write: send } });
+    if (answer.parts === undefined) await send(answer);
+  });
+}
+
+/** The JSON of an answer or a part, in the form of its request. */
+function write(answer: KserveAnswer, { form, isInfer }: GenerateRequest, exchange: HttpExchange): Promise<Uint8Array> {
+  const text: AnswerForm = { ...form, isBinary: false, outputs: [] };
+  const isLarge = isLargeJson(answer, text);
+  const job = isInfer ? writeJsonJob : writeGeneratedJob;
+  return isLarge ? exchange.encode(job, [answer, text]) : Promise.resolve(job.run(answer, text));
 }
