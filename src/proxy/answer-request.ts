@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallScope, runInScope } from "../access/call-scope.ts";
 import type { CallKind } from "../access/caller.ts";
 import type { ControlAccess } from "../access/control-access.ts";
+import type { Logger } from "../observability/logger.ts";
 import type { RouteName } from "../observability/request-record.ts";
 import { type Compression, compress, compressStream, isCompression } from "../platform/limits/compression.ts";
 import { callerOf } from "./caller-of.ts";
@@ -56,11 +57,12 @@ export async function answerRequest(
     if (request.headers.expect !== undefined) letSend(pair, dependencies.maxMessageBytes);
     const plain = await (scope === undefined ? answer(exchange) : answerFor(scope, exchange, answer));
     // The request of an answer in parts is still used, and the parts are counted one by one.
-    const made = isInParts(plain) ? plain : await holdAnswer(plain, exchange, neverCompressed);
+    const held = isInParts(plain) ? plain : holdAnswer(plain, exchange, neverCompressed);
+    const made = held instanceof Promise ? await held : held;
     exchange.beginSending([made.body, ...(made.rest ?? [])]);
     setServerTiming(response, exchange.record);
     const wrote = (bytes: number) => exchange.record.wrote(request.method === "HEAD" ? 0 : bytes);
-    const failed = (reason: unknown) => noteError(reason, { request, response, log }).message;
+    const failed = isInParts(made) ? noteFailure(pair, log) : undefined;
     const sending = sendAnswer(response, made, { id: exchange.record.sendableId, log, wrote, failed });
     if (sending !== undefined) {
       const again = { ...caller, headers: { ...caller.headers, authorization } };
@@ -119,8 +121,17 @@ function isInParts({ stream }: HttpAnswer): boolean {
   return stream?.lastWords !== undefined;
 }
 
+/** Notes the error of an answer that tells it, and returns its message. */
+function noteFailure({ request, response }: RequestPair, log: Logger): (reason: unknown) => string {
+  return (reason) => noteError(reason, { request, response, log }).message;
+}
+
 /** Counts an answer in place of its request, and compresses it for a client that wants it. */
-async function holdAnswer(plain: HttpAnswer, exchange: HttpExchange, neverCompressed = false): Promise<HttpAnswer> {
+function holdAnswer(
+  plain: HttpAnswer,
+  exchange: HttpExchange,
+  neverCompressed = false,
+): HttpAnswer | Promise<HttpAnswer> {
   exchange.holdAnswer(heldBytes(plain));
   const compression = neverCompressed ? undefined : acceptedCompression(exchange.request);
   if (compression === undefined || plain.contentEncoding !== undefined) return plain;

@@ -29,8 +29,8 @@ interface SendChoices {
   readonly log: Logger;
   /** Is notified of bytes of the body that were written, of a streamed one part by part. */
   readonly wrote: (bytes: number) => void;
-  /** Is notified of an error of a streamed answer that tells it; returns the message. */
-  readonly failed: (reason: unknown) => string;
+  /** Is notified of the error of a streamed answer, and returns the message; absent = the answer does not tell it. */
+  readonly failed?: ((reason: unknown) => string) | undefined;
 }
 
 /**
@@ -67,7 +67,7 @@ export function sendAnswer(
     return writeStream(writer, {
       first: [body, ...rest],
       rest: stream.parts,
-      fail: lastWords && ((reason) => lastWords(failed(reason))),
+      fail: lastWords && failed && ((reason) => lastWords(failed(reason))),
     });
   }
   if (bytes > WHOLE_BYTES) void writeSlices(response, [body, ...rest]);

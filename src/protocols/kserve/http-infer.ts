@@ -46,29 +46,23 @@ interface ModelPath {
 /** Length of the JSON at the start of a body, in requests and answers with a binary part. */
 const HEADER_LENGTH = "inference-header-content-length";
 
-/** Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form. */
-export async function answerInfer(infer: KserveCall): Promise<HttpAnswer> {
-  const { sharedMemory, settings, exchange } = infer;
-  const { lease, request, call } = await receiveInfer(infer);
-  const { form } = request;
-  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings, refusal: DECOUPLED };
-  const answer = await inferLeased(lease, request, options);
-  if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
-  const parts = isLargeJson(answer, form)
-    ? await exchange.encode(writeAnswerJob, [answer, form])
-    : writeAnswer(answer, form);
-  return toHttpAnswer(parts, answer.metadata);
-}
-
-/** A request, and the version that is to answer it. */
+/** A request of infer, and the version that is to answer it. */
 interface ReceivedInfer<Request extends KserveRequest = HttpRequest> {
+  /** To be released. */
   readonly lease: Lease;
   readonly request: Request;
   readonly call: CallOptions;
 }
 
-/** Reads a request of infer and leases its model; the lease is released if the request cannot be read. */
-async function receiveInfer({ service, exchange, model, version }: KserveCall): Promise<ReceivedInfer> {
+/**
+ * Answers `POST /v2/models/NAME[/versions/V]/infer` in JSON, binary or raw form; `answerOther` answers a request that
+ * is only read as these are.
+ */
+export async function answerInfer(
+  infer: KserveCall,
+  answerOther?: (received: ReceivedInfer) => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
+  const { service, sharedMemory, settings, exchange, model, version } = infer;
   const path = { model, version };
   exchange.record.model = model;
   const header = exchange.request.headers[HEADER_LENGTH];
@@ -77,8 +71,16 @@ async function receiveInfer({ service, exchange, model, version }: KserveCall): 
   const lease = await acquireModel(service, toModelRef(model, version), call);
   const received = read({ body, header, path }, lease, exchange);
   const request = received instanceof Promise ? await received : received;
+  const { form } = request;
   if (request.id !== "") exchange.record.id = request.id;
-  return { lease, request, call };
+  if (answerOther !== undefined) return answerOther({ lease, request, call });
+  const options = { call, maxBytes: exchange.maxMessageBytes, sharedMemory, settings, refusal: DECOUPLED };
+  const answer = await inferLeased(lease, request, options);
+  if (isAllJson(answer, form)) return toJsonAnswer(answer, form, exchange);
+  const parts = isLargeJson(answer, form)
+    ? await exchange.encode(writeAnswerJob, [answer, form])
+    : writeAnswer(answer, form);
+  return toHttpAnswer(parts, answer.metadata);
 }
 
 async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: HttpExchange): Promise<HttpAnswer> {
@@ -211,9 +213,10 @@ export async function answerGenerateStream(generate: KserveCall): Promise<HttpAn
 }
 
 /** Answers MLServer's `POST …/infer_stream`: a request of infer, an event for each part of its answer. */
-export async function answerInferStream(infer: KserveCall): Promise<HttpAnswer> {
-  const { request, ...received } = await receiveInfer(infer);
-  return stream({ ...received, request: { ...request, isInfer: true } }, infer);
+export function answerInferStream(infer: KserveCall): Promise<HttpAnswer> {
+  return answerInfer(infer, ({ request, ...received }) =>
+    stream({ ...received, request: { ...request, isInfer: true } }, infer),
+  );
 }
 
 type ReceivedGenerate = ReceivedInfer<GenerateRequest>;
