@@ -31,7 +31,7 @@ export function acceptedParts({ headers: { accept = "" } }: Pick<IncomingMessage
 
 /** One part of an answer. */
 export interface AnswerPart {
-  /** Its JSON; line breaks between its values become blanks. */
+  /** Its JSON, on one line. */
   readonly json: Uint8Array;
   /** Headers that hooks have set; those of the first part are sent. */
   readonly headers?: HttpAnswer["headers"];
@@ -103,26 +103,14 @@ async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange)
 
 /** Size from which a part is not copied into one piece with its frame, in bytes. */
 const LARGE_BYTES = 64 * 1024;
-const LINE_BREAK = 0x0a;
-const BLANK = 0x20;
 
 function frame(json: Uint8Array, { before, after }: PartForm): readonly Uint8Array[] {
-  const line = onOneLine(json);
-  if (json.length > LARGE_BYTES) return [Buffer.from(before), line, Buffer.from(after)];
-  const framed = Buffer.allocUnsafe(before.length + line.length + after.length);
+  if (json.length > LARGE_BYTES) return [Buffer.from(before), json, Buffer.from(after)];
+  const framed = Buffer.allocUnsafe(before.length + json.length + after.length);
   framed.write(before, "latin1");
-  framed.set(line, before.length);
-  framed.write(after, before.length + line.length, "latin1");
+  framed.set(json, before.length);
+  framed.write(after, before.length + json.length, "latin1");
   return [framed];
-}
-
-/** A line break within a string of JSON is written as an escape. */
-function onOneLine(json: Uint8Array): Uint8Array {
-  let at = json.indexOf(LINE_BREAK);
-  if (at < 0) return json;
-  const line = json.slice();
-  for (; at >= 0; at = line.indexOf(LINE_BREAK, at)) line[at] = BLANK;
-  return line;
 }
 
 const SILENCE = "silence";

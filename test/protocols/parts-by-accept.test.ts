@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
+import { createTensor, type Tensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { PartsService } from "../proxy/parts-service.ts";
 import { postForParts } from "../proxy/read-parts.ts";
 import { serveHttp } from "../proxy/serve-http.ts";
@@ -58,4 +58,25 @@ describe.each(ROUTES)("%s", (_, path, body, expected) => {
     const reader = await postForParts(url + path, "{", { accept: "text/event-stream" });
     expect([reader.answer.statusCode, reader.answer.headers["content-type"]]).toEqual([400, "application/json"]);
   });
+});
+
+it("TensorFlow Serving's REST API gives each part a line of its own, however many rows and outputs it has", async () => {
+  const { url } = await serveHttp(
+    new PartsService(async function* () {
+      yield { y: values(1, 2).y as Tensor, z: values(3, 4).y as Tensor };
+    }),
+  );
+  const reader = await postForParts(
+    `${url}/v1/models/m:predict`,
+    { instances: [1] },
+    { accept: "application/x-ndjson" },
+  );
+  expect((await reader.rest("\n")).map((line) => JSON.parse(line))).toEqual([
+    {
+      predictions: [
+        { y: 1, z: 3 },
+        { y: 2, z: 4 },
+      ],
+    },
+  ]);
 });

@@ -273,13 +273,4 @@ describe("parts on their way", () => {
       vi.useRealTimers();
     }
   });
-
-  it.each([
-    [EVENTS, 'data: {"a":    1}\n\n'],
-    [LINES, '{"a":    1}\n'],
-  ])("are on one line, as JSON of several lines too", async (form, expected) => {
-    const { stream } = await answerInParts(form, fakeExchange(), (write) => write(json('{"a": \n  1}')));
-    for await (const part of stream?.parts ?? []) expect(String(part)).toBe(expected);
-    expect.assertions(1);
-  });
 });

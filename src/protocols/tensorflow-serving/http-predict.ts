@@ -67,7 +67,7 @@ export async function answerPredict(
 
 async function toPart({ format, answer }: Predicted, exchange: HttpExchange): Promise<AnswerPart> {
   const outputs = answeredTensors(answer);
-  const args = [outputs, format] as const;
+  const args = [outputs, format, true] as const;
   const isLarge = isLargeText(Object.values(outputs));
   const json = await (isLarge ? exchange.encode(writePredictionsJob, [...args]) : writePredictionsJob.run(...args));
   return { json, headers: versionHeaders(answer).headers ?? {} };
@@ -93,7 +93,7 @@ export async function toPredictions(
     tensors: Object.values(outputs),
     job: writePredictionsJob,
     args: [outputs, format] as const,
-    write: hasFewLists(outputs, format) && ((writer: JsonWriter) => writePredictionsTo(writer, outputs, format)),
+    write: hasFewLists(outputs, format) && ((writer: JsonWriter) => writePredictionsTo(writer, outputs, { format })),
   };
   return { contentType: "application/json", ...(await textAnswer(text, exchange)), ...versionHeaders(answer) };
 }

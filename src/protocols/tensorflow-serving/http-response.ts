@@ -16,30 +16,44 @@ const BYTES_PER_ELEMENT: Readonly<Partial<Record<DType, number>>> = { float32: 1
 const BYTES_PER_OTHER = 8;
 const FEW_LISTS = 64;
 
+/** What stands before the values of each depth: line breaks as TensorFlow Serving has them, or nothing. */
+type Breaks = readonly [end: string, outer: string, inner: string, innermost: string];
+
+const LINES: Breaks = ["\n", "\n    ", "\n        ", "\n            "];
+const ONE_LINE: Breaks = ["", "", "", ""];
+
 /**
  * The answer to a predict request, as TensorFlow Serving writes it: `predictions` for a row request, `outputs` for a
- * column request; one output alone goes without its name. Throws `invalid_argument`
- * for outputs that have no rows, and for complex numbers.
+ * column request; one output alone goes without its name. `isOneLine` leaves out the line breaks between values. Throws
+ * `invalid_argument` for outputs that have no rows, and for complex numbers.
  */
-export function writePredictions(outputs: Tensors, format: PredictFormat): Uint8Array {
+export function writePredictions(outputs: Tensors, format: PredictFormat, isOneLine = false): Uint8Array {
   let expectedBytes = 0;
   for (const { dtype, data } of Object.values(outputs))
     expectedBytes += data.length * (BYTES_PER_ELEMENT[dtype] ?? BYTES_PER_OTHER);
   const writer = new JsonWriter(expectedBytes);
-  writePredictionsTo(writer, outputs, format);
+  writePredictionsTo(writer, outputs, { format, isOneLine });
   return writer.finish();
 }
 
 /** {@link writePredictions} for a codec thread. */
 export const writePredictionsJob = defineJob(import.meta.url, "writePredictionsJob", writePredictions);
 
+/** Form of the text of {@link writePredictions}. */
+interface PredictionsForm {
+  readonly format: PredictFormat;
+  /** Default false. */
+  readonly isOneLine?: boolean;
+}
+
 /** {@link writePredictions} with a writer. */
-export function writePredictionsTo(writer: JsonWriter, outputs: Tensors, format: PredictFormat): void {
+export function writePredictionsTo(writer: JsonWriter, outputs: Tensors, { format, isOneLine }: PredictionsForm): void {
+  const breaks = isOneLine ? ONE_LINE : LINES;
   const entries = Object.entries(outputs);
   for (const [, { dtype }] of entries)
     if (dtype.startsWith("complex")) throw invalidArgument(`Failed to write JSON value for tensor type: ${dtype}`);
-  if (format === "row") writeRows(writer, entries);
-  else writeColumns(writer, entries);
+  if (format === "row") writeRows(writer, entries, breaks);
+  else writeColumns(writer, entries, breaks);
 }
 
 /** Checks that an answer is made of few lists: rows of several outputs are lists each. */
@@ -51,26 +65,35 @@ export function hasFewLists(outputs: Tensors, format: PredictFormat): boolean {
 
 type Entries = readonly (readonly [name: string, tensor: Tensor])[];
 
-function writeRows(writer: JsonWriter, entries: Entries): void {
+function writeRows(writer: JsonWriter, entries: Entries, breaks: Breaks): void {
   const count = rowCount(entries);
-  writer.ascii('{\n    "predictions": [');
+  const [end, outer] = breaks;
+  writer.ascii(`{${outer}"predictions": [`);
   const [only] = entries;
   if (only !== undefined && entries.length === 1) writeItems(writer, only[1], styleOf(only[0]));
-  else writeObjects(writer, entries, count);
-  writer.ascii(count > 0 ? "\n    ]\n}" : "]\n}");
+  else writeObjects(writer, entries, { count, breaks });
+  writer.ascii(count > 0 ? `${outer}]${end}}` : `]${end}}`);
 }
 
-function writeObjects(writer: JsonWriter, entries: Entries, count: number): void {
+interface Rows {
+  readonly count: number;
+  readonly breaks: Breaks;
+}
+
+function writeObjects(writer: JsonWriter, entries: Entries, { count, breaks }: Rows): void {
   const columns = entries.map(([name, tensor]) => ({ name, write: rowWriter(writer, tensor, styleOf(name)) }));
+  const [, , inner, innermost] = breaks;
+  const [first, next, last] = [`${inner}{`, `,${inner}{`, `${inner}}`];
+  const nextColumn = `,${innermost}`;
   for (let row = 0; row < count; row++) {
-    writer.ascii(row > 0 ? ",\n        {" : "\n        {");
+    writer.ascii(row > 0 ? next : first);
     for (const [index, { name, write }] of columns.entries()) {
-      writer.ascii(index > 0 ? ",\n            " : "\n            ");
+      writer.ascii(index > 0 ? nextColumn : innermost);
       writer.string(name);
       writer.ascii(": ");
       write(row);
     }
-    writer.ascii("\n        }");
+    writer.ascii(last);
   }
 }
 
@@ -88,23 +111,24 @@ function rowCount(entries: Entries): number {
   return count ?? 0;
 }
 
-function writeColumns(writer: JsonWriter, entries: Entries): void {
-  writer.ascii('{\n    "outputs": ');
+function writeColumns(writer: JsonWriter, entries: Entries, breaks: Breaks): void {
+  const [end, outer] = breaks;
+  writer.ascii(`{${outer}"outputs": `);
   const [only] = entries;
   if (only !== undefined && entries.length === 1) writeTensor(writer, only[1], styleOf(only[0]));
-  else writeNamed(writer, entries);
-  writer.ascii("\n}");
+  else writeNamed(writer, entries, breaks);
+  writer.ascii(`${end}}`);
 }
 
-function writeNamed(writer: JsonWriter, entries: Entries): void {
+function writeNamed(writer: JsonWriter, entries: Entries, [, outer, inner]: Breaks): void {
   writer.ascii("{");
   for (const [index, [name, tensor]] of entries.entries()) {
-    writer.ascii(index > 0 ? ",\n        " : "\n        ");
+    writer.ascii(index > 0 ? `,${inner}` : inner);
     writer.string(name);
     writer.ascii(": ");
     writeTensor(writer, tensor, styleOf(name));
   }
-  writer.ascii(entries.length > 0 ? "\n    }" : "}");
+  writer.ascii(entries.length > 0 ? `${outer}}` : "}");
 }
 
 /** Bytes that are not text are encoded under any name, where the original writes broken JSON. */

@@ -39,6 +39,18 @@ describe("writePredictions", () => {
     );
   });
 
+  test.each(["row", "column"] as const)(
+    "gives a %s request the same values on one line where that is asked for",
+    (format) => {
+      for (const outputs of [{ y: ROWS }, { m: MATRIX, t: TEXTS }, {}]) {
+        const tensors = createTensors(Object.entries(outputs));
+        const line = writePredictions(tensors, format, true).toString();
+        expect(line).not.toContain("\n");
+        expect(JSON.parse(line)).toEqual(JSON.parse(writePredictions(tensors, format).toString()));
+      }
+    },
+  );
+
   test("gives empty answers their form", () => {
     expect(JSON.parse(write({}, "row"))).toEqual({ predictions: [] });
     expect(JSON.parse(write({}, "column"))).toEqual({ outputs: {} });
