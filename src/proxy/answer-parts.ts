@@ -3,6 +3,7 @@ import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { cutText } from "../platform/text/cut-text.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
+import { heldBytes } from "./send-answer.ts";
 
 /** The form of an answer whose parts are JSON and are sent as they are made. */
 export interface PartForm {
@@ -29,16 +30,22 @@ export function acceptedParts({ headers: { accept = "" } }: Pick<IncomingMessage
   return /\bapplication\/x-ndjson\b/i.test(accept) ? LINES : undefined;
 }
 
-/** One part of an answer. */
-export interface AnswerPart {
-  /** Its JSON, on one line. */
-  readonly json: Uint8Array;
-  /** Headers that hooks have set; those of the first part are sent. */
-  readonly headers?: HttpAnswer["headers"];
+/** An answer or a part of one, as far as it concerns the sending of parts. */
+interface Parted {
+  /** Present = it is the end of so many parts. */
+  readonly parts?: number | undefined;
 }
 
-/** Takes a part; resolves once there is room for the next one, rejects when none is wanted any more. */
-export type WritePart = (part: AnswerPart) => Promise<void>;
+/** A request whose answer may come in parts. */
+export interface PartedRequest<Answer extends Parted> {
+  /**
+   * Runs it. Each part is passed to `write`, which resolves once there is room for the next one, and rejects when none is
+   * wanted any more. Resolves with the end, or with the only answer.
+   */
+  readonly run: (write: (part: Answer) => Promise<void>) => Promise<Answer>;
+  /** A part as an answer of its own, whose body is JSON on one line; the headers of the first one are sent. */
+  readonly toPart: (part: Answer) => Promise<HttpAnswer>;
+}
 
 /** Silence after which a client is told that its stream lives, in milliseconds. */
 const PING_MS = 15_000;
@@ -53,27 +60,31 @@ const HEADERS = [
 ] as const;
 
 /**
- * Answers with the parts that `run` writes, as they are written. Resolves with the first part, so that an error before
- * it is answered as any other; a later one is the last part, `{"error": MESSAGE}`. In a form with pings, an answer that
- * takes longer than {@link PING_MS} for its first part begins with one.
+ * Answers with the parts of a request's answer, as they are written; an only answer is the only part. Resolves with the
+ * first part, so that an error before it is answered as any other; a later one is the last part, `{"error": MESSAGE}`.
+ * In a form with pings, an answer that takes longer than {@link PING_MS} for its first part begins with one.
  */
-export async function answerInParts(
+export async function answerInParts<Answer extends Parted>(
   form: PartForm,
   exchange: HttpExchange,
-  run: (write: WritePart) => Promise<void>,
+  { run, toPart }: PartedRequest<Answer>,
 ): Promise<HttpAnswer> {
   const parts = new PartQueue();
   exchange.answersInParts();
-  run((part) => parts.write(part)).then(
-    () => parts.end(),
-    (reason) => parts.fail(reason),
-  );
+  const write = async (part: Answer) => parts.write(await toPart(part));
+  run(write)
+    .then((answer) => (answer.parts === undefined ? write(answer) : undefined))
+    .then(
+      () => parts.end(),
+      (reason) => parts.fail(reason),
+    );
   await parts.begun(form.ping && PING_MS);
+  const { headers = {}, ownHeaders = [] } = parts.first ?? {};
   return {
     contentType: form.contentType,
     body: NO_BYTES,
-    headers: parts.headers ?? {},
-    ownHeaders: HEADERS,
+    headers,
+    ownHeaders: [...HEADERS, ...ownHeaders],
     stream: {
       heldBytes: 0,
       parts: framed(parts, form, exchange),
@@ -84,21 +95,40 @@ export async function answerInParts(
 
 async function* framed(parts: PartQueue, form: PartForm, exchange: HttpExchange): AsyncGenerator<Uint8Array> {
   const { ping } = form;
-  let heldBytes = 0;
+  let counted = 0;
   try {
     for (;;) {
-      const json = await parts.next(ping && PING_MS);
-      if (json === undefined) return;
-      if (json === SILENCE) yield ping as Buffer;
+      const part = await parts.next(ping && PING_MS);
+      if (part === undefined) return;
+      if (part === SILENCE) yield ping as Buffer;
       else {
-        exchange.hold(json.length - heldBytes);
-        heldBytes = json.length;
-        yield* frame(json, form);
+        const { body, stream } = part;
+        const bytes = heldBytes(part);
+        exchange.hold(bytes - counted);
+        counted = bytes;
+        yield* stream === undefined ? frame(body, form) : framePieces(body, stream.parts, form);
       }
     }
   } finally {
     parts.close();
   }
+}
+
+/** One that fails ends there, so that the error which follows is a part of its own. */
+async function* framePieces(
+  head: Uint8Array,
+  pieces: AsyncIterable<Uint8Array>,
+  { before, after }: PartForm,
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(before);
+  yield head;
+  try {
+    yield* pieces;
+  } catch (reason) {
+    yield Buffer.from(after);
+    throw reason;
+  }
+  yield Buffer.from(after);
 }
 
 /** Size from which a part is not copied into one piece with its frame, in bytes. */
@@ -119,21 +149,19 @@ const OVER = new DOMException("The answer is over.", "AbortError");
 
 /** Parts between what makes them and what sends them, of which one waits at most. */
 class PartQueue {
-  /** Of the first part. */
-  headers: HttpAnswer["headers"];
-  #waiting: Uint8Array | undefined;
+  /** The first part; undefined before it. */
+  first: HttpAnswer | undefined;
+  #waiting: HttpAnswer | undefined;
   /** Settles the promise of the part that was written last. */
   #written: Deferred<void> | undefined;
   #wake = () => {};
-  #isBegun = false;
   #isOver = false;
   #failure: { readonly reason: unknown } | undefined;
 
-  write({ json, headers }: AnswerPart): Promise<void> {
+  write(part: HttpAnswer): Promise<void> {
     if (this.#isOver) return Promise.reject(OVER);
-    if (!this.#isBegun) this.headers = headers;
-    this.#isBegun = true;
-    this.#waiting = json;
+    this.first ??= part;
+    this.#waiting = part;
     this.#written = createDeferred<void>();
     this.#wake();
     return this.#written.promise;
@@ -160,14 +188,14 @@ class PartQueue {
   /** Resolves with the first part, the end or the limit; rejects with an error in their place. */
   async begun(limitMs: number | undefined): Promise<void> {
     if (this.#isQuiet) await this.#change(limitMs);
-    if (!this.#isBegun && this.#failure !== undefined) throw this.#failure.reason;
+    if (this.first === undefined && this.#failure !== undefined) throw this.#failure.reason;
   }
 
   /**
    * The next part, once that before has been sent; {@link SILENCE} if none comes in time, undefined at the end. Rejects
    * with an error in its place.
    */
-  async next(limitMs: number | undefined): Promise<Uint8Array | typeof SILENCE | undefined> {
+  async next(limitMs: number | undefined): Promise<HttpAnswer | typeof SILENCE | undefined> {
     if (this.#waiting === undefined) this.#written?.resolve();
     if (this.#isQuiet) await this.#change(limitMs);
     if (this.#isQuiet) return SILENCE;

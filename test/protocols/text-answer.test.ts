@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { gunzipSync } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { MemoryBudget } from "../../src/platform/limits/memory/memory-budget.ts";
 import { toKibernetikaAnswer } from "../../src/protocols/kibernetika/http-answer.ts";
 import { writeAnswer } from "../../src/protocols/kserve/http-response.ts";
 import { writePredictions } from "../../src/protocols/tensorflow-serving/http-response.ts";
+import { HttpExchange } from "../../src/proxy/http-exchange.ts";
 import type { InferResponse } from "../../src/serving/inference-service.ts";
 import { createTensor, createTensors } from "../../src/tensor/tensor.ts";
 import { ScriptedService } from "../grpc/scripted-service.ts";
@@ -69,6 +70,12 @@ function post(url: string, body: string, headers: Readonly<Record<string, string
   });
 }
 
+/** The fractions in JSON, in order, as float32. */
+function fractionsIn(json: string): string {
+  const numbers = (json.match(/-?\d+\.\d+(?:e-\d+)?/g) ?? []).map((digits) => Math.fround(Number(digits)));
+  return numbers.filter((number) => !Number.isInteger(number)).join();
+}
+
 /** Sends a request, waits for the head of its answer, and gives a function that reads the rest. */
 async function askAndWait(url: string, body: string): Promise<() => Promise<Buffer>> {
   const sent = request(url, { method: "POST", agent: false });
@@ -88,6 +95,26 @@ describe("a very large answer", () => {
     const { headers, bytes } = await post(url + path, body);
     expect(headers["transfer-encoding"]).toBe("chunked");
     expect(bytes.toString() === text()).toBe(true);
+    expect(memory.heldBytes).toBe(0);
+  });
+
+  test.each([
+    ["/v1/models/m:predict", '{"instances": [1]}'],
+    ["/v1/models/m:predict", '{"inputs": [1]}'],
+    ["/v2/models/m/infer_stream", V2_BODY],
+    ["/v2/models/m/generate_stream", "{}"],
+    ["/predict", '{"inputs": {"x": {"dtype": 1, "data": [1]}}}'],
+  ])("of %s to %s is made while it is sent where it is a part, too", async (path, body) => {
+    const inParts = vi.spyOn(HttpExchange.prototype, "encodeParts");
+    onTestFinished(() => inParts.mockRestore());
+    const memory = new MemoryBudget(1e9);
+    const { url } = await serveHttp(new ScriptedService(respond), { memory });
+    const { bytes } = await post(url + path, body, { accept: "application/x-ndjson" });
+    expect(inParts).toHaveBeenCalledTimes(1);
+    const [line, end, ...more] = bytes.toString().split("\n");
+    expect([end, more]).toEqual(["", []]);
+    expect(JSON.parse(line as string)).toBeTypeOf("object");
+    expect(fractionsIn(line as string) === BOXES.filter((number) => !Number.isInteger(number)).join()).toBe(true);
     expect(memory.heldBytes).toBe(0);
   });
 

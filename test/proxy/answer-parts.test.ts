@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { invalidArgument, ServingError } from "../../src/errors.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
-import { answerInParts, EVENTS, LINES, type WritePart } from "../../src/proxy/answer-parts.ts";
+import { answerInParts, EVENTS, LINES, type PartedRequest } from "../../src/proxy/answer-parts.ts";
 import type { HttpExchange } from "../../src/proxy/http-exchange.ts";
+import type { HttpAnswer } from "../../src/proxy/http-route.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { connectHttp2 } from "./http2-client.ts";
 import { PartsService } from "./parts-service.ts";
@@ -217,18 +218,42 @@ function fakeExchange(): HttpExchange & { held: number } {
   return exchange as never;
 }
 
-const json = (text: string) => ({ json: Buffer.from(text) });
+type Part = HttpAnswer & { readonly parts?: number };
+type WritePart = (part: Part) => Promise<void>;
+
+const json = (text: string): Part => ({ contentType: "application/json", body: Buffer.from(text) });
+
+/** A request whose parts are answers. */
+function parted(run: (write: WritePart) => Promise<void>): PartedRequest<Part> {
+  return {
+    run: async (write) => {
+      await run(write);
+      return { ...json(""), parts: 1 };
+    },
+    toPart: async (part) => part,
+  };
+}
+
+/** All bytes of an answer, piece by piece. */
+async function readPieces({ stream }: HttpAnswer, pieces: string[] = []): Promise<readonly string[]> {
+  for await (const piece of stream?.parts ?? []) pieces.push(String(piece));
+  return pieces;
+}
 
 describe("parts on their way", () => {
   it("are asked for one at a time, and their bytes are counted", async () => {
     const exchange = fakeExchange();
     const written: number[] = [];
-    const { stream } = await answerInParts(EVENTS, exchange, async (write) => {
-      for (let value = 0; value < 3; value++) {
-        await write(json(`[${value}]`));
-        written.push(value);
-      }
-    });
+    const { stream } = await answerInParts(
+      EVENTS,
+      exchange,
+      parted(async (write) => {
+        for (let value = 0; value < 3; value++) {
+          await write(json(`[${value}]`));
+          written.push(value);
+        }
+      }),
+    );
     const parts = (stream as NonNullable<typeof stream>).parts[Symbol.asyncIterator]();
     expect(String((await parts.next()).value)).toBe("data: [0]\n\n");
     expect([written, exchange.held]).toEqual([[], 3]);
@@ -240,10 +265,14 @@ describe("parts on their way", () => {
   it("are refused once none is read", async () => {
     let write: WritePart = async () => {};
     const refused = createDeferred<unknown>();
-    const { stream } = await answerInParts(EVENTS, fakeExchange(), async (writePart) => {
-      write = writePart;
-      await writePart(json("1")).catch(refused.resolve);
-    });
+    const { stream } = await answerInParts(
+      EVENTS,
+      fakeExchange(),
+      parted(async (writePart) => {
+        write = writePart;
+        await writePart(json("1")).catch(refused.resolve);
+      }),
+    );
     const parts = (stream as NonNullable<typeof stream>).parts[Symbol.asyncIterator]();
     await parts.next();
     await parts.return?.();
@@ -254,7 +283,7 @@ describe("parts on their way", () => {
   it("have pings between them while nothing is made, but for lines", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
-      const never = () => new Promise<void>(() => {});
+      const never = parted(() => new Promise<void>(() => {}));
       const begun = answerInParts(EVENTS, fakeExchange(), never);
       await vi.advanceTimersByTimeAsync(15_000);
       const parts = (await begun).stream?.parts[Symbol.asyncIterator]();
@@ -272,5 +301,26 @@ describe("parts on their way", () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  it("may be made while they are sent, and are counted with what they are made of", async () => {
+    const exchange = fakeExchange();
+    const stream = { heldBytes: 100, parts: (async function* () { yield* [Buffer.from("1,"), Buffer.from("2")]; })() };
+    const run = parted((write) => write({ ...json("["), stream }));
+    const answer = await answerInParts(LINES, exchange, run);
+    expect((await readPieces(answer)).join("")).toBe("[1,2\n");
+    expect(exchange.held).toBe(101);
+  });
+
+  it("end where they cannot be made any further, so that the error is a part of its own", async () => {
+    const pieces = (async function* () {
+      yield Buffer.from("1,");
+      throw invalidArgument("no more");
+    })();
+    const stream = { heldBytes: 0, parts: pieces };
+    const answer = await answerInParts(EVENTS, fakeExchange(), parted((write) => write({ ...json("["), stream })));
+    const read: string[] = [];
+    await expect(readPieces(answer, read)).rejects.toThrow("no more");
+    expect(read.join("")).toBe("data: [1,\n\n");
   });
 });

@@ -1,6 +1,5 @@
 import { invalidArgument, type ServingError } from "../../errors.ts";
 import { isLargeText } from "../../platform/codec-host/large-message.ts";
-import type { AnswerPart } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { InferResponse } from "../../serving/inference-service.ts";
@@ -43,9 +42,19 @@ export function toKibernetikaAnswer(response: Answered, request: Wanted): HttpAn
 }
 
 /** {@link toKibernetikaAnswer} for what {@link isLargeAnswer}: codec threads write it. */
-export async function toLargeAnswer(response: Answered, request: Wanted, exchange: HttpExchange): Promise<HttpAnswer> {
-  const outputs = filterOutputs(answeredTensors(response), request.outFilter);
-  if (isRawAsked(request)) throw notRaw(request.outMimeType, outputs);
+export function toLargeAnswer(response: Answered, request: Wanted, exchange: HttpExchange): Promise<HttpAnswer> {
+  const { outFilter, outMimeType } = request;
+  if (isRawAsked(request)) throw notRaw(outMimeType, filterOutputs(answeredTensors(response), outFilter));
+  return toJsonAnswer(response, request, exchange);
+}
+
+/** An answer of any size as JSON, also where the client or a hook chose another media type. */
+export async function toJsonAnswer(
+  response: Answered,
+  { outFilter }: Wanted,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const outputs = filterOutputs(answeredTensors(response), outFilter);
   const text = {
     tensors: outputs.map(([, tensor]) => tensor),
     job: writeOutputsJob,
@@ -53,14 +62,6 @@ export async function toLargeAnswer(response: Answered, request: Wanted, exchang
     write: (writer: JsonWriter) => writeOutputsTo(writer, outputs),
   };
   return { contentType: JSON_TYPE, ...(await textAnswer(text, exchange)), headers: response.metadata };
-}
-
-/** A part of an answer: always JSON, whatever type its bytes have. */
-export async function toPart(part: Answered, request: Wanted, exchange: HttpExchange): Promise<AnswerPart> {
-  const outputs = filterOutputs(answeredTensors(part), request.outFilter);
-  const isLarge = isLargeText(outputs.map(([, tensor]) => tensor));
-  const json = isLarge ? await exchange.encode(writeOutputsJob, [outputs]) : writeOutputs(outputs);
-  return { json, headers: part.metadata };
 }
 
 /** Checks if a codec thread should write an answer; a single value with a media type is sent unchanged. */

@@ -17,7 +17,7 @@ import { exampleValues } from "../example-values.ts";
 import type { Protocol } from "../protocol.ts";
 import { namedSchema, valueSchema } from "../value-schema.ts";
 import { createKibernetikaGrpc } from "./grpc-service.ts";
-import { checkMimeType, isLargeAnswer, toKibernetikaAnswer, toLargeAnswer, toPart } from "./http-answer.ts";
+import { checkMimeType, isLargeAnswer, toJsonAnswer, toKibernetikaAnswer, toLargeAnswer } from "./http-answer.ts";
 import { type KibernetikaRequest, parseKibernetikaJson, parseKibernetikaJsonJob } from "./http-codec.ts";
 import { parseKibernetikaForm, parseKibernetikaFormJob } from "./http-multipart.ts";
 import { inferJson } from "./infer-json.ts";
@@ -58,10 +58,9 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   checkMimeType(request.outMimeType);
   const partForm = acceptedParts(exchange.request);
   if (partForm !== undefined)
-    return answerInParts(partForm, exchange, async (writePart) => {
-      const write = async (part: InferResponse) => writePart(await toPart(part, request, exchange));
-      const response = await infer(service, { choice, request, call, parts: { write } });
-      if (response.parts === undefined) await write(response);
+    return answerInParts(partForm, exchange, {
+      run: (write) => infer(service, { choice, request, call, parts: { write } }),
+      toPart: (part) => toJsonAnswer(part, request, exchange),
     });
   const response = await infer(service, { choice, request, call });
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);

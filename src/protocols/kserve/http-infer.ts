@@ -19,6 +19,7 @@ import {
   type KserveBodyParts,
   writeAnswer,
   writeAnswerJob,
+  writeGenerated,
   writeGeneratedJob,
   writeJson,
   writeJsonJob,
@@ -83,6 +84,7 @@ export async function answerInfer(
   return toHttpAnswer(parts, answer.metadata);
 }
 
+/** An answer without binary outputs. */
 async function toJsonAnswer(answer: KserveAnswer, form: AnswerForm, exchange: HttpExchange): Promise<HttpAnswer> {
   const text = {
     tensors: sentTensors(answer),
@@ -203,8 +205,7 @@ export async function answerGenerate(generate: KserveCall): Promise<HttpAnswer> 
   const received = await receiveGenerate(generate);
   const { lease, request } = received;
   const answer = await inferLeased(lease, request, { ...toOptions(received, generate), refusal: NOT_ONE });
-  const body = await write(answer, request, generate.exchange);
-  return { contentType: "application/json", body, headers: answer.metadata };
+  return toTextAnswer(answer, request, generate.exchange);
 }
 
 /** Answers `POST …/generate_stream`: an event for each part of an answer, or for the only one. */
@@ -248,18 +249,25 @@ function toOptions({ call }: ReceivedGenerate, { exchange, sharedMemory, setting
 function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswer> {
   const { exchange } = call;
   const { lease, request } = received;
-  return answerInParts(acceptedParts(exchange.request) ?? EVENTS, exchange, async (writePart) => {
-    const send = async (part: KserveAnswer) =>
-      writePart({ json: await write(part, request, exchange), headers: part.metadata });
-    const answer = await inferLeased(lease, request, { ...toOptions(received, call), parts: { write: send } });
-    if (answer.parts === undefined) await send(answer);
+  return answerInParts(acceptedParts(exchange.request) ?? EVENTS, exchange, {
+    run: (write) => inferLeased(lease, request, { ...toOptions(received, call), parts: { write } }),
+    toPart: (part) => toTextAnswer(part, request, exchange),
   });
 }
 
-/** The JSON of an answer or a part, in the form of its request. */
-function write(answer: KserveAnswer, { form, isInfer }: GenerateRequest, exchange: HttpExchange): Promise<Uint8Array> {
-  const text: AnswerForm = { ...form, isBinary: false, outputs: [] };
-  const isLarge = isLargeJson(answer, text);
-  const job = isInfer ? writeJsonJob : writeGeneratedJob;
-  return isLarge ? exchange.encode(job, [answer, text]) : Promise.resolve(job.run(answer, text));
+/** An answer or a part of one, as JSON in the form of its request. */
+async function toTextAnswer(
+  answer: KserveAnswer,
+  { form, isInfer }: GenerateRequest,
+  exchange: HttpExchange,
+): Promise<HttpAnswer> {
+  const textForm = { ...form, isBinary: false, outputs: [] };
+  if (isInfer) return toJsonAnswer(answer, textForm, exchange);
+  const text = {
+    tensors: sentTensors(answer),
+    job: writeGeneratedJob,
+    args: [answer, textForm] as const,
+    write: (writer: JsonWriter) => writeGenerated(writer, answer, textForm),
+  };
+  return { contentType: "application/json", headers: answer.metadata, ...(await textAnswer(text, exchange)) };
 }

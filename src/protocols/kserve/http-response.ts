@@ -172,8 +172,7 @@ function writeBytes(writer: JsonWriter, element: Uint8Array): void {
  * Writes an answer of Triton's generate extension: one object with each output by its name, one element as a value and
  * several as one list. Its keys have Triton's order, which is that of their bytes.
  */
-function writeGenerated(answer: KserveAnswer, form: AnswerForm): Uint8Array {
-  const writer = new JsonWriter();
+export function writeGenerated(writer: JsonWriter, answer: KserveAnswer, form: AnswerForm): void {
   const members = membersOf(answer);
   members.forEach(([name, value], index) => {
     writer.ascii(index === 0 ? "{" : ",");
@@ -183,11 +182,18 @@ function writeGenerated(answer: KserveAnswer, form: AnswerForm): Uint8Array {
     else writeMember(writer, name, { tensor: value, form });
   });
   writer.ascii("}");
-  return writer.finish();
 }
 
 /** Writes an answer of the generate extension, in a codec thread if it is large. */
-export const writeGeneratedJob = defineJob(import.meta.url, "writeGeneratedJob", writeGenerated);
+export const writeGeneratedJob = defineJob(
+  import.meta.url,
+  "writeGeneratedJob",
+  (answer: KserveAnswer, form: AnswerForm): Uint8Array => {
+    const writer = new JsonWriter();
+    writeGenerated(writer, answer, form);
+    return writer.finish();
+  },
+);
 
 type Member = readonly [name: string, value: string | Tensor];
 

@@ -1,8 +1,8 @@
 import { invalidArgument } from "../../errors.ts";
-import { isLargeText, LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
+import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
-import { type AnswerPart, answerInParts, type PartForm } from "../../proxy/answer-parts.ts";
+import { answerInParts, type PartForm } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
@@ -58,19 +58,13 @@ export async function answerPredict(
   const received = { body, isCsv, parsed, settings, call };
   const lease = await service.acquire(ref, call);
   if (partForm === undefined) return write(await infer(lease, received, exchange), exchange);
-  return answerInParts(partForm, exchange, async (writePart) => {
-    const send = async (predicted: Predicted) => writePart(await toPart(predicted, exchange));
-    const predicted = await infer(lease, received, exchange, send);
-    if (predicted.answer.parts === undefined) await send(predicted);
+  return answerInParts(partForm, exchange, {
+    run: async (send): Promise<Predicted> => {
+      const predicted = await infer(lease, received, exchange, send);
+      return { ...predicted, parts: predicted.answer.parts };
+    },
+    toPart: (part) => toPredictions(part, exchange, true),
   });
-}
-
-async function toPart({ format, answer }: Predicted, exchange: HttpExchange): Promise<AnswerPart> {
-  const outputs = answeredTensors(answer);
-  const args = [outputs, format, true] as const;
-  const isLarge = isLargeText(Object.values(outputs));
-  const json = await (isLarge ? exchange.encode(writePredictionsJob, [...args]) : writePredictionsJob.run(...args));
-  return { json, headers: versionHeaders(answer).headers ?? {} };
 }
 
 /** The answer of a model, and the form in which the API gives it. */
@@ -78,12 +72,15 @@ interface Predicted {
   readonly signature: ChosenSignature;
   readonly format: PredictFormat;
   readonly answer: InferResponse;
+  /** As in the answer; absent where that is the only one. */
+  readonly parts?: number | undefined;
 }
 
-/** Writes the answer of `:predict`, in a codec thread if it is large. */
+/** Writes the answer of `:predict`, in a codec thread if it is large; `isOneLine` = without line breaks. */
 export async function toPredictions(
   { signature, format, answer }: Predicted,
   exchange: HttpExchange,
+  isOneLine = false,
 ): Promise<HttpAnswer> {
   const outputs = answeredTensors(answer);
   if (signature.spec?.outputs !== undefined && Object.keys(outputs).length === 0) {
@@ -92,8 +89,10 @@ export async function toPredictions(
   const text = {
     tensors: Object.values(outputs),
     job: writePredictionsJob,
-    args: [outputs, format] as const,
-    write: hasFewLists(outputs, format) && ((writer: JsonWriter) => writePredictionsTo(writer, outputs, { format })),
+    args: [outputs, format, isOneLine] as const,
+    write:
+      hasFewLists(outputs, format) &&
+      ((writer: JsonWriter) => writePredictionsTo(writer, outputs, { format, isOneLine })),
   };
   return { contentType: "application/json", ...(await textAnswer(text, exchange)), ...versionHeaders(answer) };
 }

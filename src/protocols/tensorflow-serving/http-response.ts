@@ -42,8 +42,7 @@ export const writePredictionsJob = defineJob(import.meta.url, "writePredictionsJ
 /** Form of the text of {@link writePredictions}. */
 interface PredictionsForm {
   readonly format: PredictFormat;
-  /** Default false. */
-  readonly isOneLine?: boolean;
+  readonly isOneLine: boolean;
 }
 
 /** {@link writePredictions} with a writer. */
