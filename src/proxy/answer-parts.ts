@@ -1,34 +1,9 @@
-import type { IncomingMessage } from "node:http";
 import { createDeferred, type Deferred } from "../platform/async/promises.ts";
 import { cutText } from "../platform/text/cut-text.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import type { HttpAnswer } from "./http-route.ts";
+import type { PartChoice, PartForm } from "./part-form.ts";
 import { heldBytes } from "./send-answer.ts";
-
-/** The form of an answer whose parts are JSON and are sent as they are made. */
-export interface PartForm {
-  readonly contentType: string;
-  readonly before: string;
-  readonly after: string;
-  /** Sign of life of a stream without parts, so that its client does not give it up; absent = the form has none. */
-  readonly ping?: Buffer;
-}
-
-/** Server-Sent Events, one a part. */
-export const EVENTS: PartForm = {
-  contentType: "text/event-stream; charset=utf-8",
-  before: "data: ",
-  after: "\n\n",
-  ping: Buffer.from(": ping\n\n"),
-};
-/** JSON on one line for each part. */
-export const LINES: PartForm = { contentType: "application/x-ndjson", before: "", after: "\n" };
-
-/** The form that a client asks for by `Accept`; undefined = neither. */
-export function acceptedParts({ headers: { accept = "" } }: Pick<IncomingMessage, "headers">): PartForm | undefined {
-  if (/\btext\/event-stream\b/i.test(accept)) return EVENTS;
-  return /\bapplication\/x-ndjson\b/i.test(accept) ? LINES : undefined;
-}
 
 /** An answer or a part of one, as far as it concerns the sending of parts. */
 interface Parted {
@@ -45,6 +20,8 @@ export interface PartedRequest<Answer extends Parted> {
   readonly run: (write: (part: Answer) => Promise<void>) => Promise<Answer>;
   /** A part as an answer of its own, whose body is JSON on one line; the headers of the first one are sent. */
   readonly toPart: (part: Answer) => Promise<HttpAnswer>;
+  /** The only answer, for a client to which that is as welcome as parts; absent = it is sent as a part. */
+  readonly toAnswer?: (answer: Answer) => HttpAnswer | Promise<HttpAnswer>;
 }
 
 /** Silence after which a client is told that its stream lives, in milliseconds. */
@@ -60,25 +37,37 @@ const HEADERS = [
 ] as const;
 
 /**
- * Answers with the parts of a request's answer, as they are written; an only answer is the only part. Resolves with the
- * first part, so that an error before it is answered as any other; a later one is the last part, `{"error": MESSAGE}`.
- * In a form with pings, an answer that takes longer than {@link PING_MS} for its first part begins with one.
+ * Answers with the parts of a request's answer, as they are written; an only answer is the only part, unless the client
+ * takes it as it is. Resolves with the first part, so that an error before it is answered as any other; a later one is
+ * the last part, `{"error": MESSAGE}`. In a form with pings, an answer that takes longer than {@link PING_MS} for its
+ * first part begins with one, if it is sure to have parts.
  */
 export async function answerInParts<Answer extends Parted>(
-  form: PartForm,
+  { form, orAnswer = false }: PartChoice,
   exchange: HttpExchange,
-  { run, toPart }: PartedRequest<Answer>,
+  { run, toPart, toAnswer }: PartedRequest<Answer>,
 ): Promise<HttpAnswer> {
   const parts = new PartQueue();
+  const wholeOf = orAnswer ? toAnswer : undefined;
   exchange.answersInParts();
   const write = async (part: Answer) => parts.write(await toPart(part));
+  const finish = async (answer: Answer): Promise<HttpAnswer | undefined> => {
+    if (answer.parts !== undefined) return undefined;
+    if (wholeOf !== undefined) return wholeOf(answer);
+    await write(answer);
+    return undefined;
+  };
   run(write)
-    .then((answer) => (answer.parts === undefined ? write(answer) : undefined))
+    .then(finish)
     .then(
-      () => parts.end(),
+      (whole) => parts.end(whole),
       (reason) => parts.fail(reason),
     );
-  await parts.begun(form.ping && PING_MS);
+  await parts.begun(wholeOf === undefined ? form.ping && PING_MS : undefined);
+  return parts.whole ?? inForm(form, parts, exchange);
+}
+
+function inForm(form: PartForm, parts: PartQueue, exchange: HttpExchange): HttpAnswer {
   const { headers = {}, ownHeaders = [] } = parts.first ?? {};
   return {
     contentType: form.contentType,
@@ -151,6 +140,8 @@ const OVER = new DOMException("The answer is over.", "AbortError");
 class PartQueue {
   /** The first part; undefined before it. */
   first: HttpAnswer | undefined;
+  /** The answer that came in place of parts. */
+  whole: HttpAnswer | undefined;
   #waiting: HttpAnswer | undefined;
   /** Settles the promise of the part that was written last. */
   #written: Deferred<void> | undefined;
@@ -167,8 +158,9 @@ class PartQueue {
     return this.#written.promise;
   }
 
-  /** To be called once all parts have been written. */
-  end(): void {
+  /** To be called once all parts have been written, or with an answer in their place. */
+  end(whole?: HttpAnswer): void {
+    this.whole = whole;
     this.#isOver = true;
     this.#wake();
   }

@@ -4,7 +4,6 @@ import type { RouteName } from "../observability/request-record.ts";
 import type { HookRoutes } from "../serving/hook-routes.ts";
 import { inferRaw } from "../serving/infer-raw.ts";
 import type { InferenceService } from "../serving/inference-service.ts";
-import { acceptedParts } from "./answer-parts.ts";
 import { answerRequest, type ChosenRoute } from "./answer-request.ts";
 import { answerUnrouted } from "./answer-unrouted.ts";
 import { permitOrigin } from "./cors.ts";
@@ -17,6 +16,7 @@ import {
   type NamedHttpProtocol,
   nameRoute,
 } from "./http-route.ts";
+import { acceptedParts } from "./part-form.ts";
 import { type Connect, passOn } from "./pass-on.ts";
 import { requestRefusal } from "./request-refusal.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createTensor, type Tensor, type Tensors } from "../../src/tensor/tensor.ts";
+import { ScriptedService } from "../grpc/scripted-service.ts";
 import { PartsService } from "../proxy/parts-service.ts";
 import { postForParts } from "../proxy/read-parts.ts";
 import { serveHttp } from "../proxy/serve-http.ts";
@@ -47,10 +48,22 @@ describe.each(ROUTES)("%s", (_, path, body, expected) => {
 
   it("refuses more than one part for any other client", async () => {
     const { url } = await serveTwo();
-    for (const accept of ["*/*", "application/json", "text/html"]) {
+    const once = ["*/*", "application/json", "text/html", "text/event-stream;q=0", "*/*, text/event-stream;q=0.1"];
+    for (const accept of once) {
       const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { accept } });
       expect([response.status, await response.json()]).toEqual([501, { error: expect.stringContaining("parts") }]);
     }
+  });
+
+  it("gives the one answer of another model as ever to a client that accepts events as well", async () => {
+    const { url } = await serveHttp(new ScriptedService());
+    const answer = async (accept: string) => {
+      const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body), headers: { accept } });
+      const { status, headers } = response;
+      return [status, headers.get("content-type"), headers.get("content-length"), await response.text()];
+    };
+    expect(await answer("application/json, text/event-stream")).toEqual(await answer("application/json"));
+    expect((await answer("text/event-stream"))[1]).toBe("text/event-stream; charset=utf-8");
   });
 
   it("answers a request that it cannot read with an error, whatever is accepted", async () => {

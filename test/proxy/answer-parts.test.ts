@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { describe, expect, it, vi } from "vitest";
 import { invalidArgument, ServingError } from "../../src/errors.ts";
 import { createDeferred } from "../../src/platform/async/promises.ts";
-import { answerInParts, EVENTS, LINES, type PartedRequest } from "../../src/proxy/answer-parts.ts";
+import { answerInParts, type PartedRequest } from "../../src/proxy/answer-parts.ts";
 import type { HttpExchange } from "../../src/proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../src/proxy/http-route.ts";
+import { EVENTS as EVENT_FORM, LINES as LINE_FORM } from "../../src/proxy/part-form.ts";
 import { createTensor, type Tensors } from "../../src/tensor/tensor.ts";
 import { connectHttp2 } from "./http2-client.ts";
 import { PartsService } from "./parts-service.ts";
@@ -12,6 +13,8 @@ import { RawClient } from "./raw-client.ts";
 import { postForParts } from "./read-parts.ts";
 import { serveHttp } from "./serve-http.ts";
 
+const EVENTS = { form: EVENT_FORM };
+const LINES = { form: LINE_FORM };
 const PATH = "/v2/models/default/generate_stream";
 const number = (value: number): Tensors => ({ y: createTensor("int32", [1], Int32Array.of(value)) });
 const event = (value: number) => `data: {"model_name":"default","model_version":"1","y":${value}}`;
@@ -305,7 +308,12 @@ describe("parts on their way", () => {
 
   it("may be made while they are sent, and are counted with what they are made of", async () => {
     const exchange = fakeExchange();
-    const stream = { heldBytes: 100, parts: (async function* () { yield* [Buffer.from("1,"), Buffer.from("2")]; })() };
+    const stream = {
+      heldBytes: 100,
+      parts: (async function* () {
+        yield* [Buffer.from("1,"), Buffer.from("2")];
+      })(),
+    };
     const run = parted((write) => write({ ...json("["), stream }));
     const answer = await answerInParts(LINES, exchange, run);
     expect((await readPieces(answer)).join("")).toBe("[1,2\n");
@@ -318,9 +326,31 @@ describe("parts on their way", () => {
       throw invalidArgument("no more");
     })();
     const stream = { heldBytes: 0, parts: pieces };
-    const answer = await answerInParts(EVENTS, fakeExchange(), parted((write) => write({ ...json("["), stream })));
+    const answer = await answerInParts(
+      EVENTS,
+      fakeExchange(),
+      parted((write) => write({ ...json("["), stream })),
+    );
     const read: string[] = [];
     await expect(readPieces(answer, read)).rejects.toThrow("no more");
     expect(read.join("")).toBe("data: [1,\n\n");
+  });
+
+  it("are not waited for with pings by a client to which one answer is as welcome", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const only = createDeferred<Part>();
+      const request = {
+        run: () => only.promise,
+        toPart: async (part: Part) => part,
+        toAnswer: (answer: Part) => answer,
+      };
+      const answered = answerInParts({ ...EVENTS, orAnswer: true }, fakeExchange(), request);
+      await vi.advanceTimersByTimeAsync(60_000);
+      only.resolve(json("{}"));
+      expect(await answered).toBe(await only.promise);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

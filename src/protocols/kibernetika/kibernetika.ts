@@ -1,9 +1,10 @@
 import { invalidArgument, ServingError } from "../../errors.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
-import { acceptedParts, answerInParts } from "../../proxy/answer-parts.ts";
+import { answerInParts } from "../../proxy/answer-parts.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { acceptedParts } from "../../proxy/part-form.ts";
 import type { CallOptions, InferenceService, InferResponse, PartSink } from "../../serving/inference-service.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
 import { requireSignature } from "../../serving/require-signature.ts";
@@ -56,13 +57,21 @@ async function predict(service: InferenceService, url: string, exchange: HttpExc
   const call = exchange.callInfo();
   const request = await readRequest(exchange);
   checkMimeType(request.outMimeType);
-  const partForm = acceptedParts(exchange.request);
-  if (partForm !== undefined)
-    return answerInParts(partForm, exchange, {
+  const inParts = acceptedParts(exchange.request);
+  if (inParts !== undefined)
+    return answerInParts<InferResponse>(inParts, exchange, {
       run: (write) => infer(service, { choice, request, call, parts: { write } }),
       toPart: (part) => toJsonAnswer(part, request, exchange),
+      toAnswer: (answer) => toHttpAnswer(answer, request, exchange),
     });
-  const response = await infer(service, { choice, request, call });
+  return toHttpAnswer(await infer(service, { choice, request, call }), request, exchange);
+}
+
+function toHttpAnswer(
+  response: InferResponse,
+  request: KibernetikaRequest,
+  exchange: HttpExchange,
+): HttpAnswer | Promise<HttpAnswer> {
   if (!isLargeAnswer(response, request)) return toKibernetikaAnswer(response, request);
   return toLargeAnswer(response, request, exchange);
 }

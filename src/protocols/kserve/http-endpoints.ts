@@ -1,5 +1,5 @@
-import { EVENTS } from "../../proxy/answer-parts.ts";
 import { HttpError } from "../../proxy/http-errors.ts";
+import { EVENTS } from "../../proxy/part-form.ts";
 import type { InferenceService } from "../../serving/inference-service.ts";
 import { modelItself } from "../../serving/model-itself.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";

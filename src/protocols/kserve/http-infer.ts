@@ -1,9 +1,10 @@
 import { invalidArgument } from "../../errors.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
-import { acceptedParts, answerInParts, EVENTS } from "../../proxy/answer-parts.ts";
+import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import { partForm } from "../../proxy/part-form.ts";
 import type { CallOptions, Lease } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
@@ -196,7 +197,7 @@ function toHttpAnswer({ json, binary }: KserveBodyParts, headers: HttpAnswer["he
   };
 }
 
-/** Triton's text; its status is that of the first part. */
+/** Triton's text, here with the status 501; Triton's status is that of the first part. */
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
 
@@ -249,7 +250,7 @@ function toOptions({ call }: ReceivedGenerate, { exchange, sharedMemory, setting
 function stream(received: ReceivedGenerate, call: KserveCall): Promise<HttpAnswer> {
   const { exchange } = call;
   const { lease, request } = received;
-  return answerInParts(acceptedParts(exchange.request) ?? EVENTS, exchange, {
+  return answerInParts<KserveAnswer>({ form: partForm(exchange.request) }, exchange, {
     run: (write) => inferLeased(lease, request, { ...toOptions(received, call), parts: { write } }),
     toPart: (part) => toTextAnswer(part, request, exchange),
   });

@@ -2,9 +2,10 @@ import { invalidArgument } from "../../errors.ts";
 import { LARGE_MESSAGE_BYTES } from "../../platform/codec-host/large-message.ts";
 import { DecodeBudget } from "../../platform/limits/memory/decode-budget.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
-import { answerInParts, type PartForm } from "../../proxy/answer-parts.ts";
+import { answerInParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer } from "../../proxy/http-route.ts";
+import type { PartChoice } from "../../proxy/part-form.ts";
 import type { CallOptions, InferenceService, InferResponse, Lease, ModelRef } from "../../serving/inference-service.ts";
 import type { ServableDescription } from "../../serving/servable-description.ts";
 import type { JsonWriter } from "../../tensor/codecs/json/json-writer.ts";
@@ -36,8 +37,8 @@ export interface PredictRequest {
   readonly settings?: ProtocolSettings;
   /** Writes the answer. Default: as `:predict` does. */
   readonly write?: WritePredicted | undefined;
-  /** Form of an answer in parts, each as `:predict` writes an answer; absent = there is one answer. */
-  readonly partForm?: PartForm | undefined;
+  /** An answer in parts, each as `:predict` writes an answer; absent = there is one answer. */
+  readonly inParts?: PartChoice | undefined;
 }
 
 /** Writes the answer of a model. */
@@ -46,7 +47,7 @@ export type WritePredicted = (predicted: Predicted, exchange: HttpExchange) => P
 /** Answers `:predict` in the words of TensorFlow Serving's REST API. */
 export async function answerPredict(
   service: InferenceService,
-  { ref, body, isCsv = false, settings, write = toPredictions, partForm }: PredictRequest,
+  { ref, body, isCsv = false, settings, write = toPredictions, inParts }: PredictRequest,
   exchange: HttpExchange,
 ): Promise<HttpAnswer> {
   exchange.record.model = ref.model;
@@ -57,13 +58,14 @@ export async function answerPredict(
   const parsed = isLarge ? undefined : parsePredictBody(body, new DecodeBudget(exchange.maxMessageBytes), isCsv);
   const received = { body, isCsv, parsed, settings, call };
   const lease = await service.acquire(ref, call);
-  if (partForm === undefined) return write(await infer(lease, received, exchange), exchange);
-  return answerInParts(partForm, exchange, {
-    run: async (send): Promise<Predicted> => {
+  if (inParts === undefined) return write(await infer(lease, received, exchange), exchange);
+  return answerInParts<Predicted>(inParts, exchange, {
+    run: async (send) => {
       const predicted = await infer(lease, received, exchange, send);
       return { ...predicted, parts: predicted.answer.parts };
     },
     toPart: (part) => toPredictions(part, exchange, true),
+    toAnswer: (predicted) => write(predicted, exchange),
   });
 }
 

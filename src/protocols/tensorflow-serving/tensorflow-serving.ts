@@ -1,8 +1,8 @@
 import { failedPrecondition, invalidArgument, ServingError } from "../../errors.ts";
 import type { ProtocolSettings } from "../../platform/limits/settings/server-settings.ts";
-import { acceptedParts } from "../../proxy/answer-parts.ts";
 import type { HttpExchange } from "../../proxy/http-exchange.ts";
 import type { HttpAnswer, HttpRoute, InferenceRoute, RouteHandler } from "../../proxy/http-route.ts";
+import { acceptedParts } from "../../proxy/part-form.ts";
 import type { InferenceService, ModelRef } from "../../serving/inference-service.ts";
 import { parseVersion } from "../../serving/parse-version.ts";
 import type { Protocol } from "../protocol.ts";
@@ -30,10 +30,9 @@ export const tensorflowServing: Protocol = {
   http: ({ service, settings }) => ({
     inference: [
       {
-        ...inferenceRoute("predict", (request, exchange) => {
-          const partForm = acceptedParts(exchange.request);
-          return answerPredict(service, { settings, ...request, partForm }, exchange);
-        }),
+        ...inferenceRoute("predict", (request, exchange) =>
+          answerPredict(service, { settings, ...request, inParts: acceptedParts(exchange.request) }, exchange),
+        ),
         inParts: "accepted",
       },
       inferenceRoute("classify", (request, exchange) =>
