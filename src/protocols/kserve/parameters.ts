@@ -62,7 +62,7 @@ export function readBoolean(parameters: Parameters, name: string): boolean | und
   throw wrongType(name, "true or false", value);
 }
 
-/** This parameter is accepted: streams read it before, and where one answer is taken it asks for nothing more. */
+/** This parameter is accepted: streams heed it, and an answer that comes alone is the final one. */
 const HARMLESS = "triton_enable_empty_final_response";
 
 function refuseReserved(name: string): void {
