@@ -55,7 +55,7 @@ function responseOf({ infer_response: answer }: Plain): Plain {
   return answer as Plain;
 }
 
-/** What a message says: id, number, whether it is the last one, and the error. */
+/** The id of a message, its number, true if it is the last one, and the error. */
 function told({ error_message: error, infer_response: answer }: Plain): unknown[] {
   const { id, parameters, raw_output_contents: contents } = (answer ?? {}) as Plain;
   const [raw] = (contents ?? []) as Buffer[];
