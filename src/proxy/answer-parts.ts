@@ -14,8 +14,8 @@ interface Parted {
 /** A request whose answer may come in parts. */
 export interface PartedRequest<Answer extends Parted> {
   /**
-   * Runs it. Each part is passed to `write`, which resolves once there is room for the next one, and rejects when none is
-   * wanted any more. Resolves with the end, or with the only answer.
+   * Runs it. Each part is passed to `write`, which resolves once there is room for the next one, and rejects when none
+   * is wanted any more. Resolves with the end, or with the only answer.
    */
   readonly run: (write: (part: Answer) => Promise<void>) => Promise<Answer>;
   /** A part as an answer of its own, whose body is JSON on one line; the headers of the first one are sent. */

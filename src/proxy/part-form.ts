@@ -28,7 +28,9 @@ export interface PartChoice {
 
 type Headed = Pick<IncomingMessage, "headers">;
 
-/** The parts that a client asks for by `Accept` (RFC 9110 §12.5.1); undefined = it prefers one answer, or names none. */
+/**
+ * The parts that a client asks for by `Accept` (RFC 9110 §12.5.1); undefined = it prefers one answer, or names none.
+ */
 export function acceptedParts({ headers: { accept } }: Headed): PartChoice | undefined {
   if (accept === undefined || !NAMES_PARTS.test(accept)) return undefined;
   const { events, lines, json } = weigh(accept);
@@ -47,7 +49,7 @@ const NAMES_PARTS = /text\/event-stream|application\/x-ndjson/i;
 /** Entries of the header that are read, and parameters of each. */
 const MAX_ENTRIES = 64;
 
-/** How welcome each type is, from 0 = not at all to 1. Parts have to be named; JSON may be meant by a range. */
+/** Weights of the types, from 0 = refused to 1. Parts have to be named; JSON may be meant by a range. */
 function weigh(accept: string): { events: number; lines: number; json: number } {
   const weights = new Map<string, number>();
   for (const entry of accept.toLowerCase().split(",", MAX_ENTRIES)) {

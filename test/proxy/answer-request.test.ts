@@ -6,7 +6,7 @@ import { serveHttp } from "./serve-http.ts";
 
 const BODY = '{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}]}';
 
-/** Notes two microtasks later that so much time has passed: what awaits one promise goes on before, not what awaits two. */
+/** Notes that two microtasks have passed: code that awaits one promise goes on before, code that awaits two after. */
 function noteLater(steps: string[]): void {
   queueMicrotask(() => queueMicrotask(() => steps.push("later")));
 }

@@ -16,7 +16,7 @@ const BYTES_PER_ELEMENT: Readonly<Partial<Record<DType, number>>> = { float32: 1
 const BYTES_PER_OTHER = 8;
 const FEW_LISTS = 64;
 
-/** What stands before the values of each depth: line breaks as TensorFlow Serving has them, or nothing. */
+/** Text before the values of each depth: line breaks as TensorFlow Serving has them, or nothing. */
 type Breaks = readonly [end: string, outer: string, inner: string, innermost: string];
 
 const LINES: Breaks = ["\n", "\n    ", "\n        ", "\n            "];
