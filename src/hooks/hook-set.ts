@@ -85,6 +85,7 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
   checkMembers(hooks, file);
   checkDeclarations(hooks, file);
   const { init_hook, close_hook, process, inputs, outputs, options, rawRequest } = hooks;
+  const preprocess = plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file);
   const postprocess = toSlots("postprocess", hooks.postprocess, stageCount, file);
   const collect = toCollect(hooks, answersInParts({ ...(process && { process }), postprocess }), file);
   return {
@@ -96,7 +97,7 @@ export function validateHooks(hooks: AnyHooks, stageCount: number, file: string)
     ...(outputs && { outputs }),
     ...(options && { options }),
     ...(rawRequest !== undefined && { entries: routeEntries(rawRequest, file) }),
-    preprocess: plainSlots(toSlots("preprocess", hooks.preprocess, stageCount, file), file),
+    preprocess,
     postprocess,
   };
 }
