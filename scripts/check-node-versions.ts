@@ -18,6 +18,8 @@ const VERSIONS = [20, 22, 24];
  */
 const FIRST_WITH_LISTENERS = 22;
 const WITH_LISTENERS = [
+  "protocols/kserve/grpc-decoupled",
+  "protocols/kserve/parts-of-hooks",
   "protocols/kserve/round-trips",
   "protocols/tensorflow-serving/tensorflow-serving",
   "proxy/hook-router",
