@@ -23,6 +23,9 @@ import type { Stages, TakeStep } from "./stages.ts";
 /** Parts that `collect` gets at most: its hooks hold all of them at the same time. */
 const MAX_COLLECTED = 65_536;
 
+/** Parts that are made in one turn of the event loop, at most. */
+const PARTS_OF_TURN = 16;
+
 /** Settings and services of a pipeline that answers in parts. */
 interface PartedParts {
   readonly served: ServedVersion;
@@ -137,7 +140,7 @@ export class PartedAnswers {
   #each(inputs: Values, parted: PartedRequest, take: TakeStep): Promise<void> {
     const { stages, hooks } = this.#parts;
     const { process } = hooks;
-    const run = { ...parted, take, onLeft: (ended: Promise<void>) => this.#track(ended) };
+    const run = { ...parted, take: inTurns(take), onLeft: (ended: Promise<void>) => this.#track(ended) };
     return isGenerator(process)
       ? stages.runProcessParts(process as PartsHook, inputs, run)
       : stages.runParts(inputs, run);
@@ -147,6 +150,18 @@ export class PartedAnswers {
     const tracked = ended.finally(() => this.#leaving.delete(tracked));
     this.#leaving.add(tracked);
   }
+}
+
+/**
+ * Lets the event loop turn after some parts: a generator that waits for nothing would otherwise go on until its client
+ * takes no more, and neither others nor the news that the client has left would come through.
+ */
+function inTurns(take: TakeStep): TakeStep {
+  let count = 0;
+  return async (step) => {
+    await take(step);
+    if (++count % PARTS_OF_TURN === 0) await new Promise(setImmediate);
+  };
 }
 
 function closed(): ServingError {

@@ -297,6 +297,14 @@ describe("a request that ends early", () => {
     await expect.poll(() => seen).toEqual({ isLeft: true, isAborted: true, asked: 3 });
   });
 
+  test("lets the event loop turn, though its generator and its client wait for nothing", async () => {
+    const { servable } = await loadPipeline({ hooks: { process: count(1e9) }, stages: nullModels(1) });
+    const left = new AbortController();
+    setImmediate(() => left.abort(new ServingError("cancelled", "left")));
+    const sink = { write: async () => {} };
+    await expect(runParts(servable, {}, sink, { signal: left.signal })).rejects.toThrow("left");
+  });
+
   test("has its generator left when the client takes no more, and fails with the reason", async () => {
     const { hooks, seen } = leaving();
     const { servable } = await loadPipeline({ hooks });
