@@ -110,7 +110,8 @@ export class SessionInput implements FrameSink {
     if (isLateBit || (dataBytes === 0 && !this.#endsStream)) this.#floods.countUseless();
     if (stream === undefined) {
       this.#target.takenOfAll(paddingBytes);
-      if (!this.#target.early.late(id, length, this.#endsStream)) this.refuse(id, ERROR.flowControl);
+      const code = this.#target.early.late(frame, paddingBytes);
+      if (code !== undefined) this.refuse(id, code);
       return;
     }
     if (stream.awaitedBytes !== undefined) stream.awaitedBytes -= dataBytes;

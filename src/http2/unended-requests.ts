@@ -1,6 +1,7 @@
 import { TRANSPORT_LIMITS } from "../platform/limits/transport-limits.ts";
 import { uint32s } from "./frame-output.ts";
-import { FRAME } from "./protocol.ts";
+import type { FrameHead } from "./frame-reader.ts";
+import { ERROR, FLAG, FRAME } from "./protocol.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { SessionWriter } from "./session-writer.ts";
 
@@ -78,15 +79,21 @@ export class EarlyAnswers {
     return this.#byId.get(id)?.stream;
   }
 
-  /** Counts data of a stream that was answered; returns false if its client was not allowed to send it. */
-  late(id: number, bytes: number, isLast: boolean): boolean {
+  /**
+   * Counts data of a stream that was answered, of which so much is padding; returns the code of its error, if it is
+   * more than its client was granted, or has said to send. One that ends sooner has learned of the answer.
+   */
+  late({ id, length, flags }: FrameHead, paddingBytes: number): number | undefined {
     const request = this.#byId.get(id);
-    if (request === undefined) return true;
-    request.lateBytes += bytes;
-    const isAllowed = request.stream.receiveWindow.receive(bytes);
-    if (isLast) this.forget(id);
-    else this.taken(id, bytes);
-    return isAllowed;
+    if (request === undefined) return undefined;
+    const { stream } = request;
+    request.lateBytes += length;
+    if (stream.awaitedBytes !== undefined) stream.awaitedBytes -= length - paddingBytes;
+    const isGranted = stream.receiveWindow.receive(length);
+    if ((flags & FLAG.endStream) !== 0) this.forget(id);
+    else this.taken(id, length);
+    if (!isGranted) return ERROR.flowControl;
+    return (stream.awaitedBytes ?? 0) < 0 ? ERROR.protocol : undefined;
   }
 
   /** Counts bytes of such a stream that are discarded; its client is granted as many again while some are left. */

@@ -18,8 +18,8 @@ async function connectEarly(): Promise<RawClient> {
   return RawClient.open(port);
 }
 
-async function beginAnswered(client: RawClient, id: number): Promise<void> {
-  client.sendHeaders(id, REQUEST, 0);
+async function beginAnswered(client: RawClient, id: number, headers = REQUEST): Promise<void> {
+  client.sendHeaders(id, headers, 0);
   await client.receive((frame) => frame.type === FRAME.headers && frame.id === id);
 }
 
@@ -77,6 +77,19 @@ describe("the window of a request that was answered early", () => {
       expect((await client.settle()).filter((frame) => frame.id === id)).toEqual([]);
     }
   });
+});
+
+it.each([
+  ["more at once is reset", [4], [ERROR.protocol]],
+  ["more with the last of its data is reset", [1, 2, 1], [ERROR.protocol]],
+  ["as much is not", [1, 2], []],
+  ["less, once its client knows the answer, is not", [1, 1], []],
+])("a request of three bytes that was answered early and sends %s", async (_, sizes, codes) => {
+  const client = await connectEarly();
+  await beginAnswered(client, 1, { ...REQUEST, "content-length": "3" });
+  for (const [index, size] of sizes.entries())
+    client.sendData(1, Buffer.alloc(size), index === sizes.length - 1 ? FLAG.endStream : 0);
+  expect(resetsIn((await client.settle()).filter(({ id }) => id === 1))).toEqual(codes);
 });
 
 it("all requests of a connection that were answered early share 16 MB, and one that takes more is reset", async () => {
